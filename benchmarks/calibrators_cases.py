@@ -1,4 +1,4 @@
-"""Maps of calibrant beside the same maps of other packages: fitted to the first half of the rows, asked for the second.
+"""Calibrators of calibrant and the same methods of other packages: fitted on the first half of the rows, applied to the second.
 
 What is compared is every prediction: the verdict tells the largest difference.
 """
@@ -19,7 +19,7 @@ from environments import MAIN, NEWER_PYTHON, TORCH_UNCERTAINTY
 
 # Labels and scores of the fit, and new scores, to predictions.
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-STOPS = "stops its search earlier"
+STOPS = "stops its optimization earlier"
 
 
 def _halves(fit: Fit) -> Prepare:
@@ -210,19 +210,22 @@ def _map(id: str, title: str, contenders: list[Contender], classes: int = 1, env
     return Case(id, f"{title}: fit and apply", rows, classes, contenders, environment=environment, dtype="float64")
 
 
-SMOOTHED = "smooths its targets as Platt did"
+SMOOTHED = "smooths its targets, as in the paper of Platt"
 SKLEARN, UNCERTAINTY = "scikit-learn", "uncertainty-calibration"
 OF_ONE_SCORE = [
     _map(
         "map_isotonic",
-        "Isotonic map",
+        "Isotonic regression",
         [
             *_calibrant("IsotonicCalibration"),
             _other(SKLEARN, "sklearn", _sklearn_isotonic),
             _other("netcal", "netcal", _netcal("binning", "IsotonicRegression")),
             _other("MCGrad", "mcgrad", _mcgrad("IsotonicRegression")),
             _other(
-                "probcal", "probcal", _probcal("IsotonicCalibrator"), "steps between fitted scores, not straight lines"
+                "probcal",
+                "probcal",
+                _probcal("IsotonicCalibrator"),
+                "steps between the fitted scores instead of linear interpolation",
             ),
         ],
     ),
@@ -324,13 +327,13 @@ OF_ROWS = [
     ),
     _map(
         "map_isotonic_312",
-        "Isotonic map",
+        "Isotonic regression",
         [*_calibrant("IsotonicCalibration"), _other("calibre", "calibre", _calibre("IsotonicCalibrator"))],
         environment=NEWER_PYTHON,
     ),
     _map(
         "map_centered_312",
-        "Centered isotonic map",
+        "Centered isotonic regression",
         [
             *_calibrant("CenteredIsotonicCalibration"),
             _other("calibre", "calibre", _calibre("CenteredIsotonicCalibrator")),

@@ -81,7 +81,7 @@ def make_data(rows: int, classes: int, slope: float = 1.5) -> tuple[np.ndarray, 
 
 FLOAT32 = "adds up in float32"
 LEFT = "bins closed on the left, with edges rounded to float32"
-QUANTILES = "cuts at quantiles between rows, and through ties"
+QUANTILES = "edges at interpolated quantiles, which split ties"
 
 
 def _calibrant_does(name: str, **options: Any) -> Prepare:
@@ -333,7 +333,9 @@ CASES = [
         [
             *calibrant_twice("drmsce", binning="equal_width"),
             Contender("calibstats", "calibstats", _calibstats_debiased, "bins closed on the left"),
-            Contender("probcal", "probcal", _probcal_debiased, "cuts each bin at 0, and is no root"),
+            Contender(
+                "probcal", "probcal", _probcal_debiased, "truncates each bin at 0 and does not take the square root"
+            ),
         ],
     ),
     Case(
@@ -376,11 +378,11 @@ CASES = [
 
 
 def verdict(contender: Contender, value: Value, expected: Value) -> str:
-    """``"agrees"``, ``"gives no such number"``, or by how much and why the value differs; empty where nobody knows why."""
+    """``"agrees"``, ``"does not return this value"``, or by how much and why the value differs; empty where nobody knows why."""
     if value is None or expected is None:
-        return "gives no such number"
+        return "does not return this value"
     gap = float(np.max(np.abs(np.subtract(value, expected))))
-    if gap <= SAME:  # not where it is no number
+    if gap <= SAME:  # False for NaN
         return "agrees"
     size = f"{gap:.1g}" if np.ndim(value) == 0 else f"up to {gap:.1g}"
     return f"differs by {size}: {contender.why}" if contender.why and not math.isnan(gap) else ""

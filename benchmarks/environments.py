@@ -57,20 +57,20 @@ ENVIRONMENTS = {
             MAIN,
             ".bench",
             "requirements.txt",
-            "MCGrad comes without ax-platform and folktables, which only its tuning and its examples use.",
+            "MCGrad is installed without ax-platform and folktables, which only its tuning and its examples use.",
         ),
         Environment(
             TORCH_UNCERTAINTY,
             ".bench-torch-uncertainty",
             "requirements-torch-uncertainty.txt",
-            "torchvision beside a torch for the CPU alone cannot load its compiled operators; two of them, which no metric uses, are "
-            "declared without a body, so that torch-uncertainty can be imported. torchmetrics does not bear such a torchvision beside it.",
+            "With the CPU build of torch, torchvision cannot load its compiled operators; two of them, which no metric uses, are "
+            "declared without an implementation, so that torch-uncertainty can be imported. torchmetrics does not work with such a torchvision.",
         ),
         Environment(
             NEWER_PYTHON,
             ".bench-python-3.12",
             "requirements-python-3.12.txt",
-            "The present versions of calibre and dirichletcal need Python 3.12.",
+            "The current versions of calibre and dirichletcal need Python 3.12.",
             python=(3, 12),
         ),
     )

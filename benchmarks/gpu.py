@@ -66,8 +66,8 @@ def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[
     found: dict[str, Callable[[], Any]] = {}
     plain = MulticlassCalibrationError(classes, fused=False).to("cuda")
     found["calibrant, plain operations"] = lambda: plain.update(probs, labels)
-    promised = MulticlassCalibrationError(classes, fused=False, validate_args=False).to("cuda")
-    found["calibrant, plain, unchecked"] = lambda: promised.update(probs, labels)
+    unchecked = MulticlassCalibrationError(classes, fused=False, validate_args=False).to("cuda")
+    found["calibrant, plain, unchecked"] = lambda: unchecked.update(probs, labels)
     every = CalibrationMetric("cwce", classes, fused=False).to("cuda")
     found["calibrant, plain, every class"] = lambda: every.update(probs, labels)
     if triton is not None:

@@ -14,8 +14,8 @@ BANDWIDTH = 0.3
 # Packages that hold all pairs of rows: their memory is measured although the input is small.
 IN_PAIRS = ("mmce_10000", "skce_10000")
 
-TEN_BITS = "keeps ten bits of the width, and cuts its kernel"
-ON_LOG_ODDS = "smooths over log-odds, and stops its search at 1e-4"
+TEN_BITS = "keeps ten bits of the bandwidth and truncates its kernel"
+ON_LOG_ODDS = "smooths on the scale of log-odds and stops its search at 1e-4"
 FLOAT32 = "adds up in float32"
 GRID = "straight lines between 512 fits, where calibrant has cubics between fewer"
 CLIPPED = "clips scores at 1e-7"

@@ -7,7 +7,7 @@ from cases import BINS, FLOAT32, LEFT, QUANTILES, Case, Contender, calibrant_twi
 from environments import NEWER_PYTHON, TORCH_UNCERTAINTY
 from kernels import TEN_BITS, calzone_analysis, probcal_metric
 
-THREE_DIGITS = "cuts at quantiles rounded to three digits"
+THREE_DIGITS = "edges at quantiles rounded to three digits"
 JITTER = "shakes the scores by 1e-8 to break ties"
 PYCALEVA_OBJECT = "pycaleva (with AUROC and a lowess curve, which its object always finds)"
 MAPIE_RANGE = "MAPIE (range of its cumulative differences and 0; its kuiper_statistic leaves out the 0: up to 1/N less)"
@@ -176,7 +176,7 @@ WITH_TORCH_UNCERTAINTY = [
         10,
         calibrant_twice("smece"),
         metric="SmoothCalibrationError",
-        why="keeps ten bits of the width, and adds up over a grid of some 200 points",
+        why="keeps ten bits of the bandwidth and sums over a grid of about 200 points",
     ),
 ]
 

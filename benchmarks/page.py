@@ -1,4 +1,4 @@
-"""The results as a table in the terminal and as the page docs/benchmarks.md; ``page.py`` writes the page from results.json."""
+"""Benchmark results as a table in the terminal and as the page docs/benchmarks.md; ``page.py`` writes the page from results.json."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from tables import BEGIN, END, environment_lines, feature_lines, rows_of, times_and_features
 
 GROWTH, FEATURES = "growth", "features"
-ON_LATTICE = "it takes rows together in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
-COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, taking rows together outweighs that"
+ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
+COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, the aggregation of rows in calibrant is faster"
 AROUND = (
-    "about half of calibrant's work lies around the steps of the fit: a sort, orthogonal columns, checks, and the covariance of the "
-    "coefficients"
+    "about half of the time of calibrant is spent outside the iterations of the fit: a sort, orthogonalization, checks, and the covariance of "
+    "the coefficients"
 )
-LEVEL = "by less than runs differ"
-ONE_COLUMN = "calibrant reads whole rows, here both columns, as it does for any number of classes"
+LEVEL = "the difference is within the variation between runs"
+ONE_COLUMN = "calibrant reads both columns, as for any number of classes"
 PYCALEVA = "pycaleva, its object made beforehand"
 # Why another package is faster, by the task and its name.
 WHY_FASTER = {
@@ -29,7 +29,7 @@ WHY_FASTER = {
     ("cox", "calzone"): AROUND,
     **dict.fromkeys((("spiegelhalter", name) for name in ("probcal", "calzone", "MAPIE", PYCALEVA)), ONE_COLUMN),
 }
-HEADINGS = ["", "value", "reads", "at best", "median", "memory", "value beside calibrant's"]
+HEADINGS = ["", "value", "reads", "at best", "median", "memory", "compared with calibrant"]
 
 
 def _heading(case: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ def _heading(case: dict[str, Any]) -> str:
 
 
 def as_table(case: dict[str, Any]) -> tuple[str, list[list[str]]]:
-    """A heading, and a row for each contender, the fastest first; the first row is the read."""
+    """A heading, and one row per contender, the fastest first; the first row is the plain read."""
     entries = sorted(case["contenders"], key=lambda entry: entry["median_ms"])
     rows = [
         [
@@ -48,7 +48,7 @@ def as_table(case: dict[str, Any]) -> tuple[str, list[list[str]]]:
             _ratio(entry["best_reads"]),
             _duration(entry["median_ms"]),
             "" if entry["peak_mb"] is None else f"{entry['peak_mb']:.0f} MB",
-            entry["verdict"] or "differs, and nobody knows why",
+            entry["verdict"] or "differs for unknown reasons",
         ]
         for entry in entries
     ]
@@ -100,11 +100,11 @@ def _faster_than_calibrant(results: dict[str, Any]) -> list[str]:
                 lines.append(
                     f"- {_heading(case)}: {entry['name']} is faster than {' and '.join(behind)}{why and f': {why}'}."
                 )
-    return lines or ["- None of those above."]
+    return lines or ["- None."]
 
 
 def growth_lines(found: dict[str, Any]) -> list[str]:
-    """Sections on how cost grows, on pairs of rows, on resampling and on all metrics together."""
+    """Sections on the growth of cost, on pairs of rows, on resampling and on all metrics."""
     return [
         *_scaling_lines(found["scaling"]),
         *_pair_lines(found["pairs"]),
@@ -116,12 +116,12 @@ def growth_lines(found: dict[str, Any]) -> list[str]:
 def _scaling_lines(entries: list[dict[str, Any]]) -> list[str]:
     sizes = sorted({entry["rows"] for entry in entries})
     lines = [
-        f"## Growth with the rows, {', '.join(map(rows_of, sizes))} float32",
+        f"## Growth with the number of rows, {', '.join(map(rows_of, sizes))} float32",
         "",
-        "Medians of binary scores, all sizes in turns. *Growth* is the work (seconds of all cores together, the "
-        "least of several calls) over that at the size before, as a share of what N log N grew: at most 1 where it grows no faster. "
-        "An *argsort* is NumPy's stable one of the same scores in the same run, in work too; "
-        "*memory* is the peak above the input at the most rows, and in brackets as a multiple of scores and labels.",
+        "Median times for binary scores, all sizes in turn. *Growth* is the work (CPU seconds of all cores, the minimum of several "
+        "calls) relative to the previous size, divided by the growth of N log N: at most 1 if it grows no faster. "
+        "*Argsorts* is the work relative to a stable NumPy argsort of the same scores in the same run; "
+        "*memory* is the peak above the input for the largest size, and in parentheses as a multiple of scores and labels.",
         "",
         "| | " + " | ".join(map(rows_of, sizes)) + " | growth | argsorts | memory |",
         "| --- |" + " ---: |" * (len(sizes) + 3),
@@ -138,7 +138,7 @@ def _scaling_lines(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def growth(fewer: dict[str, Any], more: dict[str, Any]) -> float:
-    """By how much work grew, as a share of what N log N grew."""
+    """The growth of work divided by the growth of N log N."""
     work = [entry["rows"] * math.log2(entry["rows"]) for entry in (fewer, more)]
     return float(more["work_ms"] / fewer["work_ms"] / (work[1] / work[0]))
 
@@ -152,7 +152,7 @@ def _memory(entry: dict[str, Any]) -> str:
 def _pair_lines(entries: list[dict[str, Any]]) -> list[str]:
     first = entries[0]
     return [
-        f"## Errors over pairs of rows, {rows_of(first['rows'])} x {first['classes']} float32",
+        f"## Kernel errors over pairs of rows, {rows_of(first['rows'])} x {first['classes']} float32",
         "",
         "| | median | argsorts of the columns | memory |",
         "| --- | ---: | ---: | ---: |",
@@ -168,11 +168,11 @@ def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
     return [
         f"## Interval of the binary ECE, 15 bins, {rows_of(entries[0]['resamples'])} resamples",
         "",
-        "The bootstrap interval at 95 %; ends differ by chance, for each draws its own rows. calibrant draws counts in 300 cells "
-        "of equal width, which are parts of the 15 bins, so that its cost hardly depends on the rows "
-        "(`interval(..., exact=True)` draws single rows).",
+        "Bootstrap interval at 95 %; the ends differ at random, since each package draws its own resamples. calibrant resamples counts in 300 "
+        "cells of equal width, which subdivide the 15 bins, so that its cost hardly depends on the number of rows "
+        "(`interval(..., exact=True)` resamples single rows).",
         "",
-        "| | rows | low | high | seconds | of calibrant's without numba |",
+        "| | rows | low | high | seconds | relative to calibrant without numba |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         *(
             f"| {entry['name']} | {rows_of(entry['rows'])} | {entry['low']:.4f} | {entry['high']:.4f} | {entry['seconds']:.2f} "
@@ -185,13 +185,13 @@ def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
 
 def _all_lines(found: dict[str, Any]) -> list[str]:
     return [
-        f"## All metrics together, {rows_of(found['rows'])} x {found['classes']} float32",
+        f"## All metrics, {rows_of(found['rows'])} x {found['classes']} float32",
         "",
-        f'`evaluate(metrics="all")` gives {found["values"]} values in {found["seconds"]:.1f} s '
-        f"({found['work_seconds']:.1f} s of all cores together). "
-        f"Its default budget of 60 s leaves out {', '.join(found['left_out']) or 'nothing'}"
+        f'`evaluate(metrics="all")` returns {found["values"]} values in {found["seconds"]:.1f} s '
+        f"({found['work_seconds']:.1f} CPU seconds). "
+        f"Its default budget of 60 s omits {', '.join(found['left_out']) or 'nothing'}"
         f"{_and_unfinished(found['unfinished'])}; "
-        f"{', '.join(found['without_input'])} need groups or features, which were not given. "
+        f"{', '.join(found['without_input'])} need groups or features, which are not given. "
         f"All runs: {', '.join(f'{values} values in {seconds:.1f} s' for values, seconds in found['runs'])}.",
         "",
     ]
@@ -202,7 +202,7 @@ def _and_unfinished(names: list[str]) -> str:
 
 
 def _busy_lines(results: dict[str, Any]) -> list[str]:
-    """What was measured while other work ran on all cores."""
+    """Cases that were measured while other processes ran on all cores."""
     cores = results["machine"]["cores"]
     named = [(case["title"], case.get("load", 0)) for case in results["cases"]]
     named += [("growth, resampling and all metrics together", results.get(GROWTH, {}).get("load", 0))]
@@ -210,42 +210,44 @@ def _busy_lines(results: dict[str, Any]) -> list[str]:
     if not busy:
         return []
     return [
-        f"Other work ran on the machine (a load of {min(load for _, load in busy):.1f} to {max(load for _, load in busy):.1f} on "
-        f"{cores} cores) while these were measured: {'; '.join(dict.fromkeys(name for name, _ in busy))}. That slows calls that use several "
-        "cores, as many of calibrant's do, more than those that use one.",
+        f"Other processes ran on the machine (a load of {min(load for _, load in busy):.1f} to {max(load for _, load in busy):.1f} on "
+        f"{cores} cores) while these cases were measured: {'; '.join(dict.fromkeys(name for name, _ in busy))}. This slows calls that use several "
+        "cores, as many in calibrant do, more than calls that use one.",
         "",
     ]
 
 
 def readme_table(results: dict[str, Any], features: dict[str, Any]) -> str:
-    """For the README, between comments that mark where it stands: times over calibrant's, and features in short."""
+    """The tables of the README, between the comments that mark them: relative times, and features."""
     return times_and_features(results, features)
 
 
 def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
-    """For the documentation."""
+    """Write the page of the documentation."""
     computer, versions = results["machine"], results["versions"]
     lines = [
         "# Benchmarks",
         "",
+        "After this page you know how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
+        "and which features each package has.",
+        "",
         f"Measured on {results['date']} on {computer['cores']} cores of a {computer['cpu']} ({computer['architecture']}, "
         f"{computer['system']}), with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".",
         "",
-        "`make bench` runs it again and writes this page. Values are compared before times: a fast wrong answer is no answer. "
-        "A *read* is `np.max` over the same array in the same run; seconds do not carry over to another machine, ratios "
-        "mostly do. All calls take turns, and the median of each is shown, checks of the input included; *at best* is the fastest "
-        "call over the fastest read, which other work on the machine disturbs less. *Memory* is the peak "
-        "above the input, with everything imported and compiled beforehand.",
+        "`make bench` repeats the measurements and writes this page. Values are compared before times. "
+        "A *read* is `np.max` over the same array in the same run: ratios to it transfer to other machines better than seconds. "
+        "Calls alternate, and the median of each is shown, including input validation; *at best* is the ratio of the fastest "
+        "call to the fastest read, which is less sensitive to other processes. *Memory* is the peak "
+        "above the input, after all imports and compilation.",
         "",
-        "calibrant takes its compiled loops once a process has gone over some tens of millions of entries and numba is "
-        "installed (`pip install calibrant[fast]`); the import of numba, about a second once, is not in the times. Both "
-        "forms give the same bits.",
+        "If numba is installed (`pip install calibrant[fast]`), calibrant uses compiled loops once a process has processed some tens of "
+        "millions of entries; the import of numba, about one second, is not included in the times. Results are identical with and without numba.",
         "",
         *_busy_lines(results),
-        "A case beside a package that lives in an environment of its own times calibrant there too, in the same process and in "
-        "turns: its ratios hold, while those of two cases with different kinds of numbers (float32, float64) are not to be mixed. "
-        "A map is fitted to the first half of the rows and applied to the second; its value is the root mean square of the "
-        "predictions, and what is compared is every prediction. Not set beside: ece-kde, which pip did not find.",
+        "Packages that need an environment of their own are compared with calibrant in that environment, in the same process and "
+        "alternating. Do not compare ratios between cases of different precision (float32, float64). "
+        "Calibrators are fitted on the first half of the rows and applied to the second; the value shown is the root mean square of the "
+        "predictions, while the comparison covers every prediction. Not included: ece-kde, which pip did not find.",
         "",
         *environment_lines(results),
         *feature_lines(features),
@@ -255,8 +257,8 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     if GROWTH in results:
         lines += growth_lines(results[GROWTH])
     if "import_seconds" in results:
-        lines += ["## Import", "", "Best of several starts, the interpreter's own start taken off.", ""]
-        lines += ["| | seconds | of NumPy's |", "| --- | ---: | ---: |"]
+        lines += ["## Import", "", "Best of several starts, minus the start of the interpreter.", ""]
+        lines += ["| | seconds | relative to NumPy |", "| --- | ---: | ---: |"]
         numpy = results["import_seconds"]["numpy"]
         for name, seconds in results["import_seconds"].items():
             lines.append(f"| {name} | {seconds:.3f} | {seconds / numpy:.2f} |")
@@ -266,7 +268,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
 
 
 def write_readme(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
-    """Put the short tables where they stood."""
+    """Replace the short tables of the README."""
     before, _, rest = path.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     path.write_text(before + readme_table(results, features).strip() + after)

@@ -1,4 +1,4 @@
-"""Tables of the page and the README that set packages, not calls, side by side: where they live, and what they can do."""
+"""Tables of the page and the README that compare packages, not calls: their environments and their features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 BEGIN, END = "<!-- peers: written by benchmarks/page.py -->", "<!-- end of peers -->"
 SELF, PLAIN = "calibrant", "calibrant without numba"
-# What the README shows: a task and the cases that measure it, each beside other packages.
+# Tasks of the README and the cases that measure them.
 SHORT_TIMES = (
     ("top-label ECE, 1 000 000 x 10", ("top_label_10", "tu_top_label")),
     ("top-label ECE, 100 000 x 1000", ("top_label_1000",)),
@@ -18,22 +18,22 @@ SHORT_TIMES = (
     ("Hosmer-Lemeshow, 100 000", ("hosmer_lemeshow",)),
     ("p-value of Kuiper's statistic, 100 000", ("kuiper_pvalue",)),
     ("worst of 20 groups, 100 000", ("multicalibration",)),
-    ("isotonic map, 200 000", ("map_isotonic", "map_isotonic_312")),
+    ("isotonic regression, 200 000", ("map_isotonic", "map_isotonic_312")),
     ("Platt scaling, 200 000", ("map_platt",)),
     ("beta calibration, 200 000", ("map_beta",)),
     ("Venn-Abers, 200 000", ("map_venn_abers",)),
     ("temperature, 20 000 x 10", ("map_temperature", "map_temperature_tu", "map_temperature_312")),
     ("Dirichlet, 10 000 x 5", ("map_dirichlet", "map_dirichlet_tu")),
 )
-# And which features, by their titles in features.toml, under which heading.
+# Features of the README, by their titles in features.toml, with their headings.
 SHORT_FEATURES = {
     "measures of calibration and proper scores": "measures",
-    "maps after training": "calibrators",
+    "calibrators (post-hoc recalibration)": "calibrators",
     "tests with p-values": "p-values",
-    "intervals of an error": "intervals",
+    "confidence intervals of an error": "intervals",
     "sample weights in errors and scores": "weights",
     "errors by group": "groups",
-    "state of fixed size that merges": "fixed-size state that merges",
+    "mergeable state of fixed size": "mergeable state",
     "files larger than memory": "files beyond memory",
     "monitoring over time": "monitoring",
     "losses for training": "losses",
@@ -42,12 +42,12 @@ SHORT_FEATURES = {
 
 
 def rows_of(count: int) -> str:
-    """A number of rows as it is written on the page."""
+    """A number of rows in the format of the page."""
     return f"{count:,}".replace(",", " ")
 
 
 def environment_lines(results: dict[str, Any]) -> list[str]:
-    """Where each package was installed, and what could not be."""
+    """The environment of each package, and packages that could not be installed."""
     places = results.get("environments", {})
     if not places:
         return []
@@ -63,16 +63,16 @@ def environment_lines(results: dict[str, Any]) -> list[str]:
 
 
 def feature_lines(features: dict[str, Any]) -> list[str]:
-    """The whole table of features, and what stands behind each yes and each no."""
+    """The complete table of features, with the evidence for each entry."""
     if not features:
         return []
     packages = list(features["features"][0]["cells"])
     lines = [
-        "## What each can do",
+        "## Features",
         "",
-        f"Checked on {features['date']} by `python benchmarks/run.py --only features`. A *yes* is imported by the name given below the table. "
-        "A *no* stands where no module, function, class or parameter of the package matches the words given; where one matches and is "
-        "something else, that is said. Of scikit-learn and torchmetrics the parts on calibration and classification are searched.",
+        f"Checked on {features['date']} by `python benchmarks/run.py --only features`. For a *yes*, the name below the table is imported. "
+        "For a *no*, no module, function, class or parameter of the package matches the search terms, or the match is something else, as "
+        "stated. In scikit-learn and torchmetrics, the parts on calibration and classification are searched.",
         "",
         "| | " + " | ".join(packages) + " |",
         "| --- |" + " :---: |" * len(packages),
@@ -92,24 +92,24 @@ def _mark(cell: dict[str, Any] | None) -> str:
 
 
 def _behind(row: dict[str, Any]) -> list[str]:
-    """One line: the names behind each yes, the words searched, and what matched without being it."""
+    """One line: the names for each yes, the search terms, and matches that are something else."""
     if not row["words"]:
         return []
     by = [f"{name} `{cell['by']}`" for name, cell in row["cells"].items() if cell and cell.get("by")]
     but = [f"{name} ({cell['but']})" for name, cell in row["cells"].items() if cell and cell.get("but")]
-    other = f" Matched, but something else: {'; '.join(but)}." if but else ""
+    other = f" Matches of something else: {'; '.join(but)}." if but else ""
     words = row["words"].replace("|", " or ")
-    return [f"- *{row['title']}*: {', '.join(by)}. Searched: `{words}`.{other}"]
+    return [f"- *{row['title']}*: {', '.join(by)}. Search terms: `{words}`.{other}"]
 
 
 def times_and_features(results: dict[str, Any], features: dict[str, Any]) -> str:
-    """The two short tables, between the comments that mark their place."""
+    """The two short tables, between the comments that mark them."""
     computer = results["machine"]
     lines = [
         BEGIN,
-        "Time of each over calibrant's in the same process, checks of the input included, values compared first "
-        f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures and reasons](docs/benchmarks.md), "
-        "`make bench` runs them again):",
+        "Run time relative to calibrant in the same process, including input validation; values are compared first "
+        f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures](docs/benchmarks.md), "
+        "`make bench` reproduces them):",
         "",
         "| task | calibrant | without numba | fastest other | others |",
         "| --- | ---: | ---: | --- | --- |",
@@ -143,7 +143,7 @@ def _short_times(cases: dict[str, Any]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """Without what is said in brackets or after a comma."""
+    """The name without parentheses or additions after a comma."""
     return name.split(" (")[0].split(",")[0]
 
 

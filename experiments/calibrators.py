@@ -1,8 +1,8 @@
-"""Every map on real predictions, beside other packages that fit the same map.
+"""Every calibrator on real predictions, compared with other packages that have the same method.
 
-Each set of predictions is split in half; a map is fitted to one half, and its loss measured on the other. Run it in the environment
-that `make bench` sets up, with betacal and venn-abers added (packages that are missing are left out, and named); the losses go to
-calibrators.json, which calibrators_page.py makes a page of. The predictions lie outside the repository, in the folder that CALIBRANT_DATA names.
+Each set of predictions is split in half; a calibrator is fitted on one half, and its loss is computed on the other. Run it in the environment
+created by `make bench`, with betacal and venn-abers added (missing packages are skipped and listed); the losses are written to
+calibrators.json, from which calibrators_page.py writes the page. The predictions are outside the repository, in the folder CALIBRANT_DATA.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ Floats = NDArray[np.float64]
 HERE = Path(__file__).parent
 RESULTS = HERE / "calibrators.json"
 SEED, MOST_ROWS, MANY_CLASSES, FLOOR = 20_241, 20_000, 20, 1e-12
-# Too slow for many classes: parameters grow with their square, or every row is compared with every other.
+# Too slow for many classes: the number of parameters is quadratic, or every row is compared with every other.
 FEW_CLASSES = {"matrix", "dirichlet", "kernel", "consistency", "miscalibration_aware_temperature"}
-MAPS = {
+CALIBRATORS = {
     **METHODS,
     "platt of plain labels": partial(cal.PlattScaling, targets="plain"),
     "histogram of equal width": partial(cal.HistogramBinning, binning="equal_width"),
 }
-# What these say is no distribution that a model gave.
+# Stated confidences, which are not distributions over the classes.
 LEFT_OUT = "sciq_stated"
 
 
 class Half(NamedTuple):
-    """Probabilities and labels of some rows; two classes have two columns."""
+    """Probabilities and labels of one half; two classes have two columns."""
 
     probs: Floats
     labels: NDArray[np.int64]
 
 
 class Problem(NamedTuple):
-    """One set of predictions, split."""
+    """One set of predictions, split in half."""
 
     name: str
     fit: Half
@@ -60,7 +60,7 @@ class Problem(NamedTuple):
 
 
 def problems(folder: Path, only: set[str] | None = None, most: int = MOST_ROWS) -> Iterator[Problem]:
-    """All sets that hold a probability of every class, or those named, with at most so many rows of each."""
+    """All data sets with a probability per class, or the named ones, with at most `most` rows each."""
     for path in sorted((folder / "sets").glob("*.npz")):
         if path.stem.startswith(LEFT_OUT) or (only is not None and path.stem not in only):
             continue
@@ -80,7 +80,7 @@ def _read(name: str, arrays: dict[str, Any]) -> Iterator[tuple[str, Floats, NDAr
         yield name, probs / probs.sum(axis=1, keepdims=True), labels
         return
     columns = [column for column in arrays if column.startswith("p_")]
-    # A missing forecast is marked by a number below 0; such rows are left out for all forecasters of a set.
+    # Missing forecasts are negative; these rows are dropped for all forecasters of a data set.
     known = np.all([(arrays[column] >= 0) & (arrays[column] <= 1) for column in columns], axis=0)
     for column in columns:
         p = arrays[column].astype(np.float64)
@@ -89,31 +89,31 @@ def _read(name: str, arrays: dict[str, Any]) -> Iterator[tuple[str, Floats, NDAr
 
 
 def split(name: str, probs: Floats, labels: NDArray[np.int64], most: int) -> Problem:
-    """Two random halves of at most so many rows together."""
+    """Two random halves of at most `most` rows in total."""
     order = np.random.default_rng(SEED).permutation(len(labels))[:most]
     first, second = order[: len(order) // 2], order[len(order) // 2 :]
     return Problem(name, Half(probs[first], labels[first]), Half(probs[second], labels[second]))
 
 
 def loss(probs: Floats, labels: NDArray[np.int64]) -> float:
-    """Mean negative log likelihood; a probability below 1e-12 counts as that."""
+    """Mean negative log-likelihood; probabilities below 1e-12 are replaced by 1e-12."""
     return float(-np.log(np.maximum(probs[np.arange(len(labels)), labels], FLOOR)).mean())
 
 
 def names_for(problem: Problem) -> list[str]:
-    """The maps that are fast enough for so many classes."""
-    return [name for name in MAPS if problem.k <= MANY_CLASSES or name not in FEW_CLASSES]
+    """The methods that are fast enough for the number of classes."""
+    return [name for name in CALIBRATORS if problem.k <= MANY_CLASSES or name not in FEW_CLASSES]
 
 
 def predicted(name: str, problem: Problem) -> Floats:
-    """Probabilities of the test half by one of calibrant's maps."""
+    """Probabilities of the test half, calibrated by one method of calibrant."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # classes without rows, and labels that scores tell apart
-        return MAPS[name]().fit(*problem.fit).predict_proba(problem.test.probs)
+        warnings.simplefilter("ignore")  # classes without rows, and separable labels
+        return CALIBRATORS[name]().fit(*problem.fit).predict_proba(problem.test.probs)
 
 
 def ours(problem: Problem) -> Iterator[dict[str, Any]]:
-    """Loss and seconds of each of calibrant's maps, or why there is no fit."""
+    """Loss and seconds of each method of calibrant, or the reason why it cannot be fitted."""
     for name in names_for(problem):
         start = time.perf_counter()
         try:
@@ -127,7 +127,7 @@ def ours(problem: Problem) -> Iterator[dict[str, Any]]:
 
 
 def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
-    """The same of the other packages."""
+    """Loss and seconds of the other packages."""
     from experiments import calibrators_peers
 
     for name, package, predict in calibrators_peers.available(problem.k):
@@ -144,7 +144,7 @@ def theirs(problem: Problem) -> Iterator[dict[str, Any]]:
 
 
 def main(names: list[str]) -> None:
-    """Losses of the sets named, or of all."""
+    """Compute the losses of the named data sets, or of all."""
     from experiments import calibrators_peers
 
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -1,4 +1,4 @@
-"""The page on maps and real predictions, from the numbers in calibrators.json."""
+"""The page on calibrators and real predictions, from the numbers in calibrators.json."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "calibrators.md"
 CLOSE = 1.01
 
-# Why calibrant's loss can be higher than another package's, map by map.
+# Why the loss of calibrant is higher than that of another package, by method.
 REASONS: dict[str, str] = {
-    "ensemble_temperature": "46 rows; not looked into further",
-    "matrix": "46 rows, and a penalty here that there is not elsewhere",
-    "vector": "the likelihood of the 101 rows of the fit is higher here (0.345 against 0.361 for each row), and fits them too well",
-    "histogram": "98 to 219 test rows in all but one set, where a few rows in a bin of rate 0 (27.6 each) decide; how edges are placed "
-    "decides which. The fitted rows have the lower loss here in all of them",
-    "histogram of equal width": "for mturk, scores on an edge, which belong to the bin below it here and to the one above it elsewhere; "
-    "MCEVOL was not explained by that",
-    "scaling_binning": "46 rows in 10 bins; not looked into further",
-    "near_isotonic": "not looked into; the fitted rows have the lower loss here",
+    "ensemble_temperature": "46 rows; not investigated",
+    "matrix": "46 rows, and a penalty that the other package does not have",
+    "vector": "the fit to the 101 rows has a lower loss in calibrant (0.345 against 0.361 per row), so it overfits",
+    "histogram": "98 to 219 test rows in all but one set, where few rows in a bin of rate 0 (27.6 each) determine the loss; which rows "
+    "these are depends on the placement of the edges. On the rows of the fit, calibrant has the lower loss in all of them",
+    "histogram of equal width": "for mturk, scores on an edge, which belong to the bin below in calibrant and to the bin above in netcal; "
+    "this does not explain MCEVOL",
+    "scaling_binning": "46 rows in 10 bins; not investigated",
+    "near_isotonic": "not investigated; on the rows of the fit, calibrant has the lower loss",
 }
 
 
 class Pair(NamedTuple):
-    """A map on a set of predictions: the loss here, and the least loss elsewhere."""
+    """A method on a data set: the loss of calibrant, and the least loss of another package."""
 
     name: str
     set: str
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
 
 
 def pairs(losses: dict[str, Any]) -> Iterator[Pair]:
-    """Every map on every set where somebody else has it too."""
+    """All methods and data sets for which another package has the same method."""
     for title, entry in losses.items():
         ours = {row["calibrator"]: row["loss"] for row in entry["ours"] if "loss" in row}
         theirs: dict[str, list[tuple[float, str]]] = {}
@@ -59,8 +59,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def by_map(found: list[Pair]) -> str:
-    """Ratios of each map over all sets."""
+def by_method(found: list[Pair]) -> str:
+    """Ratios of each method over all data sets."""
     rows = []
     for name in dict.fromkeys(pair.name for pair in found):
         of = [pair for pair in found if pair.name == name]
@@ -69,11 +69,13 @@ def by_map(found: list[Pair]) -> str:
         within = sum(ratio <= CLOSE for ratio in ratios)
         numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
         rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
-    return table(["calibrator", "best elsewhere", "sets", "within 1 %", "least ratio", "median", "greatest"], rows)
+    return table(
+        ["method", "best other package", "data sets", "within 1 %", "smallest ratio", "median", "largest"], rows
+    )
 
 
 def exceptions(found: list[Pair]) -> str:
-    """Pairs further apart than CLOSE, and why."""
+    """Pairs with a ratio above CLOSE, with the reasons."""
     rows = [
         [pair.set, f"`{pair.name}`", f"{pair.ours:.4f}", f"{pair.best:.4f}", pair.package, f"{pair.ratio:.3f}"]
         for pair in found
@@ -82,23 +84,23 @@ def exceptions(found: list[Pair]) -> str:
     if not rows:
         return "None."
     reasons = [f"- `{name}`: {REASONS[name]}" for name in dict.fromkeys(p.name for p in found if p.ratio > CLOSE)]
-    head = ["predictions", "calibrator", "calibrant", "best elsewhere", "which", "ratio"]
+    head = ["data set", "method", "calibrant", "best other", "package", "ratio"]
     return table(head, rows) + "\n\n" + "\n".join(reasons)
 
 
 def undefined(losses: dict[str, Any]) -> str:
     """Fits that ended in an error."""
     rows = [
-        [title, f"`{row['map']}`", row.get("package", "calibrant"), row["undefined"].split("\n")[0]]
+        [title, f"`{row['calibrator']}`", row.get("package", "calibrant"), row["undefined"].split("\n")[0]]
         for title, entry in losses.items()
         for row in [*entry["ours"], *entry["theirs"]]
         if "undefined" in row
     ]
-    return table(["predictions", "calibrator", "package", "what it says"], rows) if rows else "None."
+    return table(["data set", "method", "package", "message"], rows) if rows else "None."
 
 
 def times(measured: dict[str, Any]) -> str:
-    """Seconds beside those of the fastest other package."""
+    """Seconds, compared with the fastest other package."""
     rows = []
     for case, entry in measured.items():
         own = entry["seconds"]["calibrant"]
@@ -108,11 +110,11 @@ def times(measured: dict[str, Any]) -> str:
         rows.append(
             [case, f"{own:.2f}", f"{others[fastest]:.2f}", fastest, f"{others[fastest] / own:.1f}", rest or "-"]
         )
-    return table(["calibrator", "calibrant, s", "fastest elsewhere, s", "which", "times as fast", "others, s"], rows)
+    return table(["method", "calibrant, s", "fastest other, s", "package", "speed-up", "others, s"], rows)
 
 
 def own_losses(losses: dict[str, Any]) -> str:
-    """What every map does to the loss of the predictions as they are, in per cent."""
+    """Change of the loss relative to no recalibration for every method, in per cent."""
     names = dict.fromkeys(
         row["calibrator"] for entry in losses.values() for row in entry["ours"] if row["calibrator"] != "none"
     )
@@ -126,16 +128,16 @@ def own_losses(losses: dict[str, Any]) -> str:
         better = sum(value < 0 for value in change)
         numbers = [f"{value:+.1f} %" for value in (min(change), statistics.median(change), max(change))]
         rows.append([f"`{name}`", f"{better} of {len(change)}", *numbers])
-    return table(["calibrator", "lower loss", "best", "median", "worst"], rows)
+    return table(["method", "lower loss", "best", "median", "worst"], rows)
 
 
 def every_pair(found: list[Pair]) -> str:
-    """One row for each pair."""
+    """One row per pair."""
     rows = [
         [pair.set, f"`{pair.name}`", f"{pair.ours:.5f}", f"{pair.best:.5f}", pair.package, f"{pair.ratio:.4f}"]
         for pair in found
     ]
-    return table(["predictions", "calibrator", "calibrant", "best elsewhere", "which", "ratio"], rows)
+    return table(["data set", "method", "calibrant", "best other", "package", "ratio"], rows)
 
 
 def page(results: dict[str, Any]) -> str:
@@ -146,7 +148,7 @@ def page(results: dict[str, Any]) -> str:
     close = sum(pair.ratio <= CLOSE for pair in found)
     load = max(entry["load"] for entry in measured.values())
     cores = next(iter(measured.values()))["cores"]
-    busy = f" Other work ran on the machine (up to {load:.0f} tasks for {cores} cores)." if load > 1 else ""
+    busy = f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores)." if load > 1 else ""
     return TEXT.format(
         packages=", ".join(f"{name} {version}" for name, version in results["versions"].items()),
         sets=len(losses),
@@ -154,7 +156,7 @@ def page(results: dict[str, Any]) -> str:
         most=f"{max(rows):,}",
         pairs=len(found),
         close=close,
-        by_map=by_map(found),
+        by_method=by_method(found),
         exceptions=exceptions(found),
         undefined=undefined(losses),
         times=times(measured),
@@ -164,29 +166,33 @@ def page(results: dict[str, Any]) -> str:
     )
 
 
-TEXT = """# Maps on real predictions
+TEXT = """# Calibrators on real predictions
 
-{sets} sets of predictions that others published (image classifiers, language models, forecasts of weather, games, recidivism and
-solar flares, intensive care; {least} to {most} rows, 2 to 100 classes), each split in half at random: maps are fitted to one half, and the mean negative
-log likelihood of the other is what counts here (a probability below 1e-12 counts as 1e-12). All packages get the same rows and the same
-probabilities. Maps of one score are fitted to each class against the rest, and rows divided by their sum.
+After this page you know how much each calibration method improves real predictions, and how calibrant compares with other packages in loss and time.
 
-Beside calibrant: {packages}.
+The data are {sets} published sets of predictions (image classifiers, language models, forecasts of weather, games, recidivism and solar flares, intensive care;
+{least} to {most} rows, 2 to 100 classes). Each is split in half at random: methods are fitted on one half and compared by the mean negative
+log-likelihood on the other, in which probabilities below 1e-12 are replaced by 1e-12. All packages receive the same rows and probabilities. Methods
+for one score are fitted one-vs-rest, and rows are divided by their sum.
+
+Other packages: {packages}.
 
 `experiments/calibrators.py` computes the losses, `experiments/calibrators_times.py` the times, and `experiments/calibrators_page.py` writes this page.
 
-## The same map elsewhere
+## The same method in other packages
 
-The ratio is calibrant's loss divided by the least loss of any other package's version of the same map: below 1, calibrant is better.
-Of {pairs} pairs, {close} are within 1 % of the best or better.
+The ratio is the loss of calibrant divided by the least loss of any other package with the same method; below 1, calibrant is better. Of {pairs} pairs,
+{close} are within 1 % of the best or better.
 
-{by_map}
+{by_method}
 
-`platt` has smoothed labels, as in the paper, of which scikit-learn has the only other version; with plain labels it is compared with the
-three others. On `c100_wrn16_4_netcal` (100 classes, 5000 rows) smoothing costs 1.3 %: 0.9465 against 0.9342 with plain labels.
-Rates outside [0, 1], which the spline elsewhere gives, are clipped. `matrix` here has a penalty chosen by cross-validation; the one elsewhere has none. For `ensemble_temperature` both minimise the Brier
-score. Left out for time: `matrix`, `dirichlet`, `kernel`, `consistency` and `miscalibration_aware_temperature` above 20 classes, most other
-packages there too, `near_isotonic` elsewhere above 2 classes.
+- `platt` uses smoothed targets, as in the paper; of the other packages only scikit-learn does. With plain labels it is compared with the three others. On
+  `c100_wrn16_4_netcal` (100 classes, 5000 rows) smoothing increases the loss by 1.3 %: 0.9465 against 0.9342.
+- `spline`: rates outside [0, 1], which the other package returns, are clipped.
+- `matrix` has a penalty chosen by cross-validation; the other package has none.
+- `ensemble_temperature`: both packages minimize the Brier score.
+- Omitted because of their run time: `matrix`, `dirichlet`, `kernel`, `consistency` and `miscalibration_aware_temperature` above 20 classes, most other packages
+  there as well, and `near_isotonic` of the other package above 2 classes.
 
 ### More than 1 % above the best
 
@@ -196,16 +202,16 @@ packages there too, `near_isotonic` elsewhere above 2 classes.
 
 {undefined}
 
-## What each map does
+## The effect of each method
 
-The change of the loss against the predictions as they are, over all sets. A small set (46 rows to fit in the smallest) punishes maps
-with many parameters, and a single confident error counts 27.6 where a map gives a 0.
+Change of the loss relative to no recalibration, over all data sets. Small data sets (the smallest has 46 rows for the fit) penalize methods with many
+parameters, and a label to which a method assigns probability 0 adds 27.6 to the sum of the losses.
 
 {own}
 
 ## Time
 
-Seconds to fit one half of the rows and to predict the other, median of three turns in one process.{busy}
+Seconds to fit one half of the rows and predict the other, median of three repetitions in one process.{busy}
 
 {times}
 

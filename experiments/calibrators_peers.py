@@ -1,4 +1,4 @@
-"""The maps of other packages, by the name of the same map here. Those of one score are fitted to each class against the rest."""
+"""Calibrators of other packages, by the name of the same method in calibrant. Those for one score are fitted one-vs-rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
-# From the scores and outcomes of a fit to rates at new scores; and the same for rows of probabilities.
+# Functions from the scores and outcomes of a fit to rates at new scores, and the same for rows of probabilities.
 Curve = Callable[[Floats, Labels, Floats], Floats]
 Predict = Callable[[tuple[Floats, Labels], Floats], Floats]
 
@@ -32,7 +32,7 @@ BINS, SCALING_BINS, CLIP = 15, 10, 1e-12
 
 
 def one_by_one(curve: Curve, fit: tuple[Floats, Labels], new: Floats) -> Floats:
-    """A curve for each class against the rest, rows divided by their sum; where that is 0, the rows as they were."""
+    """One curve per class against the rest, with rows divided by their sum; rows with a sum of 0 are not changed."""
     probs, labels = fit
     if probs.shape[1] == 2:
         rate = np.clip(curve(probs[:, 1], labels, new[:, 1]), 0, 1)  # a spline may leave the unit interval
@@ -44,33 +44,33 @@ def one_by_one(curve: Curve, fit: tuple[Floats, Labels], new: Floats) -> Floats:
 
 
 def log_odds(p: Floats) -> Floats:
-    """Of probabilities kept within [1e-12, 1 - 1e-12]."""
+    """Log-odds of probabilities clipped to [1e-12, 1 - 1e-12]."""
     p = np.clip(p, CLIP, 1 - CLIP)
     return np.log(p) - np.log1p(-p)
 
 
 def sklearn_platt(p: Floats, y: Labels, new: Floats) -> Floats:
-    """What CalibratedClassifierCV(method="sigmoid") fits, to log-odds."""
+    """The fit of CalibratedClassifierCV(method="sigmoid"), on log-odds."""
     from sklearn.calibration import _SigmoidCalibration
 
     return _SigmoidCalibration().fit(log_odds(p), y).predict(log_odds(new))
 
 
 def sklearn_isotonic(p: Floats, y: Labels, new: Floats) -> Floats:
-    """What CalibratedClassifierCV(method="isotonic") fits."""
+    """The fit of CalibratedClassifierCV(method="isotonic")."""
     from sklearn.isotonic import IsotonicRegression
 
     return IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(p, y).predict(new)
 
 
 def netcal_curve(make: Callable[[], Any], p: Floats, y: Labels, new: Floats) -> Floats:
-    """A map of netcal for two classes."""
+    """A calibrator of netcal for two classes."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return np.asarray(make().fit(p, y).transform(new)).reshape(len(new))
 
 
 def netcal_rows(make: Callable[[], Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
-    """A map of netcal for rows of probabilities."""
+    """A calibrator of netcal for rows of probabilities."""
     if new.shape[1] == 2:
         return one_by_one(partial(netcal_curve, make), fit, new)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -78,7 +78,7 @@ def netcal_rows(make: Callable[[], Any], fit: tuple[Floats, Labels], new: Floats
 
 
 def netcal_map(folder: str, name: str, **options: Any) -> Callable[[], Any]:
-    """How to make a map of netcal, which is imported when first asked for."""
+    """A factory of a netcal calibrator, which is imported on first use."""
 
     def make() -> Any:
         return getattr(importlib.import_module(f"netcal.{folder}"), name)(**options)
@@ -87,7 +87,7 @@ def netcal_map(folder: str, name: str, **options: Any) -> Callable[[], Any]:
 
 
 def probmetrics_rows(name: str, options: dict[str, Any], fit: tuple[Floats, Labels], new: Floats) -> Floats:
-    """A map of probmetrics for rows of probabilities."""
+    """A calibrator of probmetrics for rows of probabilities."""
     from probmetrics import calibrators
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -95,7 +95,7 @@ def probmetrics_rows(name: str, options: dict[str, Any], fit: tuple[Floats, Labe
 
 
 def probmetrics_curve(name: str, options: dict[str, Any], p: Floats, y: Labels, new: Floats) -> Floats:
-    """A map of probmetrics for two classes."""
+    """A calibrator of probmetrics for two classes."""
     rows = probmetrics_rows(name, options, (np.column_stack([1 - p, p]), y), np.column_stack([1 - new, new]))
     return rows[:, 1]
 
@@ -126,12 +126,12 @@ def uncertainty(name: str, bins: int, p: Floats, y: Labels, new: Floats) -> Floa
 
 
 def one(curve: Callable[..., Floats], *options: Any) -> Predict:
-    """A curve, asked of each class against the rest."""
+    """A curve, fitted one-vs-rest."""
     return partial(one_by_one, partial(curve, *options))
 
 
 SCALING, BINNING = partial(netcal_map, "scaling"), partial(netcal_map, "binning")
-# Map, package, how it predicts, and the most classes that it is asked for.
+# Method, package, prediction function, and the largest number of classes for which it is used.
 PEERS: list[tuple[str, str, Predict, int]] = [
     ("temperature", "netcal", partial(netcal_rows, SCALING("TemperatureScaling")), 1000),
     ("temperature", "probmetrics", partial(probmetrics_rows, "TemperatureScalingCalibrator", {}), 1000),
@@ -167,7 +167,7 @@ def versions() -> dict[str, str]:
 
 
 def available(classes: int) -> Iterator[tuple[str, str, Predict]]:
-    """Those whose package is installed and that are fast enough for so many classes."""
+    """The calibrators whose package is installed and that are fast enough for the number of classes."""
     for name, package, predict, most in PEERS:
         if classes <= most and importlib.util.find_spec(MODULES[package]):
             yield name, package, predict

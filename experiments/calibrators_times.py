@@ -1,4 +1,4 @@
-"""Seconds to fit a map and to predict with it, here and in other packages that fit the same one; added to calibrators.json.
+"""Seconds to fit a calibrator and to predict with it, in calibrant and in other packages with the same method; added to calibrators.json.
 
 Contenders take turns in one process, and the median of the turns counts, so that what else runs on the machine meets all alike.
 """
@@ -29,25 +29,25 @@ TURNS, PATIENCE = 3, 120.0
 
 
 def here(make: Callable[..., Any], scores: Array, labels: Array) -> None:
-    """Fit one of the maps here to half of the rows, predict the others."""
+    """Fit a method of calibrant on half of the rows, predict the others."""
     half = len(labels) // 2
     make().fit(scores[:half], labels[:half]).predict_proba(scores[half:])
 
 
 def there(curve: peers.Curve, scores: Array, labels: Array) -> None:
-    """The same with a curve of another package."""
+    """Fit and predict with a curve of another package."""
     half = len(labels) // 2
     curve(scores[:half], labels[:half], scores[half:])
 
 
 def rows_there(predict: peers.Predict, scores: Array, labels: Array) -> None:
-    """The same with rows of logits."""
+    """Fit and predict with rows of logits."""
     half = len(labels) // 2
     predict((scores[:half], labels[:half]), scores[half:])
 
 
 def probmetrics_logits(fit: tuple[Array, Array], new: Array) -> Array:
-    """Temperature from logits, without a detour over probabilities."""
+    """Temperature scaling of logits."""
     import torch
     from probmetrics.calibrators import TemperatureScalingCalibrator
     from probmetrics.distributions import CategoricalLogits
@@ -58,7 +58,7 @@ def probmetrics_logits(fit: tuple[Array, Array], new: Array) -> Array:
 
 
 def netcal_logits(fit: tuple[Array, Array], new: Array) -> Array:
-    """netcal reads probabilities only."""
+    """netcal accepts probabilities only."""
     logits, labels = fit
     temperature = partial(peers.netcal_rows, peers.SCALING("TemperatureScaling"))
     return temperature((softmax(logits), labels), softmax(new))
@@ -114,7 +114,7 @@ def logit_rows(n: int, k: int) -> tuple[Array, Array]:
 
 
 def timed(calls: dict[str, Call], scores: Array, labels: Array) -> dict[str, float]:
-    """The median second of each; one that took too long once is not asked again."""
+    """The median seconds of each; a call that took too long once is not repeated."""
     small = max(2000, len(labels) // 100)
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -129,7 +129,7 @@ def timed(calls: dict[str, Call], scores: Array, labels: Array) -> dict[str, flo
 
 
 def main(names: list[str]) -> None:
-    """Time the cases whose names begin as said, or all."""
+    """Time the cases whose names begin with the given prefixes, or all."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     warnings.simplefilter("ignore")
     cases: dict[str, tuple[dict[str, Call], Callable[[], tuple[Array, Array]]]] = {

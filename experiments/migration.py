@@ -1,8 +1,8 @@
-"""The same question put to calibrant and to other packages, on unfriendly data: how far their answers lie apart.
+"""Equivalent calls of calibrant and of other packages on difficult data, and the differences of their values.
 
-Run it in an environment that has the packages (`make bench` makes one): ``python -m experiments.migration``. It prints a line
-for each comparison, stores migration.json, and writes the tables of docs/migration.md between their marks; ``--page`` writes
-the tables again from what is stored.
+Run it in an environment with the packages (`make bench` creates one): ``python -m experiments.migration``. It prints one line
+per comparison, stores migration.json, and writes the tables of docs/migration.md between their markers; ``--page`` writes
+the tables from the stored values.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Row = dict[str, Any]
 STORED = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parent.parent / "docs" / "migration.md"
 SAME = 1e-6
-"""Values this close are called the same."""
+"""Values within this distance are reported as the same."""
 NEAR = 1e-4
-"""Differences up to here are not listed one by one."""
+"""Differences up to this size are not listed individually."""
 
 SETS = {
     "binary": ("even", "odd", "tied", "on edges", "0 and 1", "single", "rare", "sharp"),
@@ -43,10 +43,10 @@ SETS = {
     "probabilities": ("2 classes", "2 tied", "2 rare", "4 classes", "4 tied"),
     "two classes": ("2 classes", "2 tied", "2 rare"),
 }
-"""The data sets of each kind of comparison; the page says what they hold."""
+"""The data sets of each kind of comparison; the page describes them."""
 ROWS = {"even": 900, "odd": 1003, "tied": 1007, "on edges": 997, "0 and 1": 509, "zeros": 509}
 ROWS |= {"single": 1003, "rare": 2003, "sharp": 1201}
-"""15 and 10 bins divide the first number of rows and none of the others."""
+"""The first number of rows is divisible by 10 and 15, the others by neither."""
 
 
 @cache
@@ -76,7 +76,7 @@ def _binary(name: str, rows: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 
 def _warped(odds: Array) -> Array:
-    """Overconfident in waves: gaps of neighbouring bins differ in sign, so that every cut between bins counts."""
+    """Oscillating overconfidence: deviations of neighbouring bins differ in sign, so that every edge matters."""
     return 1.25 * odds + 0.3 * np.sin(4 * odds)
 
 
@@ -94,7 +94,7 @@ def _classes(name: str, rows: int, rng: np.random.Generator) -> tuple[Array, Arr
 
 
 def _model(kind: str, name: str) -> dict[str, Any]:
-    """A fitted classifier with a decision function, or with probabilities only, and rows that it has not seen."""
+    """A fitted classifier with a decision function, or with probabilities only, and held-out data."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
@@ -110,7 +110,7 @@ def _model(kind: str, name: str) -> dict[str, Any]:
 
 
 def run(call: Call, name: str) -> Row:
-    """Both answers on one data set: a number, or how many there are, how far they lie apart, and what was raised."""
+    """Both results on one data set: values or shapes, their difference, and errors."""
     given = data(call.kind, name)
     theirs, ours = (_answer(code, peer, given) for code, peer in ((call.theirs, call.peer), (call.ours, "calibrant")))
     found: Row = {"set": name}
@@ -129,7 +129,7 @@ def run(call: Call, name: str) -> Row:
 
 
 def _answer(code: str, peer: str, given: dict[str, Any]) -> Array | str:
-    """What a call gives, as an array of doubles; the first line of what it raises."""
+    """The result of a call as an array of doubles, or the first line of its error."""
     names = dict(given)
     np.random.seed(0)  # noqa: NPY002  some packages draw from the global generator
     with (
@@ -148,7 +148,7 @@ def _answer(code: str, peer: str, given: dict[str, Any]) -> Array | str:
 
 
 def _alike(theirs: Array, ours: Array) -> tuple[Array, Array]:
-    """The second column where the other side gives the positive class only."""
+    """The second column if the other side returns the positive class only."""
     if theirs.ndim == 1 and ours.ndim == 2 and ours.shape[1] == 2:
         ours = ours[:, 1]
     if theirs.ndim == 2 and ours.ndim == 1:
@@ -166,7 +166,7 @@ def rows(calls: list[Call] = CALLS) -> Iterator[Row]:
 
 
 def cell(found: list[Row]) -> str:
-    """*Same*, or on which data sets not and by how much."""
+    """*Same*, or the data sets on which the values differ, with the differences."""
     near = [one["difference"] for one in found if one.get("difference", math.inf) <= NEAR]
     apart = {one["set"]: _difference(one) for one in found if not one.get("difference", math.inf) <= NEAR}
     first = "" if not near else "same" if max(near) <= SAME else f"at most {_number(max(near))}"
@@ -177,14 +177,14 @@ def cell(found: list[Row]) -> str:
 
 
 def _difference(one: Row) -> str:
-    for side, where in (("theirs", "there"), ("ours", "here")):
+    for side, where in (("theirs", "in the other package"), ("ours", "in calibrant")):
         if isinstance(one.get(side), str):
-            return f"an error {where}"
+            return f"error {where}"
     if "shapes" in one:
-        return "other bins"
+        return "different bins"
     if math.isnan(one["difference"]):
-        return "NaN there"
-    return "infinite here" if math.isinf(one["difference"]) else _number(one["difference"])
+        return "NaN in the other package"
+    return "infinite in calibrant" if math.isinf(one["difference"]) else _number(one["difference"])
 
 
 def _number(value: float) -> str:
@@ -192,14 +192,16 @@ def _number(value: float) -> str:
 
 
 def tables(stored: dict[str, Any]) -> dict[str, str]:
-    """The table of each package and kind of data, by the name of its mark."""
+    """The table of each package and kind of data, by the name of its marker."""
     notes = {(call.peer, call.kind, call.theirs, call.ours): call.note for call in CALLS}
     made: dict[str, list[str]] = {}
     for row in stored["rows"]:
         lines = made.setdefault(f"{row['peer']}, {row['kind']}", [])
         note = notes[row["peer"], row["kind"], row["theirs"], row["ours"]]
         lines.append(f"| `{row['theirs']}` | `{row['ours']}` | {cell(row['found'])} | {note} |")
-    head = "| there | calibrant | largest difference | why, and what closes it |\n| --- | --- | --- | --- |\n"
+    head = (
+        "| other package | calibrant | largest difference | reason, and how to remove it |\n| --- | --- | --- | --- |\n"
+    )
     versions = ", ".join(f"{name} {number}" for name, number in stored["versions"].items())
     return {
         "helpers": f"```python\n{HELPERS}```",
@@ -209,7 +211,7 @@ def tables(stored: dict[str, Any]) -> dict[str, str]:
 
 
 def written(page: str, stored: dict[str, Any]) -> str:
-    """The page with its tables; text between the marks is replaced."""
+    """The page with its tables; the text between the markers is replaced."""
     for name, table in tables(stored).items():
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
@@ -222,7 +224,7 @@ def written(page: str, stored: dict[str, Any]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Compare, print, store and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--page", action="store_true", help="only write the tables again")
+    parser.add_argument("--page", action="store_true", help="write the tables from the stored values only")
     if parser.parse_args(arguments).page:
         PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), json.loads(STORED.read_text())), encoding="utf-8")
         return 0

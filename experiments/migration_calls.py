@@ -1,4 +1,4 @@
-"""What other packages are asked, and what calibrant is asked for the same: both as code that is run as it is printed."""
+"""Calls of other packages and the equivalent calls of calibrant; both are executed as printed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEFT = cal.EqualWidth(closed="left")
 
 
 def edges(inner, closed="right"):
-    # Bins between these edges, which NumPy or another package computed.
+    # Bins with edges computed by NumPy or another package.
     inner = np.unique(np.asarray(inner, dtype=float))
     return cal.Edges([0, *inner[(inner > 0) & (inner < 1)], 1], closed=closed)
 
@@ -40,7 +40,7 @@ def linspace(bins, closed):
 
 
 def quantiles(scores, bins, closed):
-    # Edges at quantiles between rows.
+    # Edges at interpolated quantiles.
     return edges(np.quantile(scores, np.linspace(0, 1, bins + 1)[1:-1]), closed)
 
 
@@ -51,16 +51,16 @@ def midway(scores, bins):
 
 
 def by_value(scores):
-    # A bin for each distinct score.
+    # One bin per distinct score.
     return midway(np.unique(scores), len(np.unique(scores)))
 
 
 def curve(found):
-    # Rates and mean scores of the bins that hold rows.
+    # Rates and mean scores of nonempty bins.
     full = ~found.table.empty
     return np.concatenate([found.rate[full], found.mean_score[full]])
 """
-"""What the calls of calibrant use beside its own names; docs/migration.md shows it."""
+"""Functions that the calls of calibrant use; docs/migration.md shows them."""
 
 SETUP = {
     "calibrant": HELPERS
@@ -143,19 +143,19 @@ def merged():
     return made.predict_proba(np.column_stack([1 - new, new]))[0][:, 1]
 """,
 }
-"""What is imported before the calls of a package; `y`, `p` and `new` (further scores), or `X`, `m` and `new`, are there."""
+"""Imports of each package; `y`, `p` and `new` (further scores), or `X`, `m` and `new`, are defined."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One comparison: `kind` says which data sets it is made on."""
+    """One comparison, on the data sets of `kind`."""
 
     peer: str
     theirs: str
     ours: str
     kind: str
     note: str = ""
-    """Why they differ, and which option closes it."""
+    """Why the values differ, and which option removes the difference."""
 
 
 def of(peer: str, kind: str, *calls: tuple[str, ...]) -> list[Call]:
@@ -163,28 +163,28 @@ def of(peer: str, kind: str, *calls: tuple[str, ...]) -> list[Call]:
     return [Call(peer, theirs, ours, kind, *note) for theirs, ours, *note in calls]
 
 
-QUANTILES = "its cuts are quantiles between rows, ours lie at rows: they agree only where the rows divide evenly"
-LINSPACE = "its edges are those of `np.linspace`, a rounding off *k/M*"
+QUANTILES = "its edges are interpolated quantiles, those of calibrant lie at rows; they agree only if the bins divide the number of rows"
+LINSPACE = "its edges are those of `np.linspace`, which differ from *k/M* by rounding"
 CALLS: list[Call] = [
     *of(
         "scikit-learn",
         "binary",
         ("brier_score_loss(y, p)", "cal.brier(y, p)", "`scale_by_half=` is `scale=`"),
-        ("log_loss(y, p)", "cal.nll(y, p)", "infinite here where the true class got probability 0"),
+        ("log_loss(y, p)", "cal.nll(y, p)", "infinite in calibrant if the true class has probability 0"),
         (
             "log_loss(y, p)",
             "cal.nll(y, p, floor=np.finfo(p.dtype).eps)",
-            "the floor is that of the type: 2.2e-16 in double, 1.2e-7 in single precision",
+            "its floor depends on the type: 2.2e-16 in double, 1.2e-7 in single precision",
         ),
         (
             "np.concatenate(calibration_curve(y, p, n_bins=10))",
             "curve(cal.calibration_curve(y, p, bins=10))",
-            "bins without rows are dropped there; 5 bins by default",
+            "it drops empty bins; its default is 5 bins",
         ),
         (
             "np.concatenate(calibration_curve(y, p, n_bins=30))",
             "curve(cal.calibration_curve(y, p, bins=30))",
-            f"{LINSPACE}: below it at 30 bins",
+            f"{LINSPACE}: below it for 30 bins",
         ),
         (
             "np.concatenate(calibration_curve(y, p, n_bins=30))",
@@ -211,7 +211,7 @@ CALLS: list[Call] = [
         "scikit-learn",
         "classes",
         ("brier_score_loss(y, p)", "cal.brier(y, p)", ""),
-        ("log_loss(y, p)", "cal.nll(y, p)", "infinite here where the true class got probability 0"),
+        ("log_loss(y, p)", "cal.nll(y, p)", "infinite in calibrant if the true class has probability 0"),
         (
             "log_loss(y, p)",
             "cal.nll(y, p, floor=np.finfo(p.dtype).eps)",
@@ -224,14 +224,14 @@ CALLS: list[Call] = [
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="sigmoid").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, method="platt", cv="prefit").fit(X, y).predict_proba(new)',
-            "two classes: both fit a sigmoid of the log-odds; several: theirs of each class's decision value, ours of "
-            "each class's log-odds against the rest",
+            "two classes: both fit a sigmoid to the log-odds; several: it uses the decision value of each class, calibrant "
+            "the log-odds of each class against the rest",
         ),
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="isotonic").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, method="isotonic", cv="prefit").fit(X, y).predict_proba(new)',
-            "two classes: theirs is linear between decision values, ours between probabilities; several: each class's "
-            "decision value there, its probability here",
+            "two classes: it interpolates between decision values, calibrant between probabilities; several: it uses the "
+            "decision value of each class, calibrant its probability",
         ),
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="temperature").fit(X, y).predict_proba(new)',
@@ -245,7 +245,7 @@ CALLS: list[Call] = [
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="sigmoid").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, method="platt", cv="prefit").fit(X, y).predict_proba(new)',
-            "a sigmoid of the probability there, of its log-odds here",
+            "it fits a sigmoid to the probability, calibrant to its log-odds",
         ),
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="isotonic").fit(X, y).predict_proba(new)',
@@ -265,7 +265,7 @@ CALLS: list[Call] = [
         (
             'CalibratedClassifierCV(m, cv=5, method="isotonic").fit(X, y).predict_proba(new)',
             'CalibratedModel(m, cv=5, method="isotonic").fit(X, y).predict_proba(new)',
-            "an average of five models there (`ensemble=True` is its default), one model here",
+            "it averages five models (`ensemble=True` is its default); calibrant keeps one",
         ),
     ),
     *of(
@@ -274,42 +274,42 @@ CALLS: list[Call] = [
         (
             'CalibratedClassifierCV(FrozenEstimator(m), method="sigmoid").fit(X, y).predict_proba(new)',
             'cal.PlattScaling(input="logit").fit(m.predict_proba(X)[:, 1], y).predict_proba(m.predict_proba(new)[:, 1])',
-            "the calibrator is given the probabilities of the second class as if they were log-odds",
+            "passes the probabilities of the second class to the calibrator as if they were log-odds",
         ),
     ),
     *of(
         "netcal",
         "binary",
-        ("ECE(15).measure(p, y)", "cal.ece(y, p)", "a score on an edge belongs to the bin above there"),
-        ("ECE(15).measure(p, y)", "cal.ece(y, p, binning=LEFT)", "at 15 bins its edges are *k/M* too"),
-        ("ECE(10).measure(p, y)", "cal.ece(y, p, bins=10, binning=LEFT)", f"{LINSPACE}; 10 bins are its default"),
+        ("ECE(15).measure(p, y)", "cal.ece(y, p)", "it assigns a score on an edge to the bin above"),
+        ("ECE(15).measure(p, y)", "cal.ece(y, p, binning=LEFT)", "for 15 bins its edges are *k/M*, too"),
+        ("ECE(10).measure(p, y)", "cal.ece(y, p, bins=10, binning=LEFT)", f"{LINSPACE}; its default is 10 bins"),
         ("ECE(10).measure(p, y)", 'cal.ece(y, p, binning=linspace(10, "left"))', ""),
         ("ECE(15, equal_intervals=False).measure(p, y)", "cal.ece_em(y, p)", QUANTILES),
         (
             "ECE(15, equal_intervals=False).measure(p, y)",
             'cal.ece_em(y, p, binning=quantiles(p, 15, "left"))',
-            "its error: quantiles that are tied",
+            "it raises for tied quantiles",
         ),
         ("MCE(15).measure(p, y)", 'cal.mce(y, p, binning=linspace(15, "left"))', ""),
         (
             "ACE(15).measure(p, y)",
             "cal.ace(y, p)",
-            "another metric: the unweighted mean of the gaps of equal-width bins",
+            "a different metric: the unweighted mean over equal-width bins",
         ),
         (
             "MMCE().measure(p, y)",
             "cal.mmce(y, p)",
-            "it compares P(y=1) with whether the prediction was right",
+            "it compares P(y=1) with the correctness of the prediction",
         ),
         (
             "TemperatureScaling().fit(p, y).transform(new)",
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "its `.temperature` is the inverse of our `.temperature_`; in single precision it stays at 1",
+            "its `.temperature` is the inverse of `.temperature_`; in single precision it remains 1",
         ),
         (
             "LogisticCalibration().fit(p, y).transform(new)",
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "our default smooths the targets, as Platt did",
+            "the default of calibrant smooths the targets, as in the paper of Platt",
         ),
         (
             "BetaCalibration().fit(p, y).transform(new)",
@@ -319,8 +319,8 @@ CALLS: list[Call] = [
         (
             "HistogramBinning(10).fit(p, y).transform(new)",
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "there a score on an edge is fitted in the bin above and looked up in the bin below; our default is 15 bins "
-            "of equal mass",
+            "it fits a score on an edge in the bin above and applies the bin below; the default of calibrant is 15 bins of "
+            "equal mass",
         ),
         (
             "IsotonicRegression().fit(p, y).transform(new)",
@@ -349,17 +349,17 @@ CALLS: list[Call] = [
         (
             "LogisticCalibration().fit(p, y).transform(new)",
             "cal.VectorScaling().fit(p, y).predict_proba(new)",
-            "the counterpart for several classes: a factor and a bias for each class",
+            "the counterpart for several classes: one factor and one bias per class",
         ),
         (
             "LogisticCalibration().fit(p, y).transform(new)",
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "not the counterpart: a logistic curve for each class against the rest",
+            "not the counterpart: one logistic curve per class against the rest",
         ),
         (
             "HistogramBinning(10).fit(p, y).transform(new)",
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "NaN there where all classes of a row fall into bins without events; the row as it was here",
+            "if all classes of a row fall into bins without events, it returns NaN and calibrant the original row",
         ),
         (
             "IsotonicRegression().fit(p, y).transform(new)",
@@ -373,7 +373,7 @@ CALLS: list[Call] = [
         (
             "binary_calibration_error(P, Y, n_bins=15)",
             "cal.ece(y, p)",
-            "a score on an edge belongs to the bin above there, and the score 1 has a bin of its own",
+            "it assigns a score on an edge to the bin above, and the score 1 to a separate bin",
         ),
         (
             "binary_calibration_error(P, Y, n_bins=15)",
@@ -383,22 +383,22 @@ CALLS: list[Call] = [
         (
             "binary_calibration_error(P, Y, n_bins=10)",
             "cal.ece(y, p, bins=10, binning=LEFT)",
-            "its edges are those of `torch.linspace`, a rounding off *k/M*",
+            "its edges are those of `torch.linspace`, which differ from *k/M* by rounding",
         ),
         (
             "binary_calibration_error(P, Y, n_bins=15)",
             'cal.ece(y, p, binning=edges(torch_edges(15, P.dtype), "left"))',
-            "what is left is the bin of the score 1",
+            "the remaining difference is its bin of the score 1",
         ),
         (
             'binary_calibration_error(P, Y, n_bins=15, norm="l2")',
             'cal.rmsce(y, p, binning=edges(torch_edges(15, P.dtype), "left"))',
-            "the same",
+            "as above",
         ),
         (
             'binary_calibration_error(P, Y, n_bins=15, norm="max")',
             'cal.mce(y, p, binning=edges(torch_edges(15, P.dtype), "left"))',
-            "the same",
+            "as above",
         ),
     ),
     *of(
@@ -407,22 +407,22 @@ CALLS: list[Call] = [
         (
             "multiclass_calibration_error(P, Y, 4, n_bins=15)",
             "cal.ece(y, p)",
-            "as for two classes, and confidences are rounded to single precision there",
+            "as for two classes, and it rounds confidences to single precision",
         ),
         (
             "multiclass_calibration_error(P, Y, 4, n_bins=15)",
             'cal.ece(y, p.astype("f4"), binning=edges(torch_edges(15, torch.float32), "left"))',
-            "what is left is the bin of the score 1",
+            "the remaining difference is its bin of the score 1",
         ),
         (
             'multiclass_calibration_error(P, Y, 4, n_bins=15, norm="l2")',
             'cal.rmsce(y, p.astype("f4"), binning=edges(torch_edges(15, torch.float32), "left"))',
-            "the same",
+            "as above",
         ),
         (
             'multiclass_calibration_error(P, Y, 4, n_bins=15, norm="max")',
             'cal.mce(y, p.astype("f4"), binning=edges(torch_edges(15, torch.float32), "left"))',
-            "the same",
+            "as above",
         ),
     ),
     *of(
@@ -432,33 +432,33 @@ CALLS: list[Call] = [
         (
             "calibration.get_ece_em(p, y)",
             "cal.ece_em(y, p)",
-            "its cuts lie midway between the parts of `array_split`, ours at ⌊M·C/W⌋",
+            "its edges lie midway between the parts of `array_split`, those of calibrant at ⌊M·C/W⌋",
         ),
         (
             "calibration.get_ece_em(p, y)",
             'cal.ece_em(y, p, binning=cal.EqualMass(split="array_split"))',
-            "closes it without ties; ties stay together there and are cut here",
+            "agrees without ties; it keeps ties together, this call splits them",
         ),
         ("calibration.get_ece_em(p, y)", "cal.ece_em(y, p, binning=midway(p, 15))", ""),
         (
             "calibration.get_calibration_error(p, y)",
             "cal.drmsce(y, p)",
-            "debiased, L2, 15 bins; other cuts; with fewer distinct scores than a quarter of the rows, a bin for each",
+            "debiased, L2, 15 bins; different edges; if fewer than a quarter of the scores are distinct, it uses one bin per score",
         ),
         (
             "calibration.get_calibration_error(p, y)",
             'cal.drmsce(y, p, binning=midway(p, 15), single="zero")',
-            "closes it where most scores are distinct",
+            "agrees if most scores are distinct",
         ),
         (
             "calibration.get_binning_ce(p, y)",
             'cal.drmsce(y, p, binning=by_value(p), single="zero")',
-            "what `get_calibration_error` does with few distinct scores",
+            "the case of few distinct scores in `get_calibration_error`",
         ),
         (
             "calibration.lower_bound_scaling_ce(p, y, debias=False)",
             'cal.rmsce(y, p, binning="equal_mass")',
-            "other cuts",
+            "different edges",
         ),
         (
             "calibration.lower_bound_scaling_ce(p, y, debias=False)",
@@ -468,22 +468,22 @@ CALLS: list[Call] = [
         (
             "calibration.get_ece(p, y, debias=True)",
             'cal.ece_db(y, p, binning="equal_width")',
-            "it draws 1 000 times without a seed, ours is in closed form; a bin with one row is an error there",
+            "it simulates 1 000 times without a seed, calibrant uses a closed form; it raises for a bin with one row",
         ),
         (
             'fitted("HistogramCalibrator")',
             "cal.HistogramBinning(bins=10).fit(p, y).predict_proba(new)",
-            "other cuts",
+            "different edges",
         ),
         (
             'fitted("PlattCalibrator")',
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "its search stops earlier",
+            "its optimizer stops earlier",
         ),
         (
             'fitted("PlattBinnerCalibrator")',
             "cal.ScalingBinning(bins=10).fit(p, y).predict_proba(new)",
-            "other cuts",
+            "different edges",
         ),
     ),
     *of(
@@ -491,27 +491,27 @@ CALLS: list[Call] = [
         "classes",
         ("calibration.get_ece(p, y)", "cal.ece(y, p)", ""),
         ('calibration.get_ece(p, y, mode="marginal")', "cal.cwce(y, p)", ""),
-        ("calibration.get_ece_em(p, y)", "cal.ece_em(y, p)", "other cuts, as above"),
+        ("calibration.get_ece_em(p, y)", "cal.ece_em(y, p)", "different edges, as above"),
         ("calibration.get_ece_em(p, y)", "cal.ece_em(y, p, binning=midway(p.max(axis=1), 15))", ""),
         (
             "calibration.get_calibration_error(p, y)",
             'cal.drmsce(y, p, lens="classwise")',
-            "other cuts, and each class is cut at 0 there before the mean",
+            "different edges, and it truncates each class at 0 before averaging",
         ),
         (
             "calibration.get_calibration_error(p, y)",
             'cal.drmsce(y, p, lens="classwise", clip_each=True, binning=cal.EqualMass(split="array_split"))',
-            "closes it without ties",
+            "agrees without ties",
         ),
         (
             'calibration.get_calibration_error(p, y, mode="top-label")',
             'cal.drmsce(y, p, binning=midway(p.max(axis=1), 15), single="zero")',
-            "closes it where most scores are distinct",
+            "agrees if most scores are distinct",
         ),
         (
             'fitted("HistogramMarginalCalibrator")',
             "cal.HistogramBinning(bins=10).fit(p, y).predict_proba(new)",
-            "other cuts; rows do not sum to 1 there",
+            "different edges; its rows do not sum to 1",
         ),
     ),
     *of(
@@ -519,32 +519,36 @@ CALLS: list[Call] = [
         "binary",
         ("metrics.ece(y, p)", "cal.ece_em(y, p)", QUANTILES),
         ("metrics.ece(y, p)", 'cal.ece_em(y, p, binning=quantiles(p, 15, "left"))', ""),
-        ('metrics.ece(y, p, strategy="width")', "cal.ece(y, p)", "a score on an edge belongs to the bin above there"),
+        ('metrics.ece(y, p, strategy="width")', "cal.ece(y, p)", "it assigns a score on an edge to the bin above"),
         ('metrics.ece(y, p, strategy="width")', 'cal.ece(y, p, binning=linspace(15, "left"))', ""),
         ('metrics.ece(y, p, strategy="width", norm="l2")', 'cal.rmsce(y, p, binning=linspace(15, "left"))', ""),
         ('metrics.ece(y, p, strategy="width", norm="max")', 'cal.mce(y, p, binning=linspace(15, "left"))', ""),
         (
             "metrics.ece_debiased(y, p)",
             "cal.ece_db(y, p)",
-            "another estimate: each bin is debiased and cut at 0 by itself, then averaged",
+            "a different estimate: each bin is debiased and truncated at 0 before averaging",
         ),
-        ("metrics.ece_sweep(y, p)", "cal.ece_sweep(y, p)", "other cuts, and at most 100 bins there"),
-        ("metrics.smooth_ece(y, p)", "cal.smece(y, p)", "smooths over log-odds, and stops its search at 1e-4"),
+        ("metrics.ece_sweep(y, p)", "cal.ece_sweep(y, p)", "different edges, and it uses at most 100 bins"),
+        (
+            "metrics.smooth_ece(y, p)",
+            "cal.smece(y, p)",
+            "it smooths on the scale of log-odds and stops its search at 1e-4",
+        ),
         ("metrics.brier_score(y, p)", "cal.brier(y, p)", ""),
-        ("metrics.log_loss(y, p)", "cal.nll(y, p)", "infinite here where the true class got probability 0"),
+        ("metrics.log_loss(y, p)", "cal.nll(y, p)", "infinite in calibrant if the true class has probability 0"),
         ("metrics.brier_skill_score(y, p)", "cal.skill_score(y, p)", ""),
         ("metrics.calibration_slope(y, p)", "cal.cox_slope(y, p)", ""),
         (
             "metrics.calibration_intercept(y, p)",
             'cal.calibration_in_the_large(y, p, form="logit")',
-            "**not** `cal.cox_intercept`, whose slope is free",
+            "**not** `cal.cox_intercept`, in which the slope is estimated",
         ),
         (
             "metrics.calibration_test(y, p).pvalue",
             'cal.assess(y, p, metric="cox_slope", method="lr").pvalue',
-            "both coefficients together; without `method` the slope alone is tested",
+            "joint test of both coefficients; without `method` only the slope is tested",
         ),
-        ("metrics.ici(y, p)", "cal.ici(y, p, degree=1)", "our default is degree 2, as R's `loess`"),
+        ("metrics.ici(y, p)", "cal.ici(y, p, degree=1)", "the default of calibrant is degree 2, as in `loess` of R"),
         ("metrics.e90(y, p)", "cal.e90(y, p, degree=1)", ""),
         (
             "metrics.hosmer_lemeshow(y, p).statistic",
@@ -559,14 +563,14 @@ CALLS: list[Call] = [
         (
             "metrics.hosmer_lemeshow(y, p).pvalue",
             'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue',
-            "as the statistic; without `method` outcomes are simulated where groups are too small for chi-square",
+            "as for the statistic; without `method`, outcomes are simulated if groups are too small for the chi-squared distribution",
         ),
         ("metrics.spiegelhalter_z(y, p).z", "cal.spiegelhalter_z(y, p)", ""),
         ("metrics.ecce(y, p).stat_max", "cal.ecce_mad(y, p)", ""),
         (
             "metrics.ecce(y, p).stat_mean",
             "cal.ecce_mean_abs(y, p)",
-            "tied scores are one step there and as many as rows here",
+            "it treats tied scores as one step, calibrant as one step per row",
         ),
         ("metrics.skce(y, p, bandwidth=1.0)", "cal.skce_uq(y, p, bandwidth=1.0)", ""),
         ("metrics.skce(y, p)", "cal.skce_uq(y, p)", ""),
@@ -583,7 +587,7 @@ CALLS: list[Call] = [
         (
             "metrics.binomial_grade_test(y, p, np.digitize(p, [0.1, 0.3, 0.6]).astype(str)).p_exact",
             "[g.pvalue for g in cal.grade_tests(y, p, grades=np.digitize(p, [0.1, 0.3, 0.6]).astype(str)).grades]",
-            "Holm's adjustment is added here",
+            "calibrant adds the adjustment of Holm",
         ),
         (
             "metrics.pluto_tasche([300, 400, 70], [0, 3, 5]).pd_upper",
@@ -599,7 +603,7 @@ CALLS: list[Call] = [
         (
             "probcal.TemperatureCalibrator().fit(p, y).predict_proba(new)",
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "scores of 0 and 1 are clipped elsewhere",
+            "scores of 0 and 1 are clipped to other values",
         ),
         (
             "probcal.PlattCalibrator().fit(p, y).predict_proba(new)",
@@ -619,12 +623,12 @@ CALLS: list[Call] = [
         (
             "probcal.IsotonicCalibrator().fit(p, y).predict_proba(p)",
             "cal.IsotonicCalibration().fit(p, y).predict_proba(p)",
-            "at the scores it was fitted on",
+            "at the scores of the fit",
         ),
         (
             "probcal.IsotonicCalibrator().fit(p, y).predict_proba(new)",
             "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
-            "between them steps there, straight lines here",
+            "between the scores of the fit it uses steps, calibrant linear interpolation",
         ),
         (
             "probcal.HistogramBinningCalibrator().fit(p, y).predict_proba(new)",
@@ -634,7 +638,7 @@ CALLS: list[Call] = [
         (
             "probcal.ScalingBinningCalibrator().fit(p, y).predict_proba(new)",
             "cal.ScalingBinning().fit(p, y).predict_proba(new)",
-            "other cuts",
+            "different edges",
         ),
         (
             "probcal.BBQCalibrator().fit(p, y).predict_proba(new)",
@@ -663,12 +667,12 @@ CALLS: list[Call] = [
         (
             "relplot.metrics.binnedECE(p, y, 15)",
             "cal.ece(y, p, binning=LEFT)",
-            "a score of 1 has a bin of its own there, and bins are found by dividing",
+            "it assigns a score of 1 to a separate bin, and finds bins by division",
         ),
         (
             "relplot.smECE(p, y)",
             "cal.smece(y, p)",
-            "it keeps ten bits of the bandwidth, cuts its kernel, and inflates mass at 0 and 1",
+            "it keeps ten bits of the bandwidth, truncates its kernel, and inflates mass at 0 and 1",
         ),
     ),
     *of(
@@ -677,17 +681,17 @@ CALLS: list[Call] = [
         (
             'measures.expected_calibration_error(y, p, 16, "uniform")',
             'cal.ece(y, p, binning=linspace(15, "right"))',
-            "16 is its number of edges; a score of 0 has a bin of its own there",
+            "16 is its number of edges; it assigns a score of 0 to a separate bin",
         ),
         (
             "measures.kolmogorov_smirnov_statistic(y, p) * scale(p)",
             "cal.ecce_mad(y, p)",
-            "it shakes scores by 1e-8, which orders ties at random",
+            "it adds noise of 1e-8 to the scores, which orders ties at random",
         ),
         (
             "measures.kuiper_statistic(y, p) * scale(p)",
             "cal.ecce_r(y, p)",
-            "tied scores as above; it leaves out the 0 at which the differences begin, and is up to 1/N smaller where all lie on one side",
+            "tied scores as above; it omits the initial 0 of the cumulative differences and is up to 1/N smaller if all are on one side",
         ),
         ("measures.spiegelhalter_statistic(y, p)", "cal.spiegelhalter_z(y, p)", ""),
     ),
@@ -699,7 +703,7 @@ CALLS: list[Call] = [
             'cal.ece(y, p, binning=linspace(15, "left"))',
             "",
         ),
-        ("metrics.ecce(y, p)", "cal.ecce_r(y, p)", "ties in row order there, taken together here"),
+        ("metrics.ecce(y, p)", "cal.ecce_r(y, p)", "it processes ties in row order, calibrant together"),
     ),
     *of(
         "pycaleva",
@@ -707,12 +711,12 @@ CALLS: list[Call] = [
         (
             "CalibrationEvaluator(y, p, outsample=True, n_groups=10).hosmerlemeshow(verbose=False).statistic",
             "cal.hosmer_lemeshow(y, p)",
-            "groups are cut elsewhere",
+            "different group boundaries",
         ),
         (
             "CalibrationEvaluator(y, p, outsample=True, n_groups=10).pigeonheyse(verbose=False).statistic",
             'cal.hosmer_lemeshow(y, p, variance="exact")',
-            "groups are cut elsewhere",
+            "different group boundaries",
         ),
         (
             "CalibrationEvaluator(y, p, outsample=True, n_groups=10).z_test().statistic",
@@ -726,12 +730,12 @@ CALLS: list[Call] = [
         (
             "metrics.calculate_ece_mce(*table(15, False))[0]",
             "cal.ece(y, p)",
-            "scores of 0 are left out there: bins are open on the left",
+            "it omits scores of 0, since bins are open on the left",
         ),
         (
             "metrics.calculate_ece_mce(*table(15, True))[0]",
             "cal.ece_em(y, p)",
-            f"{QUANTILES}; the lowest score is left out there",
+            f"{QUANTILES}; it omits the lowest score",
         ),
         ("metrics.spiegelhalter_z_test(y, np.column_stack([1 - p, p]))[0]", "cal.spiegelhalter_z(y, p)", ""),
         ("metrics.cox_regression_analysis(y, np.column_stack([1 - p, p]))[0]", "cal.cox_slope(y, p)", ""),

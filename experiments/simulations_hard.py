@@ -1,4 +1,4 @@
-"""Scores on which intervals in closed form are hard to get right: rare events, few grades, scores close together, sharp ones, weights."""
+"""Score distributions that are difficult for closed-form intervals: rare events, few grades, concentrated and confident scores, weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HARD_ROWS, HARD_RUNS = 1000, 400
 HARD_SCORES = {
     "rare events": "Beta(0.5, 99.5), 0.5 % events",
     "five grades": "0.02, 0.1, 0.3, 0.6 and 0.9 in shares of 0.4, 0.3, 0.15, 0.1 and 0.05",
-    "concentrated": "even between 0.30 and 0.31",
+    "concentrated": "uniform between 0.30 and 0.31",
     "sharp logits": "log-odds normal with standard deviation 20",
-    "importance weights": "even scores, weights exponential and drawn apart from them",
+    "importance weights": "uniform scores with independent exponential weights",
 }
-# The ways to make an interval without resampling, the default first.
+# Closed-form intervals, the default first.
 HARD_INTERVALS = {
     "brier": ("gamma", "normal"),
     "nll": ("gamma", "normal"),
@@ -30,7 +30,7 @@ HARD_INTERVALS = {
     "cox_slope": ("asymptotic",),
     "cox_intercept": ("asymptotic",),
 }
-# What log-odds are divided by to give the true ones.
+# Temperature by which log-odds are divided to give the true ones.
 HARD_TRUTHS = {"calibrated": 1.0, "temperature 1.5": 1.5}
 
 
@@ -48,9 +48,9 @@ def hard_scores(distribution: str, n: int, rng: np.random.Generator) -> tuple[Fl
 
 
 def true_rate(score: Floats, truth: str) -> Floats:
-    """How often the event happens at each score."""
+    """The event rate at each score."""
     power = 1 / HARD_TRUTHS[truth]
-    # Odds to a power, not log-odds, so that scores of 0 and 1 stay what they are.
+    # Powers of odds instead of log-odds, so that scores of 0 and 1 are preserved.
     above, below = score**power, (1 - score) ** power
     return above / (above + below)
 

@@ -1,4 +1,4 @@
-"""The page of the simulations: what is inside its band, what is not and why, from the rows of simulations.json."""
+"""The page of the simulations: size, power and coverage with their verdicts, from the rows of simulations.json."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from experiments.simulations_plan import (
 
 Row = dict[str, Any]
 
-# Laws of many rows are held to these rates, two standard errors added, once the rows hold this much information.
+# Largest accepted rates of asymptotic tests, plus two standard errors, once the rows have this much information.
 ALLOWED = {0.01: 0.02, 0.05: 0.06, 0.1: 0.115}
 ENOUGH = 30
-# Of fewer runs nothing good is said.
+# With fewer runs no positive verdict is given.
 LEAST_RUNS = 100
 
 
 @cache
 def band(runs: int, alpha: float) -> tuple[float, float]:
-    """Where 99.9 % of the rejection rates lie if the test holds its level."""
+    """The range of 99.9 % of the rejection rates of a test that holds its level."""
     from scipy.stats import binom
 
     low, high = binom.ppf([0.0005, 0.9995], runs, alpha)
@@ -51,25 +51,25 @@ def information(distribution: str, classes: int) -> float:
 
 
 def verdict(row: Row, test: Test) -> str:
-    """One word for how the rates lie beside their bands."""
+    """The verdict on the rejection rates."""
     rates = [count / row["runs"] for count in row["rejected"]]
     bands = [band(row["runs"], alpha) for alpha in ALPHAS]
     if all(low <= rate <= high for rate, (low, high) in zip(rates, bands, strict=True)):
-        return "inside" if row["runs"] >= LEAST_RUNS else "few runs"
+        return "nominal" if row["runs"] >= LEAST_RUNS else "few runs"
     below = all(rate <= high for rate, (_, high) in zip(rates, bands, strict=True))
-    if test.promise == "auto":
-        return "simulated, ties" if below and row["simulated"] == row["runs"] - row["undefined"] else "**outside**"
+    if test.validity == "auto":
+        return "conservative, ties" if below and row["simulated"] == row["runs"] - row["undefined"] else "**outside**"
     if test.documented:
         return "documented"
-    if test.promise == "bound" and below:
-        return "bound"
-    if test.promise == "limit":
+    if test.validity == "bound" and below:
+        return "conservative bound"
+    if test.validity == "asymptotic":
         if below:
-            return "asymptotic, rarely"
+            return "asymptotic, conservative"
         if row["n"] * information(row["distribution"], row["classes"]) < ENOUGH:
             return "asymptotic, few rows"
         if all(rate <= _allowed(alpha, row["runs"]) for alpha, rate in zip(ALPHAS, rates, strict=True)):
-            return "asymptotic, near"
+            return "asymptotic, slightly liberal"
     return "**outside**"
 
 
@@ -79,23 +79,28 @@ def _allowed(alpha: float, runs: int) -> float:
 
 
 def table(headings: list[str], rows: list[list[str]], numbers: int) -> str:
-    """A table of Markdown whose last `numbers` columns are set to the right."""
+    """A Markdown table whose last `numbers` columns are right-aligned."""
     line = [*["---"] * (len(headings) - numbers), *["---:"] * numbers]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [headings, line, *rows])
 
 
 def rate(count: int, runs: int) -> str:
-    """A share with three digits."""
+    """A proportion with three decimals."""
     return f"{count / runs:.3f}"
 
 
 def method_of(name: str) -> str:
-    """The call behind a row, in a few words."""
+    """The call behind a row."""
     test = TESTS[name]
-    options = ", ".join(f"{word}={value!r}" for word, value in test.options.items())
+    options = ", ".join(f"{name_}={value!r}" for name_, value in test.options.items())
     if test.metric == name.split()[0] and test.metric.startswith(("giviti", "hosmer_lemeshow_m")):
         return f"`{test.metric}`"
     return f"`{test.metric}`, `{test.method}`" + (f", `{options}`" if options else "")
+
+
+def shown(name: str) -> str:
+    """The name of a test or distribution in the tables."""
+    return "uniform" if name == "even" else name.replace(" drawn", " simulated")
 
 
 def size_tables(rows: list[Row]) -> str:
@@ -116,13 +121,13 @@ def _size_table(rows: list[Row]) -> str:
         rates = [rate(count, row["runs"]) for count in row["rejected"]]
         runs = str(row["runs"]) + (f" ({row['undefined']} undefined)" if row["undefined"] else "")
         found = verdict(row, TESTS[row["test"]])
-        lines.append([row["test"], row["distribution"], found, runs, str(row["draws"] or ""), *rates])
-    headings = ["test", "scores", "verdict", "runs", "draws", *[f"{alpha:g}" for alpha in ALPHAS]]
+        lines.append([shown(row["test"]), shown(row["distribution"]), found, runs, str(row["draws"] or ""), *rates])
+    headings = ["test", "scores", "verdict", "runs", "resamples", *[f"{alpha:g}" for alpha in ALPHAS]]
     return table(headings, lines, 5)
 
 
 def hard_table(rows: list[Row]) -> str:
-    """What `assess` chose in hard settings, and how often it then rejected."""
+    """The choice of `assess` in difficult settings, and its rejection rates."""
     lines = []
     order = [list(TESTS), list(SETTINGS)]
     for row in sorted(
@@ -138,36 +143,36 @@ def hard_table(rows: list[Row]) -> str:
 
 
 def exceptions(rows: list[Row]) -> str:
-    """How many rows have which verdict, and those outside."""
+    """The number of rows with each verdict, and the rows outside."""
     found = [(verdict(row, TESTS[row["test"]]), row) for row in rows]
-    words = ["inside", *MEANING]
-    counts = [[word, str(sum(v == word for v, _ in found)), MEANING.get(word, INSIDE)] for word in words]
+    verdicts = ["nominal", *MEANING]
+    counts = [[each, str(sum(v == each for v, _ in found)), MEANING.get(each, NOMINAL)] for each in verdicts]
     outside = [
-        [row["test"], str(row["classes"]), row["distribution"], f"{row['n']}", str(row["runs"])]
+        [shown(row["test"]), str(row["classes"]), shown(row["distribution"]), f"{row['n']}", str(row["runs"])]
         + [rate(count, row["runs"]) for count in row["rejected"]]
-        for word, row in found
-        if word == "**outside**"
+        for each, row in found
+        if each == "**outside**"
     ]
     headings = ["test", "classes", "scores", "rows", "runs", *[f"{alpha:g}" for alpha in ALPHAS]]
     text = table(["verdict", "rows", "meaning"], counts, 0)
     return text + ("\n\nOutside:\n\n" + table(headings, outside, 5) if outside else "")
 
 
-INSIDE = "all three rates lie in the band that holds 99.9 % of the rates of a test that keeps its level"
+NOMINAL = "all three rates lie in the 99.9 % band of a test that holds its level"
 MEANING = {
-    "few runs": f"inside, but fewer than {LEAST_RUNS} runs do not say much",
-    "bound": "rejects less often than its level, as a bound does",
-    "asymptotic, rarely": "a distribution for many rows; some rate is below its band, none above: it errs on the safe side",
-    "asymptotic, few rows": f'a distribution for many rows, and the variances of the outcomes add up to less than {ENOUGH}: draw outcomes instead (`method="consistency"`)',
-    "asymptotic, near": "a distribution for many rows; at most 0.02, 0.06 and 0.115 at 0.01, 0.05 and 0.1, plus two standard errors",
-    "simulated, ties": "labels were simulated, and few values occur: equal ones count as extreme, so that it rejects less often than its level",
-    "documented": "known and said of the test: see the list of tests",
+    "few runs": f"nominal, but with fewer than {LEAST_RUNS} runs",
+    "conservative bound": "rejects less often than its level, as a bound does",
+    "asymptotic, conservative": "asymptotic null distribution; some rate is below its band, none above",
+    "asymptotic, few rows": f'asymptotic null distribution, and the sum of the variances of the outcomes is below {ENOUGH}: simulate labels instead (`method="consistency"`)',
+    "asymptotic, slightly liberal": "asymptotic null distribution; at most 0.02, 0.06 and 0.115 at 0.01, 0.05 and 0.1, plus two standard errors",
+    "conservative, ties": "simulated labels, and few distinct values: ties count as extreme, so that the test is conservative",
+    "documented": "a documented limitation: see the list of tests",
     "**outside**": "none of these",
 }
 
 
 def power_table(rows: list[Row]) -> str:
-    """Rejection at 0.05 for each alternative and number of rows."""
+    """Power at 0.05 for each alternative and number of rows."""
     columns = [(name, n) for name in ALTERNATIVES for n in sorted({row["n"] for row in rows})]
     at = {(row["test"], row["scenario"], row["n"]): row for row in rows}
     lines = []
@@ -177,19 +182,19 @@ def power_table(rows: list[Row]) -> str:
             runs = sorted({cell["runs"] for cell in cells if cell})
             counted = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
             shares = ["" if cell is None else rate(cell["rejected"][1], cell["runs"]) for cell in cells]
-            lines.append([name, counted, *shares])
+            lines.append([shown(name), counted, *shares])
     return table(["test", "runs", *[f"{name}, {n}" for name, n in columns]], lines, len(columns) + 1)
 
 
 def coverage_table(rows: list[Row]) -> str:
-    """Share of intervals that held the true value, and on which side the others lay."""
+    """Coverage of intervals, and on which side the others lie."""
     lines = coverage_lines(rows, "scenario")
     lines.sort(key=lambda line: (list(COVERAGE).index(line[0].strip("`")), line[1], list(TRUTHS).index(line[2])))
     return table(["metric", "method", "scores", *COVERAGE_HEADINGS], lines, 6)
 
 
 def hard_coverage_table(rows: list[Row]) -> str:
-    """The same for scores that are hard to get right."""
+    """The same for difficult score distributions."""
     lines = [
         [*line[:2], distribution, *line[2:]]
         for distribution in HARD_SCORES
@@ -200,7 +205,7 @@ def hard_coverage_table(rows: list[Row]) -> str:
     return table(["metric", "method", "scores", "truth", *COVERAGE_HEADINGS], lines, 7)
 
 
-COVERAGE_HEADINGS = ("verdict", "true value", "runs", "covers", "above it", "below it", "width")
+COVERAGE_HEADINGS = ("verdict", "true value", "runs", "coverage", "above", "below", "width")
 
 
 def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
@@ -210,12 +215,12 @@ def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
         runs = row["runs"] - row["undefined"]
         share = 1 - (row["above"] + row["below"]) / runs
         low, high = band(runs, 0.95)
-        found = "holds" if low <= share <= high else "covers more" if share > high else "**fails**"
-        found = "few runs" if found == "holds" and runs < LEAST_RUNS else found
+        found = "nominal" if low <= share <= high else "conservative" if share > high else "**undercovers**"
+        found = "few runs" if found == "nominal" and runs < LEAST_RUNS else found
         shares = [f"{share:.3f}", rate(row["above"], runs), rate(row["below"], runs)]
-        words = [f"`{row['metric']}`", row["method"], row[named], found]
+        cells = [f"`{row['metric']}`", row["method"], row[named], found]
         width = "infinite" if math.isinf(row["width"]) else f"{row['width']:.4f}"
-        lines.append([*words, f"{row['truth']:.5f}", str(runs), *shares, width])
+        lines.append([*cells, f"{row['truth']:.5f}", str(runs), *shares, width])
     return lines
 
 
@@ -226,76 +231,76 @@ def page(results: dict[str, Any]) -> str:
     hard = [row for row in rows["size"] if row["distribution"] in SETTINGS]
     rows["size"] = [row for row in rows["size"] if row["distribution"] not in SETTINGS]
     tested = [name for name in TESTS if any(row["test"] == name for row in rows["size"])]
-    notes = [[name, method_of(name), PROMISES[TESTS[name].promise], TESTS[name].documented] for name in tested]
+    notes = [[shown(name), method_of(name), VALIDITY[TESTS[name].validity], TESTS[name].documented] for name in tested]
     limits = ", ".join(f"{alpha:g}: {low:.4f} to {high:.4f}" for alpha in ALPHAS for low, high in [band(5000, alpha)])
     short = "" if results["complete"] else f" {STOPPED.format(**results)} {results.get('note', '')}".rstrip()
     parts = [
         "# Size, power and coverage",
-        f"Do the tests of `assess` reject as often as they say, and do the intervals of `interval` cover as often as they say? `make simulate` draws predictions whose calibration is known, counts, and writes this page; the counts lie in `experiments/simulations.json`. Run i of a scenario has its own generator, so the number of processes changes nothing.{short}",
+        f"This page shows whether the tests of `assess` hold their level, which deviations they detect, and whether the intervals of `interval` attain their nominal coverage. `make simulate` simulates predictions whose calibration is known and writes this page; the counts are in `experiments/simulations.json`. Run i of a scenario has its own random generator, so the number of processes has no effect.{short}",
         "## Size: calibrated scores",
-        f"Labels are drawn from the scores, so every rejection is a false alarm. Scores: *even* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet distributions with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The band of 5000 runs is {limits}; fewer runs have a wider one. Of a thousand rates at their level one lies outside by chance. *Runs* is the number of simulations: slow tests got fewer. *Draws* is how many samples a test drew for itself.",
+        f"Labels are drawn from the scores, so every rejection is a type I error. Scores: *uniform* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet distributions with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The 99.9 % band of 5000 runs is {limits}; with fewer runs it is wider. *Runs* is the number of simulated data sets, smaller for slow tests. *Resamples* is the number of resamples within each test.",
         exceptions(rows["size"]),
         FINDINGS_SIZE,
-        table(["test", "call", "distribution", "known"], notes, 0),
+        table(["test", "call", "null distribution", "limitation"], notes, 0),
         size_tables(rows["size"]),
-        "## Size in hard settings: what `assess` chooses",
+        "## Size in difficult settings: the choice of `assess`",
         HARD_SETTINGS,
         exceptions(hard) if hard else "",
         hard_table(hard) if hard else "",
-        "## Power: three ways to be wrong",
-        "Even scores; the true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a hill of height 0.1 and width 0.1 around 0.7. Share of runs with p <= 0.05, for 500 and 2000 rows.",
+        "## Power: three alternatives",
+        "Uniform scores; the true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a Gaussian bump of height 0.1 and width 0.1 around 0.7. Share of runs with p <= 0.05, for 500 and 2000 rows.",
         power_table(rows["power"]),
         FINDINGS_POWER,
         "## Coverage of 95 % intervals",
-        "1000 rows with even scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is what the metric tends to for endlessly many rows, by quadrature; of `drmsce_bcs` and `smece` at temperature 1.5 it is the value of two million rows. *Above it* is the share of intervals that lie wholly above the true value. *Holds* means inside the 99.9 % band around 0.95. Percentile and basic are read off the same resamples; *asymptotic* is the metric's own interval.",
+        "1000 rows with uniform scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is the population value of the metric by quadrature; for `drmsce_bcs` and `smece` at temperature 1.5 it is the value for two million rows. *Above* is the share of intervals that lie entirely above the true value. *Nominal* means within the 99.9 % band around 0.95. Percentile and basic intervals use the same resamples; *asymptotic* is the interval derived for the metric.",
         coverage_table(rows["coverage"]),
         FINDINGS_COVERAGE,
-        "## Coverage where it is hard",
-        f"{HARD_ROWS} rows, intervals in closed form. Scores: {'; '.join(f'*{name}* {what}' for name, what in HARD_SCORES.items())}. Outcomes follow the scores, or sigmoid(logit(s) / 1.5).",
+        "## Coverage in difficult settings",
+        f"{HARD_ROWS} rows, closed-form intervals. Scores: {'; '.join(f'*{name}* {what}' for name, what in HARD_SCORES.items())}. The true probability is the score, or sigmoid(logit(s) / 1.5).",
         hard_coverage_table(rows["hard"]),
         FINDINGS_HARD,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-PROMISES = {
-    "limit": "for many rows",
-    "drawn": "drawn, any number of rows",
-    "bound": "a bound, any number of rows",
-    "auto": "chosen by the rows",
+VALIDITY = {
+    "asymptotic": "asymptotic",
+    "simulated": "simulated, any number of rows",
+    "bound": "bound, any number of rows",
+    "auto": "chosen by the data",
 }
-HARD_SETTINGS = """Calibrated scores for which null distributions of many rows are off, and `method="auto"`, which then simulates labels by itself (99 times here): *simulated* is the share of runs in which it did.
+HARD_SETTINGS = """Calibrated scores for which asymptotic null distributions are inaccurate, with `method="auto"`, which then simulates labels (99 times here): *simulated* is the share of runs in which it did.
 
-- *Rare*: Beta(0.5, 99.5), an event in 200 rows; with three classes the second and third share it.
+- *Rare*: Beta(0.5, 99.5), one event in 200 rows; with three classes the second and third share it.
 - *Five grades*: five distinct scores (0.02, 0.06, 0.15, 0.3, 0.6) or forecasts.
 - *Concentrated*: Beta(300, 700), a standard deviation of 0.014; with three classes a Dirichlet distribution of the same precision.
-- *Sharp logits*: normal with a standard deviation of 20, so that few scores are neither 0 nor 1 to two digits.
-- *Importance weights*: even scores whose weights are exponential."""
-STOPPED = "This run was stopped after {minutes:g} minutes and holds a part of the runs planned: `runs` says how many each row got."
+- *Sharp logits*: normal logits with a standard deviation of 20, so that most scores are 0 or 1 to two decimals.
+- *Importance weights*: uniform scores with exponential weights."""
+STOPPED = "This run was stopped after {minutes:g} minutes and contains part of the planned runs; the column `runs` gives their number."
 FINDINGS_SIZE = """What this shows:
 
-- Tests that draw outcomes from the scores need no large number of rows. `t_cal` with `adaptive_joint` is one of them: where the smallest p-values of all widths tie, the next smallest decide.
-- Asymptotic distributions rows are off at 100 rows, most at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups in which hardly an outcome is expected) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was found above its band. With few rows `method="auto"` simulates labels by itself (see below).
-- `skce_ul` rejects too rarely where scores are skewed or classes many: the products of pairs that it adds up are far from normal.
-- `knn_chi2` with `bonferroni` or `holm` rejects every time at 100 rows. It judges the rows around an anchor by the anchor's forecast, not by their own, and with few rows some are far away. `method="auto"` therefore draws outcomes for it.
-- `ucme` with `chi_square_sample`, and `hosmer_lemeshow` with `chi_square_fitted_here` on rows that the model was not fitted to, are no tests to decide by, and `t_cal` with `normal` leans to too many rejections; `hosmer_lemeshow_multinomial` rejects far too rarely with many classes or sharp scores."""
+- Tests by simulated labels hold their level for any number of rows. `t_cal` with `adaptive_joint` is one of them: ties of the smallest p-values over all widths are resolved by the next smallest.
+- Asymptotic null distributions are inaccurate at 100 rows, most of all at the level 0.01: `hosmer_lemeshow` with sharp or skewed scores (groups with small expected counts) and `ucme` reject up to twice as often as they should at 0.05, `ecd` and `ecmmd` with sharp scores too often at 0.01. With 1000 rows or more none of them was above its band. With few rows `method="auto"` simulates labels (see below).
+- `skce_ul` is conservative for skewed scores or many classes: the products of pairs that it averages are far from normal.
+- `knn_chi2` with `bonferroni` or `holm` always rejects at 100 rows. It compares the rows around an anchor with the forecast of the anchor, not with their own, and with few rows some of them are distant. `method="auto"` therefore simulates labels for it.
+- `ucme` with `chi_square_sample`, and `hosmer_lemeshow` with `chi_square_fitted_here` on external data, are not valid tests, and `t_cal` with `normal` tends to reject too often; `hosmer_lemeshow_multinomial` is very conservative with many classes or sharp scores."""
 FINDINGS_POWER = """What this shows:
 
-- A test sees what it asks for. `calibration_in_the_large` is blind to a wrong temperature, `spiegelhalter_z` and `ecd` to a wrong mean; `ecd` has one side, and asks only for overconfidence.
-- Without an idea of what is wrong, `bbt`, `cox lr`, `giviti_test` and `pws` have some power against all three.
-- `skce_ul` uses one pair for every two rows and sees little; `skce_uq` with its bootstrap uses all pairs. `t_cal` with `adaptive_joint` pays for looking at all widths."""
-FINDINGS_COVERAGE = """Where intervals fail, and what the default does instead:
+- Tests have power against the alternatives they are designed for. `calibration_in_the_large` has none against a temperature, `spiegelhalter_z` and `ecd` little against a shift of the mean; `ecd` is one-sided, against overconfidence.
+- Without a specific alternative, `bbt`, `cox lr`, `giviti_test` and `pws` have some power against all three.
+- `skce_ul` uses one pair for every two rows and has low power; `skce_uq` with its bootstrap uses all pairs. `t_cal` with `adaptive_joint` loses power by adapting to all widths."""
+FINDINGS_COVERAGE = """Where intervals undercover, and the default:
 
-| metric | what happens | default |
+| metric | finding | default |
 | --- | --- | --- |
-| `ece`, `smece`, `ecce_mad` | an error cannot be negative, so chance always shows one above 0, and resampling adds to it: percentile and bca never hold 0, basic too rarely | `corrected`: the bias is removed on the scale of squares; covers more than it says |
-| `ce2_db` | the estimate is free of bias, its bootstrap is not: percentile lies too high, basic and bca too low | `corrected`: the bootstrap is moved back to the estimate |
-| `drmsce_bcs` | percentile holds; basic lies too low | `corrected`, not simulated here |
-| `l2ce_interval` | covers more than it says | its own, `asymptotic` |
-| `brier`, `ecd` | means over rows: normal holds with even scores, and so do percentile and basic | `gamma`, which holds for few events too |
-| `cox_slope` | its own interval holds | `asymptotic` |"""
+| `ece`, `smece`, `ecce_mad` | a non-negative error is biased upwards, and resampling adds to the bias: percentile and bca never contain 0, basic too rarely | `corrected`: the bias is removed on the squared scale; conservative |
+| `ce2_db` | the estimate is unbiased, its bootstrap is not: percentile is too high, basic and bca too low | `corrected`: the bootstrap is centred at the estimate |
+| `drmsce_bcs` | percentile is nominal; basic is too low | `corrected`, not simulated here |
+| `l2ce_interval` | conservative | `asymptotic` |
+| `brier`, `ecd` | means over rows: normal, percentile and basic are nominal for uniform scores | `gamma`, which is valid for few events too |
+| `cox_slope` | asymptotic is nominal | `asymptotic` |"""
 FINDINGS_HARD = """What this shows:
 
-- Normal limits of a mean miss the true value on one side where a few costly rows carry the mean: with rare events and sharp scores they lie too low. `gamma`, the default, takes the skewness into account and grants one more surprising row to that side; with few events it covers more than it says, as exact limits of numbers of events do.
-- `l2ce_interval` lies too low where nearly all rows fall into one bin and the scores are off by different amounts inside it (rare events at temperature 1.5): the interval says so.
-- `cox_slope` and `cox_intercept` have no interval in the few samples in which a threshold separates the outcomes; with fewer than 30 events their note says that they may cover too rarely."""
+- Normal limits of a mean miss the true value on one side if a few rows with a large loss dominate the mean: with rare events and sharp scores they are too low. `gamma`, the default, accounts for the skewness and for one further such row on that side; with few events it is conservative, as exact limits of counts are.
+- `l2ce_interval` is too low if nearly all rows fall into one bin within which the error varies (rare events at temperature 1.5); its note states this.
+- `cox_slope` and `cox_intercept` have no interval in the few samples with separated outcomes; with fewer than 30 events their note states that they may undercover."""

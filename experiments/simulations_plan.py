@@ -1,4 +1,4 @@
-"""What is simulated: the tests and what they promise, the distributions of the scores, the ways to be wrong, and how many runs each gets."""
+"""The design of the simulations: tests and their validity, distributions of scores, alternatives, and numbers of runs."""
 
 from __future__ import annotations
 
@@ -11,89 +11,91 @@ from calibrant.inference.simulation.simulate import bump, temperature
 
 ALPHAS = (0.01, 0.05, 0.1)
 DRAWS, SMALL_DRAWS, AUTO_DRAWS = 199, 39, 99
-# Kernel widths are given where choosing one would take longer than the test; the choice looks at scores alone.
+# Kernel bandwidths are fixed where their selection, which depends on scores only, would take longer than the test.
 WIDTH = {"bandwidth": 0.5}
 
 
 class Test(NamedTuple):
-    """A test and what is promised of it: ``limit`` distributions need many rows, ``drawn`` ones hold for any, a ``bound`` rejects rarely.
+    """A test and its validity: ``asymptotic``, ``simulated`` (any number of rows) or ``bound`` (conservative).
 
-    ``auto`` is what `assess` chooses by itself: it promises its level in any setting.
+    ``auto`` is the choice of `assess`, which is to hold its level in any setting.
     """
 
     __test__ = False
 
     metric: str
     method: str
-    promise: str
+    validity: str
     options: dict[str, Any]
     documented: str = ""
-    """Where the test is known not to hold its level, what is said of it."""
+    """The documented limitation of a test that does not hold its level."""
 
 
-def limit(metric: str, method: str, documented: str = "", **options: Any) -> Test:
-    """A test by a distribution that holds for many rows."""
-    return Test(metric, method, "limit", options, documented)
+def asymptotic(metric: str, method: str, documented: str = "", **options: Any) -> Test:
+    """A test by an asymptotic null distribution."""
+    return Test(metric, method, "asymptotic", options, documented)
 
 
-def drawn(metric: str, method: str = "consistency", **options: Any) -> Test:
-    """A test by outcomes drawn from the scores."""
-    return Test(metric, method, "drawn", options)
+def simulated(metric: str, method: str = "consistency", **options: Any) -> Test:
+    """A test by simulated labels."""
+    return Test(metric, method, "simulated", options)
 
 
 def auto(metric: str, **options: Any) -> Test:
-    """A test as `assess` chooses it: by a null distribution where that holds, by simulated labels elsewhere."""
+    """The test that `assess` chooses: asymptotic where that is accurate, by simulated labels elsewhere."""
     return Test(metric, "auto", "auto", options)
 
 
 TESTS: dict[str, Test] = {
-    "spiegelhalter_z": limit("spiegelhalter_z", "normal"),
-    "ecd": limit("ecd", "normal"),
-    "calibration_in_the_large": limit("calibration_in_the_large", "normal"),
-    "hosmer_lemeshow C": limit("hosmer_lemeshow", "chi_square"),
-    "hosmer_lemeshow H": limit("hosmer_lemeshow", "chi_square", binning="equal_width"),
-    "hosmer_lemeshow fitted here": limit(
-        "hosmer_lemeshow", "chi_square_fitted_here", "for scores fitted to these rows; others it rejects too often"
+    "spiegelhalter_z": asymptotic("spiegelhalter_z", "normal"),
+    "ecd": asymptotic("ecd", "normal"),
+    "calibration_in_the_large": asymptotic("calibration_in_the_large", "normal"),
+    "hosmer_lemeshow C": asymptotic("hosmer_lemeshow", "chi_square"),
+    "hosmer_lemeshow H": asymptotic("hosmer_lemeshow", "chi_square", binning="equal_width"),
+    "hosmer_lemeshow fitted here": asymptotic(
+        "hosmer_lemeshow", "chi_square_fitted_here", "for scores fitted to these rows; it rejects others too often"
     ),
-    "hosmer_lemeshow top label": limit("hosmer_lemeshow", "chi_square", lens="top_label"),
+    "hosmer_lemeshow top label": asymptotic("hosmer_lemeshow", "chi_square", lens="top_label"),
     "hosmer_lemeshow_multinomial": Test(
-        "hosmer_lemeshow_multinomial", "chi_square", "limit", {}, "rejects too rarely: scores differ inside a group"
+        "hosmer_lemeshow_multinomial", "chi_square", "asymptotic", {}, "conservative: scores vary within groups"
     ),
-    "bbt": limit("bbt", "series"),
-    "ecce_mad": limit("ecce_mad", "series"),
-    "ecce_mad top label": limit("ecce_mad", "series", lens="top_label"),
-    "ecce_r": limit("ecce_r", "series"),
-    "ks_top_r": limit("ks_top_r", "series"),
-    "ks_within_top_r, r = 2": limit("ks_within_top_r", "series", r=2),
-    "cox lr": limit("cox_slope", "lr"),
-    "cox wald": limit("cox_slope", "wald"),
-    "cox score": limit("cox_slope", "score"),
-    "pws": limit("pws", "chi_square"),
-    "sbct": limit("sbct", "chi_square"),
-    "giviti_test": Test("giviti_test", "likelihood_ratio", "limit", {}),
-    "skce_ul": limit("skce_ul", "asymptotic", **WIDTH),
-    "ucme": limit("ucme", "chi_square", **WIDTH),
-    "ucme sample": limit("ucme", "chi_square_sample", "rejects far too often unless rows are many", **WIDTH),
-    "ecmmd": limit("ecmmd", "normal"),
-    "knn_chi2": limit(
-        "knn_chi2", "bonferroni", "rejects far too often unless rows are many: it takes far rows for near ones, so draw"
+    "bbt": asymptotic("bbt", "series"),
+    "ecce_mad": asymptotic("ecce_mad", "series"),
+    "ecce_mad top label": asymptotic("ecce_mad", "series", lens="top_label"),
+    "ecce_r": asymptotic("ecce_r", "series"),
+    "ks_top_r": asymptotic("ks_top_r", "series"),
+    "ks_within_top_r, r = 2": asymptotic("ks_within_top_r", "series", r=2),
+    "cox lr": asymptotic("cox_slope", "lr"),
+    "cox wald": asymptotic("cox_slope", "wald"),
+    "cox score": asymptotic("cox_slope", "score"),
+    "pws": asymptotic("pws", "chi_square"),
+    "sbct": asymptotic("sbct", "chi_square"),
+    "giviti_test": Test("giviti_test", "likelihood_ratio", "asymptotic", {}),
+    "skce_ul": asymptotic("skce_ul", "asymptotic", **WIDTH),
+    "ucme": asymptotic("ucme", "chi_square", **WIDTH),
+    "ucme sample": asymptotic("ucme", "chi_square_sample", "rejects far too often unless there are many rows", **WIDTH),
+    "ecmmd": asymptotic("ecmmd", "normal"),
+    "knn_chi2": asymptotic(
+        "knn_chi2",
+        "bonferroni",
+        "rejects far too often unless there are many rows: neighbours are too distant; simulate instead",
     ),
-    "t_cal normal": limit(
-        "t_cal", "normal", "for screening: the tail of the distribution is heavier than the normal one"
+    "t_cal normal": asymptotic(
+        "t_cal", "normal", "for screening: the null distribution has a heavier tail than the normal"
     ),
     "skce_uq distribution_free": Test("skce_uq", "distribution_free", "bound", WIDTH),
-    "ece drawn": drawn("ece"),
-    "lkce drawn": drawn("lkce"),
-    "ecce_r drawn": drawn("ecce_r"),
-    "drmsce_bcs drawn": drawn("drmsce_bcs"),
-    "smece drawn": drawn("smece"),
-    "brier drawn": drawn("brier"),
-    "t_cal adaptive_joint": drawn("t_cal", "adaptive_joint"),
-    "ecmmd pseudo_labels": drawn("ecmmd", "pseudo_labels"),
-    "skce_uq bootstrap": limit("skce_uq", "bootstrap", **WIDTH),
+    "ece drawn": simulated("ece"),
+    "lkce drawn": simulated("lkce"),
+    "ecce_r drawn": simulated("ecce_r"),
+    "drmsce_bcs drawn": simulated("drmsce_bcs"),
+    "smece drawn": simulated("smece"),
+    "brier drawn": simulated("brier"),
+    "t_cal adaptive_joint": simulated("t_cal", "adaptive_joint"),
+    "ecmmd pseudo_labels": simulated("ecmmd", "pseudo_labels"),
+    "skce_uq bootstrap": asymptotic("skce_uq", "bootstrap", **WIDTH),
 }
 AUTOMATIC = {
-    f"{name} auto": test._replace(method="auto", promise="auto", documented="")
+    f"{name} auto": test._replace(method="auto", validity="auto", documented="")
     for name, test in TESTS.items()
     if name
     in (
@@ -108,7 +110,7 @@ AUTOMATIC = {
     "skce_uq auto": auto("skce_uq", **WIDTH),
 }
 TESTS |= AUTOMATIC
-RESAMPLED = {name for name, test in TESTS.items() if test.promise == "drawn" or test.method == "bootstrap"}
+RESAMPLED = {name for name, test in TESTS.items() if test.validity == "simulated" or test.method == "bootstrap"}
 
 DISTRIBUTIONS = {"even": (1.0, 1.0), "sharp": (0.5, 0.5), "skewed": (5.0, 1.0)}
 Rows = tuple[Any, Any]
@@ -155,7 +157,7 @@ SETTINGS: dict[str, Callable[[np.random.Generator, int, int], Rows]] = {
     "sharp logits": _sharp_logits,
     "importance weights": _weighted,
 }
-"""Where null distributions for many rows are off: scores of each row, and its weight or None."""
+"""Settings in which asymptotic null distributions are inaccurate: scores of each row, and weights or None."""
 ALTERNATIVES = {
     "power 1.3": lambda score: score**1.3,
     "temperature 1.25": temperature(1.25),
@@ -206,8 +208,8 @@ SIZE = [
     Plan(("skce_uq bootstrap",), {100: 1000, 500: 1000}),
     Plan(("skce_uq bootstrap",), {100: 500, 500: 500}, (3, 10)),
 ]
-# What assess chooses, in settings that are hard for null distributions. Simulated labels keep their level by construction: 200 runs see
-# whether they were needed and taken.
+# The choice of `assess` in settings that are difficult for asymptotic distributions. Simulated labels hold their level by
+# construction: 200 runs show whether they were needed and used.
 SUMS = tuple(f"{name} auto" for name in (*QUICK, "expected_observed_ratio"))
 KERNELS = ("skce_ul auto", "ucme auto", "ecmmd auto")
 CURVES = ("cox_slope auto", "cox_intercept auto", "sbct auto")
@@ -253,7 +255,7 @@ POWER = [
 
 TRUTHS = {"calibrated": temperature(1.0), "temperature 1.5": temperature(1.5)}
 COVERAGE_ROWS, RESAMPLES = 1000, 200
-# Runs for each way to make an interval; "resampled" stands for percentile and basic, read off the same resamples.
+# Runs for each type of interval; "resampled" stands for percentile and basic, computed from the same replicates.
 COVERAGE: dict[str, dict[str, int]] = {
     "ece": {"resampled": 2000, "bca": 50, "corrected": 300},
     "ce2_db": {"resampled": 1000, "bca": 50, "corrected": 100},
@@ -268,6 +270,6 @@ COVERAGE: dict[str, dict[str, int]] = {
 
 
 def parameters(distribution: str, classes: int) -> tuple[float, ...]:
-    """Of the Beta or Dirichlet distribution of the scores."""
+    """Parameters of the Beta or Dirichlet distribution of the scores."""
     first, second = DISTRIBUTIONS[distribution]
     return (first, *[second] * (classes - 1))

@@ -91,14 +91,16 @@ def errors_of(name: str, found: Any) -> list[tuple[str, str]]:
         return [("GL08", "The object does not have a docstring")]
     result = validate(get_doc_object(found))
     errors = [(code, text) for code, text in result["errors"] if code not in EXCEPTIONS]
-    callable_itself = name.count(".") == len(name.split(".")) - 1 and not _is_method(name)
+    if _is_plain_result(found) and "\nAttributes\n" in doc:  # users never call its constructor
+        errors = [(code, text) for code, text in errors if code != "PR01"]
+    callable_itself = name.count(".") == len(name.split(".")) - 1 and not _is_method(name, found)
     if callable_itself and ">>>" not in doc and not _is_plain_result(found):
         errors.append(("EX01", "No examples section found"))
     return errors
 
 
-def _is_method(name: str) -> bool:
-    return name.rsplit(".", 2)[-2][:1].isupper()
+def _is_method(name: str, found: Any) -> bool:
+    return name.rsplit(".", 2)[-2][:1].isupper() or "." in getattr(found, "__qualname__", "")
 
 
 def _is_plain_result(found: Any) -> bool:

@@ -1,6 +1,7 @@
-"""Write docs/metrics/: one page for each metric of the catalogue, an index by family, and the pictures they share.
+"""Write docs/metrics/: one page for each metric of the catalogue, an index by family, and the figures they share.
 
-`--times` measures the metrics first and keeps what it finds in metric_times.json, which the pages quote; a new metric is measured anyway.
+The values of the examples are computed first and stored in ``examples.json`` beside the metrics, where their docstrings find them.
+`--times` measures the computing times anew and stores them in metric_times.json; a new metric is always measured.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import shutil
 import time
 from functools import cache
@@ -18,51 +18,32 @@ import numpy as np
 
 import calibrant as cal
 import metric_pictures
+from calibrant.metrics import documentation
 from calibrant.metrics.references import references
-from calibrant.metrics.signature import EXPLAIN
 from make_gallery import plain_settings, png_of
 
 TOOLS = Path(__file__).parent
 FOLDER = TOOLS.parent / "docs" / "metrics"
 TIMES = TOOLS / "metric_times.json"
-# What the example passes to metrics that ask for more than labels and probabilities.
-EXAMPLES = {"groups": ["a", "a", "b", "b"], "features": [1.0, 2.0, 3.0, 4.0]}
-FOUR: tuple[list[float], list[float]] = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-TWENTY: tuple[list[float], list[float]] = ([0, 1, 0, 1, 1] * 4, [0.1, 0.4, 0.6, 0.8, 0.9] * 4)
 TIMED_ROWS, TIMED_CLASSES = 10_000, 10
 
 ROWS = """\
-All pictures show the same 600 rows of three classes. The model is nearly calibrated in group a and far too confident in group b, so
-that it is overconfident on the whole. Formulas are written for rows of equal weight; with weights, sums over rows are weighted."""
+All figures show the same 600 rows of three classes. The model is nearly calibrated in group a and strongly overconfident in group b,
+and therefore overconfident overall. Formulas are written for rows of equal weight; with weights, sums over rows are weighted."""
 
-# Symbols that formulas share: explained on a page where its formula has them.
-SYMBOLS = (
-    (r"[py]_[ij](?![a-z{])", "$p_i$ and $y_i$ are the score and the outcome (0 or 1) of row $i$"),
-    (r"[py]_\{\([ij]\)\}", "$p_{(i)}$ and $y_{(i)}$ are score and outcome (0 or 1) in rising order of score"),
-    (r"\bN\b", "$N$ is the number of rows"),
-    (
-        r"p_\{i[kjl]\}|p_\{i \\cdot\}",
-        "$p_{ik}$ is the probability that row $i$ gives class $k$ of $K$, and $y_{ik}$ is 1 for its true class and 0 for the others",
-    ),
-    (r"p_\{i c_i\}", "$c_i$ is the true class of row $i$"),
-    (
-        r"\\bar [py]_m(?![a-z{^])",
-        r"$n_m$ rows are in bin $m$ of $M$, with mean score $\bar p_m$ and outcome rate $\bar y_m$",
-    ),
-)
 GROWTH = {
     "N": "the number of rows",
-    "N K": "rows times classes",
-    "N log N": "N log N, a sort of the rows",
-    "N K log N": "N log N for each class, a sort of the rows",
+    "N K": "the number of rows times the number of classes",
+    "N log N": "N log N (a sort of the rows)",
+    "N K log N": "N log N for each class (a sort of the rows)",
     "N log N per step": "N log N for each step of a fit or search",
     "N K log N per step": "N log N for each class and each step of a fit",
-    "N^2": "the square of the rows",
-    "N^2 K": "the square of the rows, times classes",
-    "N^2 K or a sort": "the square of the rows, times classes; N log N for two classes",
-    "N^2 K in parts": "the square of the rows, times classes, up to some seconds; beyond that the rows are taken in parts",
-    "N K by landmarks": "rows times classes, with a large constant",
-    "a linear program": "a linear program over the distinct scores, of at most 2000 places",
+    "N^2": "the square of the number of rows",
+    "N^2 K": "the square of the number of rows times the number of classes",
+    "N^2 K or a sort": "the square of the number of rows times the number of classes; N log N for two classes",
+    "N^2 K in parts": "the square of the number of rows times the number of classes up to some seconds; beyond that rows are processed in blocks",
+    "N K by landmarks": "the number of rows times the number of classes, with a large constant",
+    "a linear program": "a linear program over at most 2000 distinct scores",
 }
 
 
@@ -71,14 +52,12 @@ def shown(value: float) -> str:
     return "∞" if value == math.inf else "-∞" if value == -math.inf else f"{value:g}"
 
 
-@cache
 def formulas() -> dict[str, str]:
-    """The formula of each metric with its own symbols, as Markdown, by id."""
-    found: dict[str, str] = {}
-    for path in sorted((TOOLS / "formulas").glob("*.md")):
-        parts = re.split(r"^## (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-        found.update({id: text.strip() for id, text in zip(parts[::2], parts[1::2], strict=True)})
-    return found
+    """The formula of each metric with the meaning of its own symbols, as Markdown, by identifier."""
+    return {
+        id: f"$$\n{text.formula}\n$$" + (f"\n\n{text.remarks}" if text.remarks else "")
+        for id, text in documentation.formula_texts().items()
+    }
 
 
 @cache
@@ -88,9 +67,8 @@ def times() -> dict[str, float]:
 
 
 def symbols(formula: str) -> str:
-    """A sentence for the shared symbols of a formula, after those it explains itself."""
-    own = [text for pattern, text in SYMBOLS if re.search(pattern, formula)]
-    return f"Here {'; '.join(own)}." if own else ""
+    """A sentence on the shared symbols of a formula."""
+    return documentation.explain_symbols(formula)
 
 
 def sentence(text: str) -> str:
@@ -104,65 +82,28 @@ def bullets(phrases: str) -> list[str]:
     return [f"- {sentence(phrase)}" for phrase in phrases.split("; ")] + [""]
 
 
-def reaches(metric: cal.metrics.Metric) -> str:
-    """Which forecasts reach the ideal, no more than its fact says."""
-    if metric.ideal_for == "calibrated":
-        given = {"groups": " in every group", "features": " whatever the features"}
-        where = "".join(given.get(need, "") for need in metric.needs)
-        forecasts = f"forecasts that are calibrated{where}" if where else "calibrated forecasts"
-        return f"{forecasts} reach it, up to chance"
-    if metric.ideal_for == "nothing":
-        return "calibrated forecasts need not reach it"
-    # A mean of losses over rows is 0 only where each of them is; a part of the rows may reach what is infinite.
-    if metric.family == "point" and metric.ideal is not None and math.isfinite(metric.ideal):
-        return "only forecasts that are sure and right reach it"
-    return "forecasts that are sure and right reach it; calibrated ones need not"
-
-
-def sign(metric: cal.metrics.Metric) -> str:
-    """What the side of the ideal says, in a sentence."""
-    if not metric.signed:
-        return ""
-    if metric.sides is None:
-        return " Values lie on both sides of it; the sign alone does not say that forecasts are too high or too low."
-    return f" Above it {metric.sides[0]}; below it {metric.sides[1]}."
-
-
 def meaning(metric: cal.metrics.Metric) -> list[str]:
-    """What a value says, and what speaks for the metric."""
+    """What the metric measures, when to use it, and how to read a value."""
     low, high = metric.range
-    ideal = (
-        f"The ideal is {shown(metric.ideal)}: {reaches(metric)}." if metric.ideal is not None else "No value is ideal."
-    )
-    values = f"Values lie in [{shown(low)}, {shown(high)}]."
-    return [f"{metric.summary} {values} {ideal}{sign(metric)}", "", *bullets(metric.pros)]
-
-
-def _short(values: list[float]) -> str:
-    """A list as typed: one that repeats itself is written so."""
-    once = values[: len(values) // 4]
-    return f"{once} * 4" if len(once) > 1 and once * 4 == values else str(values)
+    ideal = "No value is ideal."
+    if metric.ideal is not None:
+        ideal = f"The ideal value is {shown(metric.ideal)}, attained by {documentation.reached_by(metric)}."
+    use = documentation.formula_texts()[metric.id].use
+    values = f"Values lie in [{shown(low)}, {shown(high)}]. {ideal} {documentation.sign_of(metric)}"
+    return [metric.summary, "", *([" ".join(use.split()), ""] if use else []), values.strip(), ""]
 
 
 def example(metric: cal.metrics.Metric) -> list[str]:
-    """Code on four rows, and the picture of the family with the value for its rows."""
-    words = {word: EXAMPLES[word] for word in metric.needs if word in EXAMPLES}
-    y_true, y_prob = FOUR
-    try:
-        value = metric(y_true, y_prob, **words)
-    except cal.UndefinedMetricError:  # too few rows, or outcomes that a threshold separates
-        y_true, y_prob = TWENTY
-        value = metric(y_true, y_prob, **words)
-    given = "".join(f", {word}={json.dumps(what)}" for word, what in words.items())
-    lines = ["```python", "import calibrant as cal", "", f"y_true = {_short(y_true)}", f"y_prob = {_short(y_prob)}"]
-    lines += [f"cal.{metric.id}(y_true, y_prob{given})  # {value:.6g}", "```", ""]
+    """The example of the docstring, and the figure of the family with the value for its rows."""
+    code = documentation.example_of(metric)
+    lines = ["```python", "import calibrant as cal", "", *code.setup, f"{code.call}  # {code.value}", "```", ""]
     picture, data = metric_pictures.picture_of(metric), metric_pictures.rows()
     words = metric_pictures.words_of(metric)
     found = float(metric(data.y_true, data.y_prob, **words))
     call = f"cal.{metric.id}(y_true, y_prob{''.join(f', {word}={word}' for word in words)})"
     lines += [f"![{metric.name}](pictures/{picture.name}.png)", "", picture.look, ""]
-    where = "The picture shows [600 rows of an overconfident model](index.md#the-rows-in-the-pictures)"
-    return [*lines, f"{where}; on them `{call}` is **{found:.4g}**.", ""]
+    where = "The figure shows [600 rows of an overconfident model](index.md#the-rows-in-the-figures)"
+    return [*lines, f"{where}; for them `{call}` is **{found:.4g}**.", ""]
 
 
 def facts(metric: cal.metrics.Metric) -> list[str]:
@@ -173,13 +114,13 @@ def facts(metric: cal.metrics.Metric) -> list[str]:
         "range": f"[{shown(low)}, {shown(high)}]",
         "ideal": "none" if metric.ideal is None else shown(metric.ideal),
         "family": f"{metric.family}, {metric.subfamily}",
-        "also called": ", ".join(metric.aliases) or "-",
+        "aliases": ", ".join(metric.aliases) or "-",
         "lens": f"`{metric.lens}`",
-        "sign": {"nothing": "on both sides, without a direction"}.get(metric.sign_of, f"of {metric.sign_of}")
+        "sign": {"nothing": "both sides, without direction"}.get(metric.sign_of, f"of {metric.sign_of}")
         if metric.signed
         else "none",
         "proper": metric.proper,
-        "tests": ", ".join(f"`{method}`" for method in metric.tests) or "none of its own; `assess` simulates outcomes",
+        "tests": ", ".join(f"`{method}`" for method in metric.tests) or "by simulation in `assess`",
         "weights": ", ".join(weights) or "none",
         "soft labels": "yes" if metric.soft else "no",
         "needs": ", ".join(metric.needs) or "labels and probabilities",
@@ -188,14 +129,21 @@ def facts(metric: cal.metrics.Metric) -> list[str]:
     return ["| | |", "| --- | --- |", *(f"| {name} | {text} |" for name, text in rows.items()), ""]
 
 
-def options(metric: cal.metrics.Metric) -> list[str]:
-    """The keywords of the metric's own."""
-    own = [
-        f"- `{word}={value!r}`: {metric.explain.get(word) or EXPLAIN.get(word, '')}"
-        for word, value in metric.options.items()
-    ]
-    every = "`lens`, `where`, `combine`, `class_weight`, weights, groups, and the form of the input"
-    return [*own, "", f"{'And what' if own else 'What'} every metric takes: {every}.", ""]
+def parameters(metric: cal.metrics.Metric) -> list[str]:
+    """All parameters with type, default and description."""
+    lines = []
+    for name, kind, text in documentation.parameters_of(metric):
+        lines.append(f"- `{name}` ({kind}): {text.replace('``', '`')}")
+    return [*lines, ""]
+
+
+def see_also(metric: cal.metrics.Metric) -> list[str]:
+    """Related metrics, and the functions that test the value."""
+    lines = []
+    for name, text in documentation.related_to(metric, cal.catalogue):
+        spoken = f"[{name}]({name}.md)" if name in set(cal.catalogue) else f"`{name}`"
+        lines.append(f"- {spoken}: {text}")
+    return [*lines, f'- `cal.assess(y_true, y_prob, metric="{metric.id}")`: test of calibration with this metric.', ""]
 
 
 def cost(metric: cal.metrics.Metric) -> str:
@@ -203,7 +151,7 @@ def cost(metric: cal.metrics.Metric) -> str:
     taken = times()[metric.id]
     measured = f"{taken:g} ms" if taken < 100 else f"{taken / 1000:g} s"
     size = f"{TIMED_ROWS:,} rows of {TIMED_CLASSES} classes"
-    return f"`{metric.cost}`: grows with {GROWTH[metric.cost]}. About {measured} of processor time for {size}."
+    return f"`{metric.cost}`: the computing time grows with {GROWTH[metric.cost]}. About {measured} of processor time for {size}."
 
 
 @cache
@@ -212,35 +160,41 @@ def page(metric: cal.metrics.Metric) -> str:
     formula = formulas()[metric.id]
     url = references()[metric.cite].url
     link = f" [{url.split('//')[1].split('/')[0]}]({url})" if url else ""
-    lines = [f"# {metric.id}: {metric.name}", "", "## Meaning", "", *meaning(metric), "## Formula", "", formula, ""]
+    lines = [f"# {metric.id}: {metric.name}", "", "```text", *documentation.signature_of(metric), "```", ""]
+    lines += [*meaning(metric), "## Formula", "", formula, ""]
     lines += [symbols(formula), ""] if symbols(formula) else []
-    lines += ["## When it misleads", "", *bullets(metric.cons)]
-    lines += ["## Notes", "", metric.notes, ""] if metric.notes else []
-    lines += ["## Example", "", *example(metric), "## Options", "", *options(metric)]
-    lines += ["## Cost", "", cost(metric), "", "## Facts", "", *facts(metric)]
-    return "\n".join([*lines, "## Paper", "", metric.reference + link, ""])
+    lines += ["## Strengths", "", *bullets(metric.pros), "## Limitations", "", *bullets(metric.cons)]
+    lines += ["## Notes", "", metric.notes.replace("``", "`"), ""] if metric.notes else []
+    lines += ["## Parameters", "", *parameters(metric), "## Example", "", *example(metric)]
+    lines += ["## See also", "", *see_also(metric), "## Cost", "", cost(metric), "", "## Facts", "", *facts(metric)]
+    return "\n".join([*lines, "## References", "", metric.reference + link, ""])
 
 
 def index() -> str:
-    """The metrics by family, with one line each, and the rows that the pictures show."""
-    lines = ["# Metrics", "", "One page for each: formula, meaning, when it misleads, cost, example and paper.", ""]
+    """The metrics by family, with one line each, and the rows that the figures show."""
+    lines = [
+        "# Metrics",
+        "",
+        "Look up a metric: what it measures, its formula, limitations, parameters, cost, an example and its paper.",
+        "",
+    ]
     for family, subfamilies in cal.catalogue.tree().items():
         for subfamily, metrics in subfamilies.items():
             heading = f"## {family.capitalize()}: {subfamily}"
             lines += [heading, "", "| metric | name | meaning |", "| --- | --- | --- |"]
             lines += [f"| [{m.id}]({m.id}.md) | {m.name} | {m.summary} |" for m in metrics]
             lines.append("")
-    lines += ["## The rows in the pictures", "", ROWS]
+    lines += ["## The rows in the figures", "", ROWS]
     lines += ["", "```python", *metric_pictures.SETUP.splitlines(), "```", ""]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *cal.catalogue, "```", ""])
 
 
 def measure(known: dict[str, float]) -> None:
     """Milliseconds of processor time of every metric that has none yet, the best of three."""
-    draw = np.random.default_rng(0)
-    probs = draw.dirichlet(np.full(TIMED_CLASSES, 0.3), TIMED_ROWS)
-    labels = (draw.random((TIMED_ROWS, 1)) > np.cumsum(probs, axis=1)).sum(axis=1).clip(0, TIMED_CLASSES - 1)
-    extras = {"groups": draw.integers(0, 20, TIMED_ROWS), "features": draw.normal(size=(TIMED_ROWS, 3))}
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(TIMED_CLASSES, 0.3), TIMED_ROWS)
+    labels = (rng.random((TIMED_ROWS, 1)) > np.cumsum(probs, axis=1)).sum(axis=1).clip(0, TIMED_CLASSES - 1)
+    extras = {"groups": rng.integers(0, 20, TIMED_ROWS), "features": rng.normal(size=(TIMED_ROWS, 3))}
     found = {}
     for metric in cal.catalogue.values():
         if metric.id in known:
@@ -256,13 +210,32 @@ def measure(known: dict[str, float]) -> None:
     TIMES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
+def example_values() -> dict[str, str]:
+    """The printed value of each metric's example, computed."""
+    values = {}
+    for metric in cal.catalogue.values():
+        code = documentation.example_of(metric)
+        names = {"cal": cal}
+        exec("\n".join(code.setup), names)
+        values[metric.id] = repr(round(eval(code.call, names), 4))
+    return values
+
+
+def write_examples() -> None:
+    """Store the values of the examples where the docstrings find them."""
+    path = documentation.HERE / "examples.json"
+    path.write_text(json.dumps(example_values(), indent=1) + "\n", encoding="utf-8")
+    documentation.example_values.cache_clear()
+
+
 def main() -> None:
-    """Write the pages anew."""
+    """Write the examples and the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", action="store_true")
     known = {} if parser.parse_args().times else json.loads(TIMES.read_text(encoding="utf-8"))
     if set(known) != set(cal.catalogue):
         measure(known)
+    write_examples()
     pages = {"index": index(), **{metric.id: page(metric) for metric in cal.catalogue.values()}}
     shutil.rmtree(FOLDER, ignore_errors=True)
     (FOLDER / "pictures").mkdir(parents=True)
@@ -272,7 +245,7 @@ def main() -> None:
         with plain_settings():
             figure = picture.draw()
         (FOLDER / "pictures" / f"{picture.name}.png").write_bytes(png_of(figure))
-    print(f"{len(cal.catalogue)} metric pages and {len(metric_pictures.PICTURES)} pictures in docs/metrics")
+    print(f"{len(cal.catalogue)} metric pages and {len(metric_pictures.PICTURES)} figures in docs/metrics")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ ROOMS = {
         "From labels and probabilities to numbers.",
         "start.md",
         (
-            Section("Many metrics at once", ("evaluation.measure", "evaluation.recommendation")),
+            Section(
+                "Many metrics at once", ("evaluation.measure", "evaluation.discrimination", "evaluation.recommendation")
+            ),
             Section("The catalogue", ("metrics.registry",)),
             Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
             Section("Bins", ("binning.parse", "binning.partition")),

@@ -73,6 +73,8 @@ from .errors import UnknownArgumentError as UnknownArgumentError
 from .errors import UnknownMetricError as UnknownMetricError
 from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
+from .evaluation import auroc as auroc
+from .evaluation import average_precision as average_precision
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after

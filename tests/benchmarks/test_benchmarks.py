@@ -84,7 +84,7 @@ def test_values_agree(results: dict[str, Any]) -> None:
         for entry in case["contenders"]:
             if entry["name"] == "scikit-learn" and case["id"] == "map_platt":
                 assert re.match("differs by up to .*: smooths its targets", entry["verdict"])
-            elif entry["verdict"] != "gives no such number":
+            elif entry["verdict"] != "does not return this value":
                 assert entry["verdict"] == "agrees", (case["title"], entry)
         if "calibrant" in value:
             assert value["calibrant"] == value["calibrant without numba"]
@@ -226,7 +226,7 @@ def test_page_tells_what_could_not_be_installed(bench: SimpleNamespace) -> None:
 def test_feature_table_shows_names_words_and_exceptions(bench: SimpleNamespace) -> None:
     text = "\n".join(bench.tables.feature_lines(FEATURES))
     assert "| errors by group | yes | no | ? |" in text
-    assert "calibrant `calibrant:mcm(groups)`. Searched: `group or segment`." in text
+    assert "calibrant `calibrant:mcm(groups)`. Search terms: `group or segment`." in text
     assert "one (of channels)" in text
     assert bench.tables.feature_lines({}) == []
 

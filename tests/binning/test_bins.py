@@ -260,7 +260,7 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
     y, p, beside = _unfriendly(classes)
     words = {need: beside[need] for need in metric.needs if need in beside}
     if metric.id in NUMBER_ONLY:
-        with pytest.raises(ArgumentError, match="must be a whole number from 1 up; got"):
+        with pytest.raises(ArgumentError, match="must be an integer of at least 1; got"):
             metric(y, p, bins=EDGES, **words)
         return
     found = metric(y, p, bins=EDGES, **words)
@@ -271,7 +271,10 @@ def test_edges_replace_the_default_binning_of_every_metric(metric: Any, classes:
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
         assert metric(y, p, binning=own, **words) == found
     for name in ("equal_mass", "equal_width"):
-        with pytest.raises((ArgumentError, LensError), match=r"edges were given beside|cuts one"):
+        with pytest.raises(
+            (ArgumentError, LensError),
+            match=r"edges cannot be combined with the binning|requires one score per row, and",
+        ):
             metric(y, p, bins=EDGES, binning=name, **words)
 
 
@@ -289,7 +292,7 @@ def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
         KDTree(),
         SimplexGrid(),
     ):
-        with pytest.raises(ArgumentError, match=r"was given beside a binning with|cuts one|must be"):
+        with pytest.raises(ArgumentError, match=r"conflicts with a binning that has|requires one score per row, and"):
             metric(y, p, bins=5, binning=rule, **words)
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):
         # A rule without a number takes it, and a number by default gives way.
@@ -308,21 +311,21 @@ def test_functions_that_take_both_refuse_them_too() -> None:
         lambda **words: cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words),
         lambda **words: cal.variation_diagram(y, p, **words),
     ):
-        with pytest.raises(ArgumentError, match=r"bins: 5 was given beside a binning with its own number"):
+        with pytest.raises(ArgumentError, match=r"bins: .*conflicts with a binning that has"):
             call(bins=5, binning=rule)
-        with pytest.raises(ArgumentError, match=r"edges were given beside binning='equal_mass'"):
+        with pytest.raises(ArgumentError, match="edges cannot be combined with the binning"):
             call(bins=EDGES, binning="equal_mass")
         assert call(bins=EDGES) is not None
         assert call(binning=rule) is not None
-    with pytest.raises(ArgumentError, match="drop bins, or pass SimplexGrid\\(bins=2\\)"):
+    with pytest.raises(ArgumentError, match="drop bins, or pass"):
         cal.multiclass_ce(*_unfriendly(4)[:2], bins=2, binning=SimplexGrid())
     with pytest.raises(ArgumentError, match="'sweep' was given beside"):
         cal.ece_sweep(y, p, binning=rule)
-    with pytest.raises(ArgumentError, match="binning='pava' finds its own blocks"):
+    with pytest.raises(ArgumentError, match="has no effect with 'pava', which determines its own blocks; got"):
         cal.tce(y, p, bins=7)
-    with pytest.raises(LensError, match="cut by a k-d tree"):
+    with pytest.raises(LensError, match="whose vectors are partitioned by a k-d tree; got"):
         cal.gece(y, p, bins=7)
-    with pytest.raises(ArgumentError, match="within='one' cuts no band"):
+    with pytest.raises(ArgumentError, match="has no effect unless within is a binning; got"):
         cal.likert_error(y, p, bins=7)
 
 
@@ -336,7 +339,7 @@ def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means
     edged = cal.evaluate(y, p, metrics=named, bins=EDGES)
     assert edged["hosmer_lemeshow"] == cal.hosmer_lemeshow(y, p, bins=EDGES)
     reason = {result.metric: result.reason for result in edged.results}
-    assert "must be a whole number" in reason["fce"]
+    assert "must be an integer of at least 1; got" in reason["fce"]
     for wrong in (0, "swoop", [0, 0.5], [0.2, 0.7]):
         with pytest.raises(ArgumentError, match="bins"):
             cal.evaluate(y, p, metrics=named, bins=wrong)

@@ -72,7 +72,7 @@ class Browser:
         self._pages: dict[str, Page] = {}
 
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Send one command and wait for its answer; what happens meanwhile goes to the pages."""
+        """Send one command and wait for its answer; events in the meantime go to the pages."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session is not None:
@@ -215,7 +215,7 @@ class Page:
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def run(self, expression: str) -> Any:
-        """The value of an expression, or of the promise that it is."""
+        """Return the value of an expression; an asynchronous one is awaited."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]

@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant.input.predictions import Predictions
 from calibrant.reporting import Report
 from calibrant.reporting.building import report
-from calibrant.reporting.content import MetricRow, Repair
+from calibrant.reporting.content import CalibratorRow, MetricRow
 from calibrant.views.resolve import views_of
 from calibrant.views.view import View
 
@@ -32,7 +32,7 @@ def binary_case(n: int = 3000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def many_case(n: int = 1500, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and rows of probabilities that are too sure."""
+    """Labels and rows of overconfident probabilities."""
     rng = np.random.default_rng(8)
     true = rng.dirichlet(np.ones(k), n)
     label = (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
@@ -42,15 +42,17 @@ def many_case(n: int = 1500, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
 
 def quick_report(y: Any, p: Any, **words: Any) -> Report:
     """A report without anything that takes long, and with an invented row in each table that would be empty."""
-    found = report(y, p, metrics=["ece", "brier"], repair=False, interval=None, n_resamples=19, **words)
+    found = report(y, p, metrics=["ece", "brier"], recalibration=False, interval=None, n_resamples=19, **words)
     tried = (
-        Repair("none", False, 0.61, 0.0, None, None, 0.07, None),
-        Repair("temperature", True, 0.59, 0.02, 0.015, 0.025, 0.005, 0.93),
-        Repair("isotonic", False, 0.63, -0.02, -0.03, -0.01, 0.006, 0.91),
-        Repair("matrix", False, None, None, None, None, None, None, "needs more rows"),
+        CalibratorRow("none", False, 0.61, 0.0, None, None, 0.07, None),
+        CalibratorRow("temperature", True, 0.59, 0.02, 0.015, 0.025, 0.005, 0.93),
+        CalibratorRow("isotonic", False, 0.63, -0.02, -0.03, -0.01, 0.006, 0.91),
+        CalibratorRow("matrix", False, None, None, None, None, None, None, "needs more rows"),
     )
-    repairs = replace(found.repairs, method="temperature", description="temperature 1.6", entries=tried, reason="")
-    return replace(found, repairs=repairs)
+    section = replace(
+        found.recalibration, method="temperature", description="temperature 1.6", entries=tried, reason=""
+    )
+    return replace(found, recalibration=section)
 
 
 def with_metrics(found: Report, count: int) -> Report:
@@ -67,7 +69,7 @@ def with_name(found: Report, name: str) -> Report:
         replace(row, name=name, note=name, reason=name, link=f"https://example.org/{name}")
         for row in found.metrics.rows
     )
-    repairs = tuple(replace(entry, method=name, reason=name or "-") for entry in found.repairs.entries)
+    calibrators = tuple(replace(entry, method=name, reason=name or "-") for entry in found.recalibration.entries)
     origin = replace(
         found.provenance,
         class_names=(name, name),
@@ -79,11 +81,19 @@ def with_name(found: Report, name: str) -> Report:
         found,
         title=name,
         header=(name, name),
-        verdict=replace(found.verdict, sentence=f"Overconfident in {name}", repair=name, distribution=name),
+        outcome=name,
+        metadata={name: name},
+        verdict=replace(
+            found.verdict,
+            headline=f"Overconfident in {name}",
+            sentence=f"Overconfident in {name}. {name}",
+            recalibration=name,
+            null_distribution=name,
+        ),
         diagram=replace(found.diagram, lens=f"class:{name}", notes=(name,)),
         metrics=replace(found.metrics, rows=metrics),
         weaknesses=replace(found.weaknesses, entries=weak, notes=(name,)),
-        repairs=replace(found.repairs, entries=repairs, description=name),
+        recalibration=replace(found.recalibration, entries=calibrators, description=name),
         threshold=replace(found.threshold, guarantee=name, notes=(name,)),
         provenance=origin,
     )

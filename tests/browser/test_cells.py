@@ -100,7 +100,7 @@ def test_what_has_no_room_is_named() -> None:
     score = rng.random(5000)
     many = interactive(Predictions(rng.random(5000) < score, score, groups=groups))
     assert len(many.groups) == MAX_GROUPS
-    assert "10 smaller groups are left out" in many.left_out[0]
+    assert "10 smaller groups are not selectable" in many.left_out[0]
     sizes = {name: groups.count(name) for name in set(groups)}
     kept = {series.name for series in many.groups}
     assert min(sizes[name] for name in kept) >= max(sizes[name] for name in set(sizes) - kept)
@@ -110,7 +110,7 @@ def test_what_has_no_room_is_named() -> None:
     probs = rng.dirichlet(np.ones(40), 500)
     classes = interactive(Predictions(rng.integers(0, 40, 500), probs))
     assert len(classes.lenses) == 1 + MAX_CLASSES
-    assert "20 smaller classes are left out" in classes.left_out[0]
+    assert "20 smaller classes are not selectable" in classes.left_out[0]
     assert classes.left_out[0].endswith("and 8 more.")
 
 
@@ -132,7 +132,7 @@ def test_kinds_of_predictions() -> None:
     columns = np.column_stack([LABEL, 1 - LABEL])
     labels = interactive(Predictions(columns, np.column_stack([SCORE, SCORE]), multilabel=True))
     assert [(series.name, series.lens) for series in labels.lenses] == [("0", "class"), ("1", "class")]
-    with pytest.raises(LensError, match="asks no yes-or-no question"):
+    with pytest.raises(LensError, match="more than one event per row"):
         interactive(Predictions(label, prob), lens="canonical")
 
 
@@ -145,7 +145,7 @@ def test_cells_give_the_library_s_ece_for_every_divisor() -> None:
 
 
 def test_specs_name_only_their_own_fields() -> None:
-    known = {"says", "happens", "lower", "upper", "side", "share", "low", "high", "rows", "threshold", "value", "what", "from", "to"}  # fmt: skip
+    known = {"mean_score", "rate", "lower", "upper", "side", "share", "low", "high", "rows", "threshold", "value", "what", "from", "to"}  # fmt: skip
     found = set()
 
     def walk(part: object) -> None:

@@ -129,7 +129,7 @@ def test_there_are_sixty() -> None:
 def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: Path) -> None:
     label, score, _ = binary_case(1500)
     rng = np.random.default_rng(1)
-    # Half a pair is no text that a file or a column could hold.
+    # A lone surrogate cannot occur in a file or a column.
     names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name]
     groups = [names[code] for code in rng.integers(0, len(names), len(label))]
     found = quick_report(label, score, by=groups, title=HOSTILE[0])
@@ -150,8 +150,8 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
             chosen = "group" if name == "groups" else "lens"
             options = page.run(f"[...document.getElementById('{chosen}').options].map(o => o.textContent)")
             kept = made.cells.groups if name == "groups" else made.cells.lenses[1:]  # type: ignore[union-attr]
-            prefix = "" if name == "groups" else "Class "
-            assert options[1:] == [prefix + shown(series.name) for series in kept]
+            prefix, suffix = ("", "") if name == "groups" else ("P(", ")")
+            assert options[1:] == [prefix + shown(series.name) + suffix for series in kept]
             for place in (1, 7, len(options) - 1, 0):
                 page.run(
                     f"(e => {{ e.value = '{place}'; e.dispatchEvent(new Event('change')) }})(document.getElementById('{chosen}'))"

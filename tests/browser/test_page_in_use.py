@@ -46,7 +46,7 @@ def test_keyboard_moves_everything(browser: Browser, files: dict[str, Path]) -> 
         assert state["group"] == 1
         said = page.run("document.getElementById('said').textContent")
         assert said != before
-        assert said.startswith("ece with 20 bins of equal mass: ")
+        assert said.startswith("ECE with 20 bins of equal mass: ")
         assert page.run("document.getElementById('said').getAttribute('aria-live')") == "polite"
         assert page.run("document.getElementById('bins').getAttribute('aria-valuetext')") == "20 bins"
 

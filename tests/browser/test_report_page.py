@@ -39,8 +39,8 @@ def compare(shown: dict[str, Any], view: View, binning: str, bins: int) -> None:
     for key, expected in {"rows": table.weight, "low": table.low, "high": table.high}.items():
         np.testing.assert_allclose([bar[key] for bar in shown["bars"]], expected, rtol=0, atol=1e-12)
     points = {
-        "says": table.mean_score,
-        "happens": table.rate,
+        "mean_score": table.mean_score,
+        "rate": table.rate,
         "gap": table.gap,
         "share": table.share,
         "lower": lower,
@@ -67,7 +67,7 @@ def in_cells(view: View) -> View:
 def test_opens_from_disk_with_the_network_off(browser: Browser, files: dict[str, Path], name: str) -> None:
     with browser.page(files[name]) as page:
         page.run("calibrantReport.ready")
-        page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.screenshot(whole=False)  # at least one frame is rendered
         assert page.problems == []
         assert page.requests
         assert all(url.startswith(LOCAL) for url in page.requests), page.requests
@@ -141,7 +141,7 @@ def test_groups(binary: Page) -> None:
 
 def test_classes(many: Page) -> None:
     options = many.run("[...document.getElementById('lens').options].map(o => o.text)")
-    assert options == ["Confidence in the predicted class", *(f"Class {name}" for name in NAMES)]
+    assert options == ["Top label", *(f"P({name})" for name in NAMES)]
     compare(choose(many, lens=0, bins=8, binning="equal_width"), one_view(MANY), "equal_width", 15)
     for code, name in enumerate(NAMES):
         view = one_view(MANY, f"class:{name}")
@@ -150,8 +150,8 @@ def test_classes(many: Page) -> None:
 
 
 def test_choosing_a_class_or_a_group_takes_the_other_back(binary: Page, many: Page) -> None:
-    assert choose(many, lens=2)["more"].startswith("Class dog")
-    assert choose(many, lens=0)["more"].startswith("Confidence in the predicted class")
+    assert choose(many, lens=2)["more"].startswith("P(dog)")
+    assert choose(many, lens=0)["more"].startswith("Top label")
     assert many.run("document.getElementById('group-control').hidden")
     assert binary.run("document.getElementById('lens-control').hidden")
 
@@ -182,11 +182,11 @@ def test_threshold_is_the_library_s(binary: Page, many: Page, cut: int) -> None:
         coverage = coverage_of(rows, threshold=cut / 300)
         assert abs(found["coverage"] - coverage) <= 1e-12
         if coverage == 0:
-            assert said == "Nothing is answered"
+            assert said == "No row is answered"
             continue
         accuracy = selective_accuracy(rows, threshold=cut / 300)
         assert abs(found["accuracy"] - accuracy) <= 1e-12
-        assert said == f"{percent(accuracy)} right, {percent(coverage)} answered"
+        assert said == f"Accuracy {percent(accuracy)}, coverage {percent(coverage)}"
         now = page.run("calibrantReport.drawn.last.then(() => calibrantReport.drawn.threshold.data('now'))")
         assert {round(point["value"], 12) for point in now} == {round(accuracy, 12), round(coverage, 12)}
 

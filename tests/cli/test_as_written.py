@@ -36,7 +36,7 @@ AWKWARD = [
 @pytest.fixture
 def fitted(tmp_path: Path, run: Run) -> Path:
     """A map of two classes by name, of other rows."""
-    path, rows = tmp_path / "map.json", tmp_path / "validation.csv"
+    path, rows = tmp_path / "calibrator.json", tmp_path / "validation.csv"
     p = RNG.random(200)
     lines = [f"{'yes' if event else 'no'},{q},{1 - q}" for q, event in zip(p, RNG.random(200) < p**2, strict=True)]
     rows.write_text("label,p_yes,p_no\n" + "\n".join(lines))

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli.screen import in_options
+from calibrant.cli.wording import OptionWording
+from calibrant.errors import ArgumentError, Use
 from calibrant.sketches.files.columns import Columns, as_booleans, check_class_order, class_names, find_columns
 
 RNG = np.random.default_rng(11)
@@ -21,7 +22,7 @@ LABELS = (PROBS.cumsum(axis=1) < RNG.random((200, 1))).sum(axis=1).clip(0, 2)
 NAMES = np.array(["cat", "dog", "eel"])
 TWO = np.column_stack([1 - PROBS[:, 0], PROBS[:, 0]])
 YES = (RNG.random(200) < TWO[:, 1]).astype(int)
-ORDER = "has another order than the columns"
+ORDER = "the columns are in another order"
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -63,7 +64,7 @@ def test_classes_in_another_order_than_the_columns_are_refused(animals: Path, ru
     for given in ("dog,cat,eel", "dog,cat,other"):
         code, out, err = run("evaluate", animals, *MEASURE, *stream, "--classes", given)
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert f"--classes: {ORDER}, which are named after cat, dog, eel" in err
+        assert f"--classes: {ORDER}: cat, dog, eel" in err
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
@@ -82,7 +83,7 @@ def test_the_positive_class_of_two_columns_can_be_named(loans: Path, run: Run) -
     assert ece(run("evaluate", loans, *MEASURE, "--pos-label", "default")) == turned
     assert ece(run("evaluate", loans, *MEASURE, "--pos-label", "ok")) == pytest.approx(cal.ece(YES, TWO), abs=1e-12)
     code, _, err = run("evaluate", loans, *MEASURE, "--pos-label", "okay")
-    assert (code, "--pos-label: is 'okay', and the columns are named after default, ok" in err) == (2, True)
+    assert (code, "--pos-label: must be one of the classes default, ok; got 'okay'" in err) == (2, True)
     assert ece(run("evaluate", loans, *MEASURE, "--prob", "p_default", "--pos-label", "default")) == turned
     code, _, err = run("evaluate", loans, *MEASURE, "--stream", "--pos-label", "default")
     assert (code, "--prob COLUMN --classes NEGATIVE,POSITIVE" in err) == (2, True)
@@ -92,13 +93,13 @@ def test_the_positive_class_of_two_columns_can_be_named(loans: Path, run: Run) -
 
 def test_of_several_classes_none_is_positive(animals: Path, run: Run) -> None:
     code, _, err = run("evaluate", animals, "--pos-label", "cat")
-    assert (code, "of several classes none is the positive one" in err) == (2, True)
+    assert (code, "--pos-label: applies to one column of scores; got several; drop --pos-label" in err) == (2, True)
 
 
 def test_a_map_is_fitted_and_applied_to_classes_in_the_order_of_the_columns(
     tmp_path: Path, animals: Path, run: Run
 ) -> None:
-    out = tmp_path / "map.json"
+    out = tmp_path / "calibrator.json"
     code, _, err = run("fit", animals, "--out", out, "--classes", "eel,dog,cat")
     assert (code, ORDER in err, out.exists()) == (2, True, False)
     assert run("fit", animals, "--out", out, "--method", "vector")[0] == 0
@@ -168,7 +169,7 @@ def test_numbered_columns_of_truth_values_keep_their_numbers(tmp_path: Path, run
 
 def test_a_map_knows_truth_values_by_the_names_of_columns(tmp_path: Path, run: Run) -> None:
     sure = TWO**3 / (TWO**3).sum(axis=1, keepdims=True)
-    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "map.json"
+    one, other, out = tmp_path / "one.csv", tmp_path / "other.csv", tmp_path / "calibrator.json"
     words = np.array(["no", "yes"])[YES]
     pd.DataFrame({"label": words, "p_yes": sure[:, 1], "p_no": sure[:, 0]}).to_csv(one, index=False)
     pd.DataFrame({"label": words, "p_no": sure[:, 0], "p_yes": sure[:, 1]}).to_csv(other, index=False)
@@ -189,7 +190,7 @@ def test_words_for_truth() -> None:
 
 
 def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, animals: Path, run: Run) -> None:
-    fitted, made = tmp_path / "map.json", tmp_path / "made.csv"
+    fitted, made = tmp_path / "calibrator.json", tmp_path / "made.csv"
     assert run("fit", animals, "--method", "vector", "--out", fitted)[0] == 0
     code, out, _ = run("apply", fitted, animals, "--out", made)
     assert (code, "--probs '*_calibrated'" in out) == (0, True)
@@ -253,7 +254,7 @@ def test_a_monitor_reads_columns_by_the_classes_they_name(tmp_path: Path, store:
 def test_a_monitor_refuses_columns_of_other_classes(tmp_path: Path, store: Path, run: Run) -> None:
     file = delivery(tmp_path / "other.csv", ["cat", "dog", "emu"], (2, 0, 1))
     code, _, err = run("monitor", "update", store, file, "--time", "made", "--id", "row")
-    assert (code, "named after emu, cat, dog, and the reference has cat, dog, eel" in err) == (2, True)
+    assert (code, "the columns are emu, cat, dog, and the classes of the reference cat, dog, eel" in err) == (2, True)
     unknown = delivery(tmp_path / "unknown.csv", ["a", "b", "c"], (0, 1, 2))  # names that say nothing: by place
     assert run("monitor", "update", store, unknown, "--time", "made", "--id", "row")[0] == 0
 
@@ -262,18 +263,18 @@ def test_a_monitor_refuses_columns_of_other_classes(tmp_path: Path, store: Path,
 
 
 @pytest.mark.parametrize(
-    ("text", "spoken"),
+    ("remedy", "spoken"),
     [
-        ("x: y; pass classes=[negative, positive] instead", "x: y; pass --classes negative,positive instead"),
-        ("x: y; pass classes=['cat', 'dog']", "x: y; pass --classes cat,dog"),
-        ("x: y; pass classes=[...] if these are names", "x: y; pass --classes if these are names"),
-        ("x: y; pass classes=range(1, 4)", "x: y; pass --classes 1,2,3"),
-        ("x: y; pass classes=range(1, 11)", "x: y; pass --classes 1,2,...,10"),
-        ("x: y; use lens='class:cat'", "x: y; use --lens class:cat"),
+        (Use("classes", ["negative", "positive"], "instead"), "use --classes negative,positive instead"),
+        (Use("classes", ["cat", "dog"]), "use --classes cat,dog"),
+        (Use("classes", None, "if these are names"), "use --classes if these are names"),
+        (Use("classes", range(1, 4)), "use --classes 1,2,3"),
+        (Use("classes", range(1, 11)), "use --classes 1,2,...,10"),
+        (Use("lens", "class:cat"), "use --lens class:cat"),
     ],
 )
-def test_values_stand_behind_their_options(text: str, spoken: str) -> None:
-    assert in_options(text, {"--classes", "--lens"}) == spoken
+def test_values_follow_their_options(remedy: Use, spoken: str) -> None:
+    assert ArgumentError("x", "y", remedy).render(OptionWording({"--classes", "--lens"})) == f"x: y; {spoken}"
 
 
 def test_no_remedy_names_what_only_python_has(tmp_path: Path, run: Run) -> None:
@@ -281,29 +282,29 @@ def test_no_remedy_names_what_only_python_has(tmp_path: Path, run: Run) -> None:
     path.write_text("label,p_0,p_1,p_2\n0,0.9,0.3,0.2\n1,0.2,0.9,0.4\n")
     code, _, err = run("evaluate", path)
     assert (code, err.count("\n")) == (2, 1)
-    assert err.endswith("pass --normalize to rescale, or --logits if these are logits\n")
+    assert err.endswith("; use --normalize to rescale, or --logits if these are logits\n")
     path = tmp_path / "counted.jsonl"
     path.write_text('{"label": 1, "probs": [0.2, 0.3, 0.5]}\n{"label": 3, "probs": [0.2, 0.3, 0.5]}\n')
-    assert "pass --classes 1,2,3, if they are counted from 1" in run("evaluate", path)[2]
+    assert "use --classes 1,2,3 if they are counted from 1" in run("evaluate", path)[2]
 
 
 def test_what_has_no_value_says_why_in_options(tmp_path: Path, loans: Path, run: Run) -> None:
     code, out, _ = run("evaluate", loans, "--metrics", "pce,lce,mcm", "--json")
     reasons = {found["metric"]: found["reason"] for found in json.loads(out)["metrics"]}
     assert code == 0
-    assert reasons["pce"] == "--by: is needed by pce; pass --by"
-    assert reasons["mcm"].endswith("pass --by")
-    assert reasons["lce"].endswith("features of rows are for Python")
+    assert reasons["pce"] == "--by: required by pce; use --by"
+    assert reasons["mcm"].endswith("use --by")
+    assert reasons["lce"].endswith("metrics of features are available in Python only")
 
 
 def test_what_a_stream_does_not_keep_is_read_without_one(tmp_path: Path, loans: Path, run: Run) -> None:
     pattern = tmp_path / "loan*.csv"
     code, out, _ = run("evaluate", pattern, "--metrics", "skce_uq")
-    assert (code, "skce_uq reads every row; pass --no-stream" in out) == (0, True)
+    assert (code, "skce_uq cannot be computed from a sketch; use --no-stream" in out) == (0, True)
     code, _, err = run("evaluate", pattern, "--metrics", "ece", "--fail-if", "skce_uq > 1")
-    assert (code, "reads every row; pass --no-stream" in err) == (2, True)
+    assert (code, "cannot be computed from a sketch; use --no-stream" in err) == (2, True)
     assert run("evaluate", pattern, "--metrics", "skce_uq", "--no-stream", "--fail-if", "skce_uq > 1")[0] == 0
     kept = tmp_path / "loans.sketch"
     assert run("scan", loans, "--out", kept)[0] == 0
     out = run("evaluate", kept, "--metrics", "skce_uq")[1]
-    assert "a sketch keeps no rows, and skce_uq reads every row; evaluate the files it was made of" in out
+    assert "skce_uq cannot be computed from a sketch; evaluate the files that it summarizes" in out

@@ -212,8 +212,8 @@ def test_rows_that_begin_with_a_hash_are_rows(tmp_path: Path, run: Run) -> None:
     path.write_text("ticket,y,p\n" + "\n".join(lines) + "\n")
     _, out, _ = run("evaluate", path, "--metrics", "ece", "--json")
     assert json.loads(out)["header"]["n"] == 1000
-    run("fit", path, "--method", "temperature", "--out", tmp_path / "map.json")
-    run("apply", tmp_path / "map.json", path, "--out", tmp_path / "out.csv")
+    run("fit", path, "--method", "temperature", "--out", tmp_path / "calibrator.json")
+    run("apply", tmp_path / "calibrator.json", path, "--out", tmp_path / "out.csv")
     assert pl.read_csv(tmp_path / "out.csv")["ticket"].to_list() == [line.split(",")[0] for line in lines]
     path.write_text("# made by a machine\n# on a day\n" + path.read_text())
     _, out, _ = run("evaluate", path, "--metrics", "ece", "--json")
@@ -250,7 +250,7 @@ def test_patterns_are_read_as_rows_too(tmp_path: Path, run: Run, suffix: str) ->
     assert json.loads(run("assess", pattern, "--json")[1])["statistic"] == pytest.approx(cal.ecce_mad(YES, SCORE))
     (tmp_path / "part.tsv").write_text("y\tp\n0\t0.5\n")
     code, _, err = run("assess", tmp_path / "part*")
-    assert (code, "name files of one kind" in err) == (2, True)
+    assert (code, "name files of one format" in err) == (2, True)
 
 
 def test_databases_are_read_as_rows_too(tmp_path: Path, run: Run) -> None:
@@ -260,7 +260,7 @@ def test_databases_are_read_as_rows_too(tmp_path: Path, run: Run) -> None:
             connection.execute(f"CREATE TABLE {name} AS SELECT i % 2 AS y, (i % 9 + 1) / 10 AS p FROM range(90) t(i)")
     code, _, err = run("assess", path)
     assert code == 2
-    assert "holds several tables; pass --table; it has one, two" in err
+    assert "has several tables; the tables are one, two; use --table" in err
     _, out, _ = run("assess", path, "--table", "one", "--metric", "ece", "--resamples", "99", "--json")
     i = np.arange(90)
     assert json.loads(out)["statistic"] == pytest.approx(cal.ece(i % 2, (i % 9 + 1) / 10))
@@ -275,9 +275,9 @@ def test_sketches_are_assessed_and_reported(tmp_path: Path, run: Run) -> None:
     assert code == 0
     assert "read from a sketch" in out
     code, _, err = run("fit", path)
-    assert (code, "holds a sketch, and here rows are needed" in err) == (2, True)
+    assert (code, "is a sketch; expected rows" in err) == (2, True)
     code, _, err = run("assess", path, "--prob", "p")
-    assert (code, "--prob: is for rows" in err) == (2, True)
+    assert (code, "--prob: applies to rows" in err) == (2, True)
 
 
 def test_many_groups_stand_below_each_other(tmp_path: Path, run: Run) -> None:

@@ -62,7 +62,7 @@ def new_rows(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fitted(tmp_path: Path, validation: Path, run: Run) -> Path:
-    path = tmp_path / "map.json"
+    path = tmp_path / "calibrator.json"
     assert run("fit", validation, "--method", "temperature", "--out", path)[0] == 0
     return path
 
@@ -82,7 +82,7 @@ def test_fit_prints_the_candidates_and_writes_what_the_library_would(
     assert (code, err) == (0, "")
     expected = cal.recalibrate(LABELS, PROBS, method=["temperature", "vector"])
     assert out.startswith(repr(expected))
-    assert f"wrote {tmp_path / 'm.json'}" in out
+    assert f"Wrote {tmp_path / 'm.json'}" in out
     assert np.array_equal(
         cal.load(tmp_path / "m.json").predict_proba(NEW_PROBS), expected.calibrator.predict_proba(NEW_PROBS)
     )
@@ -103,7 +103,7 @@ def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
     pd.DataFrame({"y": (rng.random(400) < p).astype(int), "p": p}).to_csv(tmp_path / "v.csv", index=False)
     code, out, _ = run("fit", tmp_path / "v.csv", "--method", "kernel", "--out", tmp_path / "m.json")
     assert code == 0
-    assert out.startswith("leave it alone")
+    assert out.startswith("none: no calibrator reduces the held-out loss")
     assert "it leaves probabilities as they are" in out
 
 
@@ -162,7 +162,7 @@ def test_apply_adds_columns_and_keeps_the_others(
     target = tmp_path / f"calibrated.{kind}"
     code, out, err = run("apply", fitted, new_rows, "--out", target)
     assert (code, err) == (0, "")
-    assert f"wrote {target}: 600 rows" in out
+    assert f"Wrote {target}: 600 rows" in out
     read = (
         pl.read_parquet(target) if kind == "parquet" else pl.read_csv(target, separator="," if kind == "csv" else "\t")
     )
@@ -237,7 +237,7 @@ def test_the_rows_of_the_fit_are_noticed(tmp_path: Path, fitted: Path, validatio
     code, _, err = run("apply", fitted, validation, "--out", tmp_path / "c.parquet")
     assert code == 0
     assert len(err.splitlines()) == 1
-    assert err.startswith("warning: TemperatureScaling was fitted on these very rows")
+    assert err.startswith("warning: TemperatureScaling was fitted on these rows")
 
 
 def test_preprocessing_must_agree(tmp_path: Path, validation: Path, new_rows: Path, run: Run) -> None:
@@ -283,7 +283,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path, fitted: Path, valida
         code, out, err = run(*command)
         assert (code, out, len(err.splitlines())) == (2, "", 1), command
         assert "--out" in err
-        assert "which is read" in err
+        assert "would overwrite the input" in err
     assert {path: path.read_bytes() for path in before} == before
     assert not (tmp_path / "report.html").exists()
 
@@ -304,8 +304,8 @@ def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, new_rows: Pat
         return err
 
     good = fitted.read_text()
-    assert "no readable JSON" in complaint(good[: len(good) // 2])
-    assert "no map of calibrant" in complaint("{}")
+    assert "is not valid JSON" in complaint(good[: len(good) // 2])
+    assert "is not a calibrant calibrator" in complaint("{}")
     stored = json.loads(good)["content"]["fitted"]["temperature_"]
     assert "checksum" in complaint(good.replace(repr(stored), "17.5"))
     code, _, err = run("apply", tmp_path / "none.json", new_rows, "--out", tmp_path / "c.csv")
@@ -322,23 +322,29 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
     target = ("--out", tmp_path / "c.csv")
     cases: list[tuple[tuple[object, ...], str]] = [
         (("apply", fitted, two, *target), "was fitted on 3 classes, and the file has 2"),
-        (("apply", fitted, taken, *target), "p_1_calibrated: is a column of the file already"),
+        (("apply", fitted, taken, *target), "p_1_calibrated: the file already has this column"),
         (("apply", fitted, new_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
         (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),
-        (("apply", fitted, tmp_path / "none.csv", *target), "there is no such file"),
+        (("apply", fitted, tmp_path / "none.csv", *target), "no such file"),
         (("apply", fitted, tmp_path, *target), "is a folder"),
         (("apply", fitted, new_rows, *target, "--probs", "z_*"), "no column 'z_*'"),
-        (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that fit --where"),
+        (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that satisfy --where"),
         (("apply", fitted, new_rows, *target, "--where", "nothing = 1"), "--where"),
-        (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without queries"),
+        (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without subqueries"),
         (("apply", fitted, new_rows), "--out"),
         (("fit", validation, "--label", "lable", *target), "did you mean 'label'"),
-        (("fit", validation, "--method", "temprature", *target), "'temprature' is no map"),
+        (
+            ("fit", validation, "--method", "temprature", *target),
+            "--method: unknown method 'temprature'; did you mean 'temperature'?",
+        ),
         (("fit", validation, "--folds", "1", *target), "folds"),
         (("fit", validation, "--loss", "ece", *target), "--loss"),
         (("fit", validation, "--method", "temperature", "--out", nowhere), "cannot be written"),
         (("fit", validation, "--where", "id < 5", *target), "at least 10 rows"),
-        (("select", validation), "--accuracy: exactly one of --accuracy, --coverage and --cost is needed"),
+        (
+            ("select", validation),
+            "--accuracy: exactly one target is required: accuracy, coverage or cost; got none; use --accuracy 0.95",
+        ),
         (("select", validation, "--accuracy", "1.5"), "accuracy"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o"), "--label"),
         (("run", "--validation", validation, "--test", two, "--out", tmp_path / "o", "--accuracy", "2"), "--accuracy"),
@@ -398,11 +404,11 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
     assert (code, err) == (0, "")
     assert sorted(path.name for path in folder.iterdir()) == [
         "calibrated.parquet",
-        "map.json",
+        "calibrator.json",
         "metrics.json",
         "report.html",
     ]
-    calibrator = cal.load(folder / "map.json", preprocessing="none")
+    calibrator = cal.load(folder / "calibrator.json", preprocessing="none")
     after = calibrator.predict_proba(NEW_PROBS)
     assert np.array_equal(calibrated(folder / "calibrated.parquet"), after)
     found = json.loads((folder / "metrics.json").read_text())
@@ -412,7 +418,7 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
             assert values[id]["value"] == pytest.approx(cal.catalogue[id](NEW_LABELS, probs))
         assert values["nll"]["low"] < values["nll"]["value"] < values["nll"]["high"]
     assert found["recalibration"]["n"] == 420
-    assert "600 validation rows (420 for the map, 180 for the threshold), 600 test rows." in out
+    assert "600 validation rows (420 for the calibrator, 180 for the threshold), 600 test rows." in out
     assert "Map: temperature" in out
     assert "nll fell from" in out
     assert "Threshold 0." in out
@@ -451,7 +457,7 @@ def test_run_says_when_ece_rises_although_nll_falls(tmp_path: Path, run: Run) ->
     assert code == 0
     assert "Note: ece rose although nll fell" in out
     assert "hreshold" not in out
-    assert "(2,000 for the map)" in out
+    assert "(2,000 for the calibrator)" in out
 
 
 def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validation: Path, run: Run) -> None:
@@ -461,7 +467,7 @@ def test_run_notices_that_test_rows_are_validation_rows(tmp_path: Path, validati
         assert code == 0
         assert len(err.splitlines()) == 1
         assert err.startswith("warning: ")
-        assert "Warning: the test rows are the validation rows" in out
+        assert "Warning: the test data are the validation data" in out
 
 
 def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: Run) -> None:
@@ -472,7 +478,7 @@ def test_run_with_importance_has_no_threshold_and_says_why(tmp_path: Path, run: 
     files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
     code, out, _ = run("run", *files, *QUICK, "--weight", "w")
     assert code == 0
-    assert "No threshold: a guarantee counts rows, and these have importance weights." in out
+    assert "No threshold: guarantees are not available with weighted rows." in out
 
 
 def test_run_counts_rows_and_says_by_how_much_a_loss_fell(tmp_path: Path, run: Run) -> None:
@@ -481,7 +487,7 @@ def test_run_counts_rows_and_says_by_how_much_a_loss_fell(tmp_path: Path, run: R
     files = ("--validation", tmp_path / "v.csv", "--test", tmp_path / "t.csv", "--out", tmp_path / "o")
     code, out, _ = run("run", *files, *QUICK, "--counts", "w")
     assert code == 0
-    assert "1,800 validation rows (1,260 for the map, 540 for the threshold), 1,800 test rows." in out
+    assert "1,800 validation rows (1,260 for the calibrator, 540 for the threshold), 1,800 test rows." in out
     fell = re.search(r"nll fell from (\S+) to (\S+) \(by \[(\S+), (\S+)\] at 80%\)", out)
     assert fell is not None
     before, after, low, high = map(float, fell.groups())
@@ -570,14 +576,14 @@ def test_the_table_of_maps_in_the_docs_is_true() -> None:
 def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> None:
     folder = Path(cal.__file__).parent / "cli" / "data"
     validation, test = str(folder / "digits_validation.csv"), str(folder / "digits_test.csv")
-    made = str(tmp_path / "map.json")
+    made = str(tmp_path / "calibrator.json")
     assert run("fit", validation, "--method", "temperature", "--out", made)[0] == 0
 
     def found(*command: str) -> dict[str, object]:
         return dict(json.loads(run(*command, "--json")[1]))
 
-    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--map", made)))
+    before, after = (found("evaluate", test, "--metrics", "nll", *more) for more in ((), ("--calibrator", made)))
     assert after["metrics"][0]["value"] < before["metrics"][0]["value"] - 0.05  # type: ignore[index]
-    assert "fitted on these very rows" in run("evaluate", validation, "--metrics", "nll", "--map", made)[2]
-    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--map", made)))
+    assert "fitted on these rows" in run("evaluate", validation, "--metrics", "nll", "--calibrator", made)[2]
+    before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--calibrator", made)))
     assert after["threshold"] < before["threshold"]  # type: ignore[operator]  # overconfidence asks for a higher bar

@@ -118,7 +118,7 @@ def test_page_with_groups(run: Run, files: Path) -> None:
     run("update", store, files / "labelled.parquet", *columns)
     code, out, _ = run("report", store, "--out", page, "--title", "Churn")
     assert code == 0
-    assert f"wrote {page}" in out
+    assert f"Wrote {page}" in out
     text = page.read_text()
     assert "<bdi>FR</bdi>" in text
     assert "<bdi>Churn</bdi>" in text
@@ -142,35 +142,35 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["status", "none.db"], "error: none.db: there is no such file"),
-        (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: was given beside --json"),
+        (["status", "none.db"], "error: none.db: no such file"),
+        (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: cannot be combined with --json"),
         (["status", "{store}", "--last", "0"], "error: --last: must be at least 1"),
-        (["status", "{store}", "--group", "x"], "error: --group: 'x' was never seen"),
-        (["status", "{folder}/new.csv"], "is no monitor of calibrant, or is damaged"),
-        (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "exists already"),
+        (["status", "{store}", "--group", "x"], "error: --group: unknown group 'x'"),
+        (["status", "{folder}/new.csv"], "is not a calibrant monitor, or is corrupt"),
+        (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "already exists"),
         (
             ["init", "v.db", "--reference", "{folder}/reference.csv"],
             "error: --every: and --rows are two ways to cut windows; give either --every or --rows",
         ),
-        (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: there is no such file"),
-        (["update", "{store}", "{folder}/new.csv"], "error: --time: is missing, and windows are spans of time"),
-        (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: there is no column 'when'"),
+        (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: no such file"),
+        (["update", "{store}", "{folder}/new.csv"], "error: --time: is required for windows of time"),
+        (["update", "{store}", "{folder}/new.csv", "--time", "when"], "error: --time: unknown column 'when'"),
         (
             ["update", "{store}", "{folder}/new.csv", "--time", "land"],
-            "error: --time: line 2 holds 'FR', which is no time; write times as 2026-01-31",
+            "error: --time: 'FR' is not a time on line 2; write times as 2026-01-31",
         ),
-        (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is the column of scores"),
-        (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: there is no column 'id'"),
+        (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is a column of scores"),
+        (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: unknown column 'id'"),
         (["labels", "{store}", "{folder}/new.csv", "--id", "row"], "error: --label: no column has a usual name"),
         (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
         (
             ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
-            "error: --now: holds 'soon'",
+            "error: --now: 'soon' is not a time",
         ),
         (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the reference has the classes 0, 1"),
         (
             ["update", "{store}", "{folder}/epoch.parquet", "--time", "made"],
-            "error: --time: column 'made' holds numbers",
+            "error: --time: expected times in column 'made', got numbers",
         ),
     ],
 )
@@ -190,7 +190,7 @@ def test_times_of_other_forms_are_refused(run: Run, files: Path, store: Path, fo
     code, _, err = run("update", store, path, "--time", "made", "--id", "row")
     assert code == 2
     line = 1 if suffix == ".jsonl" else 2
-    assert f"--time: line {line} holds {form.format(3, 5)!r}, which is no time" in err
+    assert f"--time: {form.format(3, 5)!r} is not a time on line {line}" in err
     code, _, err = run("update", store, path, "--time", "made", "--id", "row", "--where", "made > '2026-01-01'")
     assert code == 2
 
@@ -258,9 +258,7 @@ def test_an_acknowledged_change_that_goes_on_exits_with_0(run: Run, files: Path,
         if day == 2:
             assert run("acknowledge", store)[0] == 0
     assert codes == [0, 3, 3, 0, 0, 0]
-    assert (
-        "\nacknowledged: change, window 2026-01-05: The change with estimated onset 2026-01-01 continues: " in said
-    )
+    assert "\nacknowledged: change, window 2026-01-05: The change with estimated onset 2026-01-01 continues: " in said
     assert run("status", store, "--fail-on-alarm", "calibration")[0] == 0
 
 
@@ -283,7 +281,7 @@ def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files
     store = files / "sketched.db"
     run("init", store, "--reference", files / "old.sketch", "--every", "1d", *QUICK)
     code, _, err = run("update", store, files / "labelled.parquet", "--time", "made", "--id", "row")
-    assert (code, err) == (2, "error: --by: is missing, and this monitor watches groups (DE, FR); name their column\n")
+    assert (code, err) == (2, "error: --by: is required: this monitor has the groups DE, FR; name their column\n")
     assert Monitor.open(store).status().n == 0
 
 
@@ -292,7 +290,7 @@ def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
     out = run("init", store, "--reference", files / "reference.csv", "--rows", "100", *QUICK)[1]
     assert out.endswith(f"next: calibrant monitor update {store} FILE --id COLUMN\n")
     code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
-    assert (code, err) == (2, "error: --time: is for windows of time, and these are counted in rows; drop it\n")
+    assert (code, err) == (2, "error: --time: applies to windows of time, and these are counted in rows; drop --time\n")
 
 
 def test_errors_speak_of_options(run: Run, files: Path) -> None:
@@ -300,15 +298,15 @@ def test_errors_speak_of_options(run: Run, files: Path) -> None:
     init = ("init", files / "w.db", "--every", "1d", "--reference")
     code, _, err = run(*init, files / "one-two.csv")
     assert code == 2
-    assert err.endswith("line 3 is 2, and labels are 0 and 1, or -1 and 1; pass --classes NEGATIVE,POSITIVE\n")
+    assert err.endswith("labels must be 0 and 1, or -1 and 1; got 2 on line 3; use --classes NEGATIVE,POSITIVE\n")
     assert run(*init, files / "one-two.csv", "--classes", "1,2")[0] == 0
     cal.Sketches.of(YES[300:], SCORE[300:], groups=LAND[300:]).write(files / "old.sketch")
     err = run(*init, files / "old.sketch", "--where", "p > 0.5")[2]
-    assert err == f"error: --where: is for rows, and {files / 'old.sketch'} holds a sketch of them; pass it to scan\n"
+    assert err == f"error: --where: applies to rows, and {files / 'old.sketch'} is a sketch; give it to scan\n"
     err = run(*init, files / "reference.csv", "--lens", "classwise")[2]
-    assert err == "error: --lens: 'classwise' cannot be watched; use 'binary', 'top_label' or 'class:NAME'\n"
+    assert err == "error: --lens: 'classwise' cannot be monitored; use 'binary', 'top_label' or 'class:NAME'\n"
     err = run("labels", files / "w.db", files / "labels.csv", "--id", "row", "--now", "yesterday")[2]
-    assert err.startswith("error: --now: holds 'yesterday', which is no time; ")
+    assert err.startswith("error: --now: 'yesterday' is not a time; ")
     grouped = ("init", files / "g.db", "--every", "1d", "--by", "land", "--reference", files / "old.sketch")
     assert run(*grouped)[0] == 0
     assert Monitor.open(files / "g.db").settings.by == "land"
@@ -334,7 +332,7 @@ def test_another_column_of_groups_beside_that_of_the_store_is_refused(run: Run, 
     assert run("init", path, "--reference", reference, "--rows", "100", "--by", "land", *QUICK)[0] == 0
     code, _, err = run("update", path, files / "new.csv", "--id", "row", "--by", "made")
     assert code == 2
-    assert "--by: is made, and this monitor was begun with --by land, which" in err
+    assert "--by: this monitor was created with --by land, which" in err
     renamed = pd.read_csv(files / "new.csv").rename(columns={"land": "country"})
     renamed.to_csv(files / "renamed.csv", index=False)
     never = ("--fail-on-alarm", "never")

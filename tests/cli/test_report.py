@@ -48,29 +48,29 @@ def test_json_holds_the_library_s_numbers(run: Run, old: Path, tmp_path: Path) -
     assert read["verdict"] == theirs.to_dict()["verdict"]
     assert read["metrics"] == theirs.to_dict()["metrics"]
     assert read["weaknesses"] == theirs.to_dict()["weaknesses"]
-    assert read["repairs"] == theirs.to_dict()["repairs"]
+    assert read["recalibration"] == theirs.to_dict()["recalibration"]
     assert read["provenance"]["parameters"]["by"] == "country"
     assert read["title"] == "Calibration of old.csv"
     assert theirs.verdict.sentence in printed
-    assert printed.endswith(f"wrote {out}\n")
+    assert printed.endswith(f"Wrote {out}.\n")
 
 
 def test_markdown_is_printed_on_request(run: Run, old: Path) -> None:
-    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-repair")
+    code, printed, errors = run("report", old, *FAST, "--out", "-", "--title", "Mine", "--no-recalibration")
     assert (code, errors) == (0, "")
     assert printed.startswith("# Mine\n")
-    assert "not asked for" in printed
+    assert "not requested" in printed
 
 
 def test_a_page_is_what_is_written_unless_said(
     run: Run, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, printed, _ = run("report", old, *FAST, "--no-repair")
+    code, printed, _ = run("report", old, *FAST, "--no-recalibration")
     assert code == 0
-    assert printed.endswith("wrote report.html\n")
+    assert printed.endswith("Wrote report.html.\n")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
-    assert run("report", old, *FAST, "--no-repair", "--as", "md")[0] == 0
+    assert run("report", old, *FAST, "--no-recalibration", "--as", "md")[0] == 0
     assert (tmp_path / "report.md").read_text().startswith("# Calibration of old.csv")
 
 
@@ -110,13 +110,13 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
     code, printed, _ = run("report", old, new, "--compare", "periods", "--metrics", "brier", "--out", "-")
     assert code == 0
     assert "of 2 periods" in printed
-    fitted = tmp_path / "map.json"
+    fitted = tmp_path / "calibrator.json"
     assert run("fit", new, "--out", fitted, "--method", "temperature")[0] == 0
-    words = ["--compare", "before-after", "--map", fitted, "--metrics", "nll", "--out", "-"]
+    words = ["--compare", "before-after", "--calibrator", fitted, "--metrics", "nll", "--out", "-"]
     code, printed, errors = run("report", new, *words)
     assert code == 0
     assert "nll fell from" in printed
-    assert "fitted on these very rows" in errors
+    assert "fitted on these rows" in errors
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["old", "new"], "--compare"),
         (["old", "--compare", "models"], "at least two files"),
         (["old", "old", "--compare", "models"], "given twice"),
-        (["old", "new", "--compare", "before-after", "--map", "x"], "one file"),
-        (["old", "--map", "x"], "before-after"),
+        (["old", "new", "--compare", "before-after", "--calibrator", "x"], "one file"),
+        (["old", "--calibrator", "x"], "before-after"),
         (["-", "old", "--compare", "periods"], "read once"),
         (
             ["old", "--out", "x.pdf"],
-            "error: --out: 'x.pdf' does not say what to write; end it in .html, .md or .json, or pass --as",
+            "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",
         ),
         (["old", "--interval", "3"], "interval"),
         (["old", "--out", "no/such/place.md", *FAST], "cannot be written"),
@@ -153,7 +153,7 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
     strange = tmp_path / "a|b\x1b[31m<script>.csv"
     strange.write_bytes(old.read_bytes())
     out = tmp_path / "r.md"
-    code, printed, _ = run("report", strange, *FAST, "--no-repair", "--out", out)
+    code, printed, _ = run("report", strange, *FAST, "--no-recalibration", "--out", out)
     assert code == 0
     text = out.read_text()
     assert "\x1b" not in text + printed
@@ -162,7 +162,17 @@ def test_hostile_file_names_are_shown_harmlessly(run: Run, old: Path, tmp_path: 
 
 def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "calibrant", "report", str(old), *FAST, "--no-repair", "--out", str(tmp_path / "r.md")],
+        [
+            sys.executable,
+            "-m",
+            "calibrant",
+            "report",
+            str(old),
+            *FAST,
+            "--no-recalibration",
+            "--out",
+            str(tmp_path / "r.md"),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -40,13 +40,13 @@ def two_files(
 
 
 def too_high(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Every score is too high by as much, which hardly changes how often the prediction is right."""
+    """All scores are too high by the same amount, which hardly changes the accuracy."""
     true = rng.beta(2, 2, 600)
     return (rng.random(600) < true).astype(int), np.minimum(true + 0.08, 1)
 
 
 def rare(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rare events given twice their rate: of being right, the model is less sure than it could be."""
+    """Rare events predicted at twice their rate; the top label is underconfident."""
     true = rng.beta(1, 19, 3000)
     return (rng.random(3000) < true).astype(int), np.minimum(2 * true, 1)
 
@@ -63,13 +63,13 @@ def test_run_speaks_of_the_positive_class(tmp_path: Path, run: Run) -> None:
     assert code == 0
     rows = pd.read_csv(tmp_path / "t.csv")
     header = cal.evaluate(rows.y, rows.p, metrics="ece").header
-    assert header.event.startswith("probabilities too high: the positive class is given")
-    assert header.direction.endswith("within chance")
-    assert f"On the test rows: {header.event}; {header.direction}." in out
-    assert headline(tmp_path) == cal.report(rows.y, rows.p, metrics="ece", repair=False).verdict.sentence
-    assert headline(tmp_path).startswith("Probabilities too high: the positive class is given")
-    for name, mean in (("is given", rows.p.mean()), ("happens", rows.y.mean())):
-        cells = re.search(rf"positive class {name} +(\S+) +(\S+)", out)
+    assert header.event.startswith("overestimates the positive class: mean predicted probability")
+    assert header.direction.endswith("(difference not significant)")
+    assert f"On the test data: {header.event}; {header.direction}." in out
+    assert headline(tmp_path) == cal.report(rows.y, rows.p, metrics="ece", recalibration=False).verdict.sentence
+    assert headline(tmp_path).startswith("Overestimates the positive class: predicts ")
+    for name, mean in (("mean predicted probability", rows.p.mean()), ("observed rate", rows.y.mean())):
+        cells = re.search(rf"{name} of the positive class +(\S+) +(\S+)", out)
         assert cells is not None
         assert [float(cell) for cell in cells.groups()] == pytest.approx([mean] * 2, abs=1e-4)
 
@@ -78,12 +78,12 @@ def test_run_leads_with_the_event_of_a_rare_class(tmp_path: Path, run: Run) -> N
     code, out = run(*two_files(tmp_path, rare), "--method", "platt")
     assert code == 0
     before = next(line for line in out.splitlines() if line.startswith("Before: "))
-    assert before.startswith("Before: probabilities too high: the positive class is given")
-    assert "; underconfident: says" in before
+    assert before.startswith("Before: overestimates the positive class: mean predicted probability")
+    assert "; underconfident: mean confidence" in before
     summary = json.loads((tmp_path / "out" / "metrics.json").read_text())["summary"]
     assert before in summary
-    assert any(line.startswith("After: the positive class is given") for line in summary)
-    assert headline(tmp_path).startswith("No deviation found")
+    assert any(line.startswith("After: mean predicted probability") for line in summary)
+    assert headline(tmp_path).startswith("No statistically significant miscalibration")
 
 
 def test_run_does_not_judge_maps_that_were_not_tried(tmp_path: Path, run: Run) -> None:
@@ -91,9 +91,9 @@ def test_run_does_not_judge_maps_that_were_not_tried(tmp_path: Path, run: Run) -
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert code == 0
     for text in (out, page):
-        assert "No map was tried, so nothing was changed." in text
-        assert "no map helps" not in text
-        assert "lowers the held-out" not in text
+        assert "No calibration method was tried; the probabilities are unchanged." in text
+        assert "None of the" not in text
+        assert "lowers the cross-validated" not in text
     assert page.count("data:image/svg") == 1  # before and after are the same
 
 
@@ -104,4 +104,4 @@ def test_run_says_when_maps_were_tried_in_vain(tmp_path: Path, run: Run) -> None
 
     code, out = run(*two_files(tmp_path, right), "--method", "isotonic")
     assert code == 0
-    assert "Leave it alone: no map tried lowers the held-out nll, so nothing was changed." in out
+    assert "No calibration method lowers the cross-validated nll; the probabilities are unchanged." in out

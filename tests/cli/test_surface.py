@@ -17,7 +17,8 @@ import calibrant as cal
 from calibrant.cli import screen
 from calibrant.cli.main import cli
 from calibrant.cli.options import OnceCommand
-from calibrant.cli.screen import in_options
+from calibrant.cli.wording import OptionWording
+from calibrant.errors import ArgumentError, Drop, InPython, Remedy, Use
 from calibrant.util.files import check_writable
 
 Run = Callable[..., tuple[int, str, str]]
@@ -72,12 +73,15 @@ def test_an_option_given_twice_is_refused(run: Run, names: tuple[str, ...], opti
         again = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
         code, out, err = run(*names, first, *value_of(option), again, *value_of(option))
         assert (code, out) == (2, "")
-        assert err.startswith(f"error: {option.opts[0]}: was given twice; give it")
+        assert err.startswith(f"error: {option.opts[0]}: given twice; give it")
 
 
 def test_every_command_looks_at_options_that_come_twice(rows: Path, run: Run) -> None:
     assert all(isinstance(command, OnceCommand) for _, command in commands())
-    assert "give its values once, with commas" in run("evaluate", rows, "--metrics", "ece", "--metrics", "nll")[2]
+    assert (
+        "give its values as one comma-separated list"
+        in run("evaluate", rows, "--metrics", "ece", "--metrics", "nll")[2]
+    )
     assert run("evaluate", rows, "--metrics", "ece", "--json", "--json")[0] == 0
     gates = ("--fail-if", "ece > 1", "--fail-if", "nll > 9")
     assert run("evaluate", rows, "--metrics", "ece", *gates)[0] == 0
@@ -164,7 +168,7 @@ def test_text_in_another_encoding_is_named(
 
 
 def test_no_column_is_listed_that_the_file_lacks(tmp_path: Path, rows: Path, run: Run) -> None:
-    path, fitted = tmp_path / "bare.csv", tmp_path / "map.json"
+    path, fitted = tmp_path / "bare.csv", tmp_path / "calibrator.json"
     path.write_text("a,b\n1,2\n")
     assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
     err = run("apply", fitted, path, "--out", tmp_path / "x.csv")[2]
@@ -179,7 +183,7 @@ def test_no_column_is_listed_that_the_file_lacks(tmp_path: Path, rows: Path, run
 
 
 def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> None:
-    wrong = "there is no metric 'eceee'"
+    wrong = "unknown metric 'eceee'"
     assert run("evaluate", rows, "--fail-if", "eceee > 1")[2].startswith(f"error: --fail-if: {wrong}")
     assert run("evaluate", rows, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
     assert run("assess", rows, "--metric", "eceee")[2].startswith(f"error: --metric: {wrong}")
@@ -188,30 +192,32 @@ def test_errors_name_the_option_that_names_a_metric(rows: Path, run: Run) -> Non
     assert run("report", rows, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
     files = ("--validation", rows, "--test", rows, "--out", rows.parent / "out")
     assert run("run", *files, "--metrics", "eceee")[2].startswith(f"error: --metrics: {wrong}")
-    assert run("evaluate", rows, "--fail-if", "SCE > 1")[2].startswith("error: --fail-if: 'SCE' names")
+    assert run("evaluate", rows, "--fail-if", "SCE > 1")[2].startswith("error: --fail-if: 'SCE' is the name of")
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "spoken"),
+    ("remedy", "options", "spoken"),
     [
         (
-            "x: y; pass classes=[...] in the order of the columns, or pos_label=",
+            (Use("classes", None, "in the order of the columns"), Use("pos_label")),
             ["--classes"],
-            "x: y; pass --classes in the order of the columns",
+            "x: y; use --classes in the order of the columns",
         ),
-        ("x: y; use method='consistency'", [], "x: y"),
-        ("x: y; use lens='top_label' or method='consistency'", ["--lens"], "x: y; use --lens top_label"),
-        ("x: y; set bandwidth=0.1, or drop it", [], "x: y; drop it"),
-        (
-            "x: y; use kind='periods' for different rows",
-            ["--compare"],
-            "x: y; use --compare periods for different rows",
-        ),
-        ("x: the file a=b.csv is odd; check it", [], "x: the file a=b.csv is odd; check it"),
+        (Use("method", "consistency"), [], "x: y"),
+        ((Use("lens", "top_label"), Use("method", "consistency")), ["--lens"], "x: y; use --lens top_label"),
+        ((Use("bandwidth", 0.1), "drop it"), [], "x: y; drop it"),
+        (Use("kind", "periods", "for different rows"), ["--compare"], "x: y; use --compare periods for different rows"),
+        ((InPython("pass x.T"), Drop("input", "logit")), ["--logits"], "x: y; drop --logits"),
+        ("check a=b.csv", [], "x: y; check a=b.csv"),
     ],
 )
-def test_remedies_that_only_python_has_are_left_out(text: str, options: list[str], spoken: str) -> None:
-    assert in_options(text, options) == spoken
+def test_remedies_that_only_python_has_are_left_out(remedy: Remedy, options: list[str], spoken: str) -> None:
+    assert ArgumentError("x", "y", remedy).render(OptionWording(options)) == spoken
+
+
+def test_a_remedy_in_python_only_is_replaced_by_a_general_one() -> None:
+    error = ArgumentError("y_true", "y", InPython("pass y_true.ravel()"))
+    assert error.render(OptionWording(["--label"])) == "--label: y; name another column with --label"
 
 
 KEYWORD = re.compile(
@@ -220,7 +226,7 @@ KEYWORD = re.compile(
 
 
 def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes_no: Path, run: Run) -> None:
-    animals, fitted = tmp_path / "animals.csv", tmp_path / "map.json"
+    animals, fitted = tmp_path / "animals.csv", tmp_path / "calibrator.json"
     animals.write_text("label,p\n" + "cat,0.2\ndog,0.9\n" * 20)
     assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
     page = tmp_path / "page.md"
@@ -237,9 +243,9 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
         ("select", rows),
         ("select", rows, "--accuracy", "0.9", "--weight", "p"),
         ("apply", fitted, animals, "--out", tmp_path / "x.csv", "--logits", "p"),
-        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-repair"),
+        ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-recalibration"),
         ("report", rows, yes_no, "--compare", "models", "--out", page),
-        ("report", rows, "--map", fitted, "--out", page),
+        ("report", rows, "--calibrator", fitted, "--out", page),
         ("run", "--validation", rows, "--test", rows, "--out", tmp_path / "o", "--metrics", "lce,ece"),
     ]
     for call in calls:
@@ -252,12 +258,14 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
 def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path, run: Run) -> None:
     text = tmp_path / "text.csv"
     text.write_text("y,p,q\n0,0.1,a\n1,0.2,b\n")
-    assert run("evaluate", text, "--weight", "q")[2].endswith("and numbers are needed; name a column of numbers\n")
-    assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: holds text")
+    assert run("evaluate", text, "--weight", "q")[2].endswith(
+        "expected numbers, got the text 'a' on line 2; name another column\n"
+    )
+    assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: expected numbers, got the text")
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
-    assert run("evaluate", rows, "--map", rows)[2].endswith("; name a file that fit wrote\n")
+    assert run("evaluate", rows, "--calibrator", rows)[2].endswith("; give a file written by save or `calibrant fit`\n")
     assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
-        "error: --label: needs rows"
+        "error: --label: recalibration requires rows of two classes"
     )
     assert "'fixed'" not in run("select", rows, "--coverage", "0.9", "--method", "sgr")[2]
 
@@ -270,8 +278,8 @@ def test_the_positive_class_is_told_by_its_name_and_said(yes_no: Path, tmp_path:
     assert "2 classes, positive class yes, prevalence" in run("evaluate", yes_no, "--metrics", "ece")[1]
     assert run("assess", yes_no)[1].startswith("positive class yes\n")
     assert '"positive_class": "yes"' in run("assess", yes_no, "--json")[1]
-    assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "map.json")[1]
-    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-repair", *fast)[0] == 0
+    assert "positive class yes" in run("fit", yes_no, "--method", "platt", "--out", tmp_path / "calibrator.json")[1]
+    assert run("report", yes_no, "--out", tmp_path / "page.md", "--metrics", "ece", "--no-recalibration", *fast)[0] == 0
     assert "positive class yes" in (tmp_path / "page.md").read_text(encoding="utf-8")
     assert run("scan", yes_no, "--out", tmp_path / "x.sketch")[0] == 0
     assert "positive class yes" in run("evaluate", tmp_path / "x.sketch", "--metrics", "ece")[1]
@@ -281,7 +289,7 @@ def test_a_positive_class_by_place_is_noted(tmp_path: Path, yes_no: Path, run: R
     path = tmp_path / "loans.csv"
     text = yes_no.read_text().replace("p_yes", "p_default").replace("p_no", "p_ok")
     path.write_text(re.sub("(?m)^yes", "default", re.sub("(?m)^no", "ok", text)))
-    note = "note: ok is taken as the positive class, being the second column; --classes ok,default takes the other\n"
+    note = "note: the second column, ok, is taken as the positive class; use --classes ok,default for the other\n"
     for stream in ([], ["--stream"]):
         code, out, err = run("evaluate", path, "--metrics", "ece", *stream)
         assert (code, err, "positive class ok" in out) == (0, note, True)
@@ -292,7 +300,7 @@ def test_a_positive_class_by_place_is_noted(tmp_path: Path, yes_no: Path, run: R
 
 def test_places_are_about_what_the_heading_says(tmp_path: Path, yes_no: Path, run: Run) -> None:
     page = tmp_path / "page.md"
-    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-repair")[0] == 0
+    assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-recalibration")[0] == 0
     text = page.read_text(encoding="utf-8")
     assert "Compared on the probability of the positive class, yes." in text
     for name, rows in (("no", SCORES <= 0.5), ("yes", SCORES > 0.5)):
@@ -332,5 +340,5 @@ def test_warnings_are_lines_in_the_words_of_the_command(tmp_path: Path, run: Run
     assert run("evaluate", path, "--stream", "--metrics", "ece")[2] == line
     assert run("select", path, "--accuracy", "0.5")[2] == line
     told = run("evaluate", path, "--metrics", "cox_slope")[2]
-    assert "can decide the fit" in told
+    assert "can dominate the fit" in told
     assert "np." not in told

@@ -118,13 +118,13 @@ def test_bad_costs_are_named() -> None:
         cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
     with pytest.raises(cal.UnknownArgumentError, match="did you mean 'reject'"):
         cost_decision([0.2], [[0, 1], [1, 0]], rejects=1)
-    with pytest.raises(cal.UnknownArgumentError, match="is no argument of expected_cost; did you mean 'reject'"):
+    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of expected_cost; did you mean 'reject'"):
         expected_cost([1], [0.2], cost=[[0, 1], [1, 0]], rejects=1)
     with pytest.raises(
-        cal.UnknownArgumentError, match="is no argument of topk_accuracy; topk_accuracy takes k, where,"
+        cal.UnknownArgumentError, match="unexpected keyword of topk_accuracy; topk_accuracy takes k, where,"
     ):
         topk_accuracy([1], [0.2], k=1, zzz=1)
-    with pytest.raises(cal.UnknownArgumentError, match="is no argument of net_benefit; did you mean 'thresholds'"):
+    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of net_benefit; did you mean 'thresholds'"):
         net_benefit([1], [0.2], treshold=1)
 
 

@@ -64,10 +64,10 @@ def test_curves_have_their_checked_values() -> None:
     assert curve.lower[2] == pytest.approx(stats.beta.ppf(0.025, 2, 5))
 
 
-def test_working_points_are_new_minima_from_the_right() -> None:
+def test_operating_points_are_new_minima_from_the_right() -> None:
     curve = risk_coverage(**S)
     expected = [i for i in range(10) if all(curve.selective_risk[i] < r for r in curve.selective_risk[i + 1 :])]
-    assert [point.threshold for point in curve.working_points] == curve.threshold[expected].tolist()
+    assert [point.threshold for point in curve.operating_points] == curve.threshold[expected].tolist()
 
 
 def test_areas_have_their_checked_values() -> None:
@@ -207,7 +207,7 @@ def test_labels_probabilities_frames_and_sketches_agree() -> None:
 
 @pytest.mark.parametrize("area", ["aurc", "e_aurc", "augrc", "e_augrc"])
 def test_the_bootstrap_is_that_of_rows(area: Any) -> None:
-    """The interval is that of rows drawn again one by one, and covers the area of many rows."""
+    """The interval equals that of rows resampled one by one, and covers the area of many rows."""
     function = {"aurc": aurc, "e_aurc": e_aurc, "augrc": augrc, "e_augrc": e_augrc}[area]
     right, confidence = tied(8, 80)
     rng = np.random.default_rng(0)
@@ -234,7 +234,7 @@ def test_results_speak() -> None:
     assert list(curve.to_frame()["coverage"]) == curve.coverage.tolist()
     assert len(curve) == 4
     assert curve.at(0.6).to_dict()["accepted"] == 6
-    assert repr(curve.at(0.6)).startswith("threshold 0.6000: accepts 0.7500 of the rows, 6 of them, at a risk of ")
+    assert repr(curve.at(0.6)).startswith("threshold 0.6000: coverage 0.7500 (6 rows), selective risk ")
 
 
 def test_bad_options_are_named() -> None:
@@ -244,9 +244,9 @@ def test_bad_options_are_named() -> None:
         e_aurc(**S, reference="mean")  # type: ignore[arg-type]
     with pytest.raises(cal.UnknownArgumentError, match="treshold"):
         risk_coverage(**S, treshold=0.5)
-    with pytest.raises(cal.UnknownArgumentError, match=r"is no argument of risk_coverage; here it is interval$"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"unexpected keyword of risk_coverage; use interval$"):
         risk_coverage(**S, level=0.9)
-    with pytest.raises(cal.UnknownArgumentError, match="is no argument of e_augrc; did you mean 'confidence'"):
+    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of e_augrc; did you mean 'confidence'"):
         e_augrc(**S, confidences=0.9)
     with pytest.raises(cal.ShapeError, match="confidence"):
         aurc(**D, confidence=[0.5, 0.5])

@@ -71,8 +71,8 @@ def test_readme_keeps_its_order() -> None:
         "make demo",
         "make test",
         "import calibrant as cal",
-        "## Beside the peers",
-        "## Read on",
+        "## Comparison with other packages",
+        "## Where to read on",
     ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)

@@ -1,4 +1,4 @@
-"""What the guides say beyond their code: the right metrics for each question, anchors that exist, and other packages' numbers."""
+"""What the guides say beyond their code: the right metrics for each use case, anchors that exist, and other packages' numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TestWhichMetric:
         assert sorted(named) == sorted(cal.recommend(use_case).metrics)
 
     def test_tables_name_metrics_that_exist(self) -> None:
-        families = self.page[self.page.index("## When each family misleads") : self.page.index("## What to report")]
+        families = self.page[self.page.index("## Limitations of each family") : self.page.index("## What to report")]
         rows = [row.split("|") for row in re.findall(r"^\|.*\|$", families, re.MULTILINE)]
         named = [id for row in rows for id in re.findall(r"`([a-z0-9_]+)`", row[2]) if id != "assess"]
         assert len(named) > 15
@@ -92,7 +92,7 @@ def four() -> tuple[Any, Any]:
 
 
 def mapped(calibrator: Any, p: Any, y: Any, new: Any = None) -> Any:
-    """The positive class after a map fitted to the rows."""
+    """The calibrated probability of the positive class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return calibrator.fit(p, y).predict_proba(p if new is None else new)[:, 1]

@@ -1,7 +1,8 @@
-"""The page of every metric: formula, meaning, when it misleads, cost, an example with a picture, and the paper."""
+"""The page of every metric: use, formula, strengths and limitations, parameters, an example with a figure, cost, and the paper."""
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
 from pathlib import Path
@@ -16,10 +17,11 @@ from PIL import Image
 
 import make_metric_pages as maker
 import metric_pictures as pictures
+from calibrant.metrics import documentation
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "metrics"
-SECTIONS = ["Meaning", "Formula", "When it misleads", "Example", "Options", "Cost", "Facts", "Paper"]
+SECTIONS = ["Formula", "Strengths", "Limitations", "Parameters", "Example", "See also", "Cost", "Facts", "References"]
 
 
 METRICS = list(cal.catalogue.values())
@@ -38,7 +40,7 @@ def math_of(text: str) -> list[str]:
 def test_every_metric_has_one_formula() -> None:
     written = [
         id
-        for path in (ROOT / "tools" / "formulas").glob("*.md")
+        for path in (documentation.HERE / "formulas").glob("*.md")
         for id in re.findall(r"^## (\w+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
     assert sorted(written) == sorted(cal.catalogue)
@@ -88,7 +90,7 @@ def assert_runs(section: str) -> None:
     assert found is not None
     names: dict[str, object] = {}
     exec(found.group(1), names)
-    assert f"{eval(found.group(2), names):.6g}" == found.group(3)
+    assert repr(round(eval(found.group(2), names), 4)) == found.group(3)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
@@ -96,9 +98,12 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     page = maker.page(metric)
     assert [part for part in re.findall(r"^## (.*)$", page, re.MULTILINE) if part != "Notes"] == SECTIONS
     parts = dict(zip(*[iter(re.split(r"^## (.*)\n", page, flags=re.MULTILINE)[1:])] * 2, strict=True))
-    assert metric.summary in parts["Meaning"]
+    head = page.split("\n## ")[0]
+    assert metric.summary in head
+    assert documentation.signature_of(metric)[0] in head
+    assert all(f"\n- `{name}` (" in f"\n{parts['Parameters']}" for name in inspect.signature(metric).parameters)
     assert maker.formulas()[metric.id] in parts["Formula"]
-    assert len(parts["When it misleads"].strip()) > 10
+    assert len(parts["Limitations"].strip()) > 10
     assert_runs(parts["Example"])
     name = re.search(r"!\[.*\]\(pictures/(\w+)\.png\)", parts["Example"])
     assert name is not None
@@ -106,7 +111,7 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     assert re.search(r"\*\*-?\d[\d.e+-]*\*\*\.$", parts["Example"].strip())
     assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])
     assert metric.cost in parts["Cost"]
-    assert metric.reference in parts["Paper"]
+    assert metric.reference in parts["References"]
 
 
 # The one score comes true as often as it says, and the one value of feature or group knows no more.
@@ -137,23 +142,23 @@ def value_of_halves(metric: cal.metrics.Metric) -> float:
 def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:
     for metric in METRICS:
         text = maker.page(metric).split("## Formula")[0]
-        assert "no forecast reaches" not in text
-        if "only forecasts that are sure and right" in text:
+        if "the true class only" in text:
             assert value_of_halves(metric) > metric.ideal + 0.1, metric.id
     for id in REACHED_BY_TIES:
         assert value_of_halves(cal.catalogue[id]) == pytest.approx(0, abs=1e-12), id
-        assert "only" not in maker.reaches(cal.catalogue[id]), id
+        assert "only" not in documentation.reached_by(cal.catalogue[id]), id
 
 
 def test_who_reaches_the_ideal() -> None:
-    assert maker.reaches(cal.brier) == "only forecasts that are sure and right reach it"
-    assert maker.reaches(cal.ece) == "calibrated forecasts reach it, up to chance"
-    assert maker.reaches(cal.pce) == "forecasts that are calibrated in every group reach it, up to chance"
-    assert maker.reaches(cal.vece) == "forecasts that are calibrated whatever the features reach it, up to chance"
-    assert "calibrated ones need not" in maker.reaches(cal.ece_lb)
-    # One row that is sure and right is enough for the infinite ideal, so it is no matter of all of them.
+    reached_by = documentation.reached_by
+    assert reached_by(cal.brier) == "forecasts of probability 1 for the true class only"
+    assert reached_by(cal.ece) == "calibrated forecasts, up to sampling noise"
+    assert reached_by(cal.pce) == "calibrated forecasts in every group, up to sampling noise"
+    assert reached_by(cal.vece) == "calibrated forecasts given the features, up to sampling noise"
+    assert "calibrated forecasts need not" in reached_by(cal.ece_lb)
+    # One row with probability 1 for the true class suffices for the infinite ideal.
     assert cal.dawid_sebastiani([1, 0], [1.0, 0.5]) == cal.dawid_sebastiani.ideal
-    assert "only" not in maker.reaches(cal.dawid_sebastiani)
+    assert "only" not in reached_by(cal.dawid_sebastiani)
 
 
 def test_noise_on_the_logits_moves_calibrated_forecasts() -> None:
@@ -212,7 +217,7 @@ def test_value_in_the_caption_is_that_of_the_rows_shown() -> None:
     exec(pictures.SETUP, names)
     confidence, right = names["y_prob"].max(axis=1), names["y_prob"].argmax(axis=1) == names["y_true"]
     gap = confidence.mean() - right.mean()
-    assert gap > 0.05  # too sure
+    assert gap > 0.05  # overconfident
     assert f"**{gap:.4g}**" in maker.page(cal.esce)
     assert f"**{confidence.sum() / right.sum():.4g}**" in maker.page(cal.expected_observed_ratio)
     group = names["groups"] == "b"

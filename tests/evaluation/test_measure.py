@@ -29,7 +29,7 @@ def test_each_value_is_what_the_metric_gives_alone() -> None:
         metric = cal.catalogue[found.metric]
         if metric.needs and metric.needs != ("labels",):
             assert found.value is None
-            assert f"is needed by {metric.id}" in found.reason
+            assert f"required by {metric.id}" in found.reason
         else:
             assert found.value == metric(LABELS, PROBS), found.metric
 
@@ -58,13 +58,17 @@ def test_header_counts_with_weights() -> None:
 @pytest.mark.parametrize(
     ("y", "p", "words"),
     [
-        ([0.0, 1.0] * 2, [0.9] * 4, "says 90.0%, is right 50.0%: within chance"),  # P(at most 2 of 4) is 0.052
-        ([0.0, 1.0] * 3, [0.9] * 6, "overconfident: says 90.0%, is right 50.0%"),
-        ([1] * 9, [0.6] * 9, "underconfident: says 60.0%, is right 100.0%"),
-        ([0, 1], [0.5, 0.5], "says 50.0%, is right 50.0%: within chance"),
-        ([0], [0.7], "says 70.0%, is right 0.0%: within chance"),
-        ([0, 0], [1.0, 1.0], "overconfident: says 100.0%, is right 0.0%"),
-        ([1, 0], [1.0, 0.0], "says 100.0%, is right 100.0%: within chance"),
+        (
+            [0.0, 1.0] * 2,
+            [0.9] * 4,
+            "mean confidence 90.0%, accuracy 50.0% (difference not significant)",
+        ),  # P(at most 2 of 4) is 0.052
+        ([0.0, 1.0] * 3, [0.9] * 6, "overconfident: mean confidence 90.0%, accuracy 50.0%"),
+        ([1] * 9, [0.6] * 9, "underconfident: mean confidence 60.0%, accuracy 100.0%"),
+        ([0, 1], [0.5, 0.5], "mean confidence 50.0%, accuracy 50.0% (difference not significant)"),
+        ([0], [0.7], "mean confidence 70.0%, accuracy 0.0% (difference not significant)"),
+        ([0, 0], [1.0, 1.0], "overconfident: mean confidence 100.0%, accuracy 0.0%"),
+        ([1, 0], [1.0, 0.0], "mean confidence 100.0%, accuracy 100.0% (difference not significant)"),
     ],
 )
 def test_header_says_the_direction_in_words(y: list[float], p: list[float], words: str) -> None:
@@ -76,35 +80,35 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
     q = rng.random(1000)
     y = (rng.random(1000) < q**1.5).astype(int)
     header = cal.evaluate(y, q, metrics="ece").header
-    assert header.direction == "says 74.7%, is right 76.0%: within chance"
-    assert header.event == "probabilities too high: the positive class is given 51.7%, happens 43.7%"
+    assert header.direction == "mean confidence 74.7%, accuracy 76.0% (difference not significant)"
+    assert header.event == "overestimates the positive class: mean predicted probability 51.7%, observed rate 43.7%"
     assert header.lines()[-2:] == [header.direction, header.event]
     low = cal.evaluate(1 - y, 1 - q, metrics="ece").header
-    assert low.event == "probabilities too low: the positive class is given 48.3%, happens 56.3%"
+    assert low.event == "underestimates the positive class: mean predicted probability 48.3%, observed rate 56.3%"
     sketches = cal.Sketches.of(y, q)
     assert cal.evaluate(sketches, metrics="ece").header.lines()[-2:] == header.lines()[-2:]
     assert cal.evaluate(LABELS, PROBS, metrics="ece").header.event == ""
     rare = cal.evaluate([0] * 999 + [1], [0.002] * 1000, metrics="ece").header.event
-    assert rare == "the positive class is given 0.20%, happens 0.10%: within chance"
+    assert rare == "mean predicted probability 0.20%, observed rate 0.10% (difference not significant)"
 
 
 def test_the_direction_is_within_chance_as_often_as_two_standard_errors_say() -> None:
     rng = np.random.default_rng(1)
     q = rng.uniform(0.2, 0.8, 400)
     said = [cal.evaluate((rng.random(400) < q).astype(int), q, metrics="brier").header.event for _ in range(400)]
-    assert 0.92 < np.mean(["within chance" in text for text in said]) < 0.98
+    assert 0.92 < np.mean(["not significant" in text for text in said]) < 0.98
     weight = rng.integers(1, 5, 400)
     y = (rng.random(400) < q).astype(int)
-    counted = cal.evaluate(y, q, metrics="brier", counts=weight).header.chance
-    repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.chance
+    counted = cal.evaluate(y, q, metrics="brier", counts=weight).header.standard_error
+    repeated = cal.evaluate(np.repeat(y, weight), np.repeat(q, weight), metrics="brier").header.standard_error
     assert counted == pytest.approx(repeated)
-    weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.chance
+    weighed = cal.evaluate(y, q, metrics="brier", sample_weight=weight).header.standard_error
     assert weighed == pytest.approx(np.sqrt((weight**2 * q * (1 - q)).sum()) / weight.sum())
 
 
 def test_a_p_value_of_one_side_says_so() -> None:
     found = cal.evaluate(LABELS, PROBS, metrics=["ecd", "nses", "ece"], assess=True, n_resamples=50)
-    assert "ecd, nses: one-sided: asks only about overconfidence" in found.notes()
+    assert "ecd, nses: one-sided test: the alternative is overconfidence" in found.notes()
     assert found.results[2].note == ""
     assert cal.evaluate(LABELS, PROBS, metrics=["ecd"]).notes() == []
 
@@ -157,9 +161,9 @@ def test_options_reach_every_metric_that_has_them() -> None:
 def test_undefined_is_a_reason_and_not_a_number() -> None:
     result = cal.evaluate(LABELS, PROBS, metrics=["ece", "vce"], lens="canonical")
     assert result.results[0].value is None
-    assert "keeps the whole vector" in result.results[0].reason
+    assert "requires one score per row" in result.results[0].reason
     assert result.results[1].value is not None
-    with pytest.raises(cal.CalibrantError, match="keeps the whole vector"):
+    with pytest.raises(cal.CalibrantError, match="requires one score per row"):
         result["ece"]
 
 
@@ -167,7 +171,7 @@ def test_bins_of_one_score_are_no_cells_of_several() -> None:
     ece, gece = cal.evaluate([0, 1, 2], np.eye(3), metrics=["ece", "gece"], binning="equal_mass").results
     assert ece.value == 0
     assert gece.value is None
-    assert "'equal_mass' cuts one" in gece.reason
+    assert "'equal_mass' requires one score per row" in gece.reason
 
 
 def test_a_wrong_option_is_an_error_and_not_a_reason() -> None:
@@ -179,7 +183,7 @@ def test_budget_names_what_it_leaves_out() -> None:
     result = cal.evaluate(LABELS, PROBS, metrics=["brier", "ace"], budget=2e-5)
     assert [found.metric for found in result.results] == ["brier"]
     assert [skipped.metric for skipped in result.left_out] == ["ace"]
-    assert "left out, its time does not fit into the budget: ace" in repr(result)
+    assert "left out, estimated time exceeds the budget: ace" in repr(result)
 
 
 def test_where_keeps_rows_before_anything_is_measured() -> None:
@@ -241,9 +245,9 @@ def test_directions_of_groups_and_sketches_need_evidence_too() -> None:
 
 
 def test_one_event_of_few_expected_is_no_direction() -> None:
-    """A tenth of an event was expected and one happened, 2.8 standard errors off, with probability 0.095."""
+    """One tenth of an event was expected and one was observed, 2.8 standard errors away, with probability 0.095."""
     header = cal.evaluate(np.arange(100) == 0, np.full(100, 0.001), metrics="ece").header
-    assert header.event.endswith("within chance")
+    assert header.event.endswith("(difference not significant)")
 
 
 @pytest.mark.parametrize(
@@ -268,14 +272,14 @@ def test_recommend_names_metrics_that_exist(use_case: str) -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "text"),
     [
-        ({"by": REGION, "groups": REGION}, cal.GroupError, "both given"),
-        ({"by": "region"}, cal.GroupError, "no frame"),
-        ({"by": REGION[:5]}, cal.ShapeError, "^by: has shape"),
+        ({"by": REGION, "groups": REGION}, cal.GroupError, "cannot be combined with groups"),
+        ({"by": "region"}, cal.GroupError, "not a frame"),
+        ({"by": REGION[:5]}, cal.ShapeError, "^by: expected one group for each of"),
         ({"by": [None, *REGION[1:]]}, cal.GroupError, "^by: "),
         ({"metrics": []}, cal.ArgumentError, "empty"),
         ({"metrics": ["ecee"]}, cal.UnknownMetricError, "did you mean 'ece'"),
         ({"budget": 0}, cal.ArgumentError, "seconds"),
-        ({"n_bins": 3}, cal.UnknownArgumentError, "here it is bins"),
+        ({"n_bins": 3}, cal.UnknownArgumentError, "pass bins=None"),
     ],
 )
 def test_mistakes_are_named(words: dict[str, object], kind: type[Exception], text: str) -> None:
@@ -290,7 +294,7 @@ def test_many_groups_have_a_line_each() -> None:
     lines = repr(many).splitlines()
     assert max(map(len, lines)) < 160
     assert [line for line in lines if line.startswith("11 ")]
-    assert f"of each group 8 of {len(many.results)} metrics are shown" in lines
+    assert f"8 of {len(many.results)} metrics are shown for each group" in lines
     assert many._repr_html_().count("<table>") == 2
     few = cal.evaluate(y, p, by=groups % 3, metrics=["ece"])
     assert "group" not in repr(few)
@@ -312,7 +316,7 @@ def test_what_is_signed_in_confidence_says_so_of_one_class_too(lens: str) -> Non
 def test_the_side_of_a_p_value_is_that_of_the_metric_for_each_label() -> None:
     labels = (RNG.random((300, 4)) < PROBS).astype(int)
     found = cal.evaluate(labels, PROBS, multilabel=True, metrics=["ecd"], assess=True, n_resamples=20)
-    assert found.notes() == ["ecd: one-sided: asks only about overconfidence"]
+    assert found.notes() == ["ecd: one-sided test: the alternative is overconfidence"]
 
 
 def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
@@ -330,7 +334,7 @@ def test_a_group_without_a_value_says_why() -> None:
     y, p = np.repeat([[0, 1] * 10, [0] * 20, [1] * 20], 1, axis=0).ravel(), np.tile(np.linspace(0.05, 0.95, 20), 3)
     found = cal.evaluate(y, p, by=np.repeat(["both", "no", "yes"], 20), metrics=["cox_slope", "cox_intercept", "ece"])
     (note,) = found.notes()
-    assert note.startswith("cox_slope, cox_intercept of no, yes: has no value here: only one outcome occurs")
+    assert note.startswith("cox_slope, cox_intercept of no, yes: is undefined: all outcomes are equal")
     assert note in repr(found)
     many = cal.evaluate(y, p, by=np.arange(60) // 2, metrics=["cox_slope"])
     assert sum("and 12 more: " in line for line in many.notes()) == 1
@@ -350,11 +354,11 @@ def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
 def test_several_columns_of_groups_are_named() -> None:
     frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
     words = {"label": "y", "prob": "p", "metrics": ["brier"]}
-    with pytest.raises(cal.GroupError, match=r"^by: lists 2 columns, and one name is read; join them"):
+    with pytest.raises(cal.GroupError, match=r"^by: expected the name of one column, got a list of 2; join them"):
         cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.GroupError, match=r"^by: lists 1 column, and one name is read; pass by='site'"):
+    with pytest.raises(cal.GroupError, match=r"^by: expected the name of one column, got a list of 1; use by='site'"):
         cal.evaluate(frame, by=["site"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.ShapeError, match=r"^by: has shape"):
+    with pytest.raises(cal.ShapeError, match=r"^by: expected one group for each of"):
         cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
     assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == ["sex", "site"]  # type: ignore[arg-type]
 
@@ -396,7 +400,7 @@ def test_what_is_drawn_yields_to_the_budget_and_values_do_not(monkeypatch: pytes
     for result in found.results:
         assert result.value == cal.catalogue[result.metric](labels, PROBS, multilabel=True)
         assert (result.low, result.high, result.pvalue) == (None, None, None)
-        assert "resampling does not fit into the budget" in result.note
+        assert "resampling exceeds the time budget" in result.note
 
 
 def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
@@ -409,6 +413,6 @@ def test_what_is_drawn_is_what_each_metric_gives_alone() -> None:
 
 @pytest.mark.parametrize("words", [{"n_resamples": 500}, {"rng": 3}])
 def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
-    with pytest.raises(cal.ArgumentError, match="is for intervals and p-values, and neither was asked for"):
+    with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
         cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
     cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})

@@ -113,14 +113,14 @@ def test_band_is_binomial() -> None:
 @pytest.mark.parametrize(
     ("test", "rejected", "n", "expected"),
     [
-        ("ece drawn", [50, 250, 500], 1000, "inside"),
+        ("ece drawn", [50, 250, 500], 1000, "nominal"),
         ("ece drawn", [50, 350, 500], 1000, "**outside**"),
         ("ece drawn", [50, 150, 500], 1000, "**outside**"),
-        ("ecd", [50, 150, 500], 1000, "asymptotic, rarely"),
-        ("ecd", [90, 250, 500], 1000, "asymptotic, near"),
+        ("ecd", [50, 150, 500], 1000, "asymptotic, conservative"),
+        ("ecd", [90, 250, 500], 1000, "asymptotic, slightly liberal"),
         ("ecd", [90, 450, 500], 1000, "**outside**"),
         ("ecd", [90, 450, 500], 100, "asymptotic, few rows"),
-        ("skce_uq distribution_free", [0, 0, 1], 1000, "bound"),
+        ("skce_uq distribution_free", [0, 0, 1], 1000, "conservative bound"),
         ("skce_uq distribution_free", [0, 400, 600], 1000, "**outside**"),
         ("t_cal normal", [150, 350, 500], 1000, "documented"),
     ],
@@ -146,10 +146,10 @@ def test_page_is_that_of_the_results() -> None:
 
 
 def test_drawn_tests_hold_their_level_as_recorded() -> None:
-    """What draws outcomes from the scores promises its level for any number of rows; it may reject less often."""
+    """Tests by simulated labels hold their level for any number of rows; they may be conservative."""
     results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     rows = [row for row in results["rows"] if row["kind"] == "size"]
-    drawn = [row for row in rows if simulations_plan.TESTS[row["test"]].promise == "drawn"]
+    drawn = [row for row in rows if simulations_plan.TESTS[row["test"]].validity == "simulated"]
     assert len(drawn) > 25
     for row in drawn:
         for count, alpha in zip(row["rejected"], simulations_plan.ALPHAS, strict=True):

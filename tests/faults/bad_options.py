@@ -21,9 +21,9 @@ from calibrant.errors import (
 
 from .cases import COLUMNS, LABELS, NAN, P3, Y3, Bad, P, Y, kind
 
-WHOLE = "a whole number from 1 up"
+WHOLE = "an integer of at least 1"
 RISING = "rise strictly from 0 to 1"
-NORMS = "a number from 1 up or inf"
+NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
 SOFT_TABLE = cal.calibration_curve([0.2, 0.5, 0.5, 0.0], P, soft=True, interval=None).table
@@ -45,7 +45,7 @@ def word(argument: str, value: object, *words: str, metric: object = cal.ece) ->
     return kind(UnknownArgumentError, TypeError, argument)(
         f"keyword {argument} of {metric.__name__}",
         lambda: metric(Y, P, **{argument: value}),
-        "is no argument of",
+        "unexpected keyword of",
         *words,
     )
 
@@ -59,15 +59,41 @@ BINS = [
     bins("bins None", lambda: cal.ece(Y, P, bins=None), WHOLE, "got None"),
     bins("bins nan", lambda: cal.ece(Y, P, bins=NAN), WHOLE, "got nan"),
     bins("too many bins", lambda: cal.ece(Y, P, bins=10**9), "at most 10 000 000", "1000000000"),
-    bins("edges fall", lambda: cal.ece(Y, P, bins=[0, 0.5, 0.3, 1]), RISING, "0.3", "for example"),
-    bins("edges repeat", lambda: cal.ece(Y, P, bins=[0, 0.5, 0.5, 1]), RISING, "0.5, 0.5"),
-    bins("edges end early", lambda: cal.calibration_curve(Y, P, bins=[0, 0.5]), RISING, "[0.0, 0.5]"),
-    bins("edges start late", lambda: cal.ece(Y, P, bins=[0.1, 1]), RISING, "[0.1, 1.0]"),
-    bins("nan edge", lambda: cal.ece(Y, P, bins=[0, NAN, 1]), RISING, "nan"),
-    bins("no edges", lambda: cal.ece(Y, P, bins=[]), RISING, "got []"),
+    bins(
+        "edges fall",
+        lambda: cal.ece(Y, P, bins=[0, 0.5, 0.3, 1]),
+        "edges must increase strictly from 0 to 1; got",
+        "0.3",
+        "for example",
+    ),
+    bins(
+        "edges repeat",
+        lambda: cal.ece(Y, P, bins=[0, 0.5, 0.5, 1]),
+        "edges must increase strictly from 0 to 1; got",
+        "0.5, 0.5",
+    ),
+    bins(
+        "edges end early",
+        lambda: cal.calibration_curve(Y, P, bins=[0, 0.5]),
+        "edges must increase strictly from 0 to 1; got",
+        "[0.0, 0.5]",
+    ),
+    bins(
+        "edges start late",
+        lambda: cal.ece(Y, P, bins=[0.1, 1]),
+        "edges must increase strictly from 0 to 1; got",
+        "[0.1, 1.0]",
+    ),
+    bins("nan edge", lambda: cal.ece(Y, P, bins=[0, NAN, 1]), "edges must increase strictly from 0 to 1; got", "nan"),
+    bins("no edges", lambda: cal.ece(Y, P, bins=[]), "edges must increase strictly from 0 to 1; got []", "got []"),
     bins("text edges", lambda: cal.ece(Y, P, bins=["low", "high"]), "must be numbers", "'low'"),
-    bins("Edges of a number", lambda: cal.Edges(3), RISING, "3.0"),
-    bins("edges and equal mass", lambda: cal.ece(Y, P, bins=[0, 1], binning="equal_mass"), "edges were given", "drop"),
+    bins("Edges of a number", lambda: cal.Edges(3), "edges must increase strictly from 0 to 1; got", "3.0"),
+    bins(
+        "edges and equal mass",
+        lambda: cal.ece(Y, P, bins=[0, 1], binning="equal_mass"),
+        "edges cannot be combined with the binning",
+        "drop",
+    ),
     bins("EqualMass of 0", lambda: cal.ece(Y, P, binning=cal.EqualMass(0)), WHOLE, "got 0"),
     bins("bins of a vector metric", lambda: cal.vce(Y3, P3, bins=0), WHOLE, "got 0"),
     binning("binning uniform", lambda: cal.ece(Y, P, binning="uniform"), "got 'uniform'", "use 'equal_width'"),
@@ -82,12 +108,15 @@ BINS = [
     binning("a class as binning", lambda: cal.ece(Y, P, binning=cal.EqualWidth), "the class", "call it: EqualWidth()"),
     binning("a tree for scores", lambda: cal.ece(Y, P, binning=cal.KDTree()), "or a rule", "KDTree"),
     kind(LensError, ValueError, "binning")(
-        "bins for vectors", lambda: cal.gece(Y3, P3, binning="equal_width"), "several numbers per row", "KDTree()"
+        "bins for vectors",
+        lambda: cal.gece(Y3, P3, binning="equal_width"),
+        "'equal_width' requires one score per row, and",
+        "KDTree()",
     ),
     kind(WeightsNotSupportedError, ValueError, "binning")(
         "split ties under weights",
         lambda: cal.ece(Y, P, binning=cal.EqualMass(ties="split"), sample_weight=[1, 2, 1, 1]),
-        "no meaning under weights",
+        "splitting ties is not supported with weights",
         "ties='together'",
     ),
     option("range", "range falls", lambda: cal.EqualWidth(range=(0.5, 0.2)), "low < high", "(0.5, 0.2)"),
@@ -97,8 +126,8 @@ BINS = [
     option("closed", "Edges closed", lambda: cal.Edges((0, 1), closed="none"), "'right' or 'left'", "'none'"),
     option("ties", "unknown ties", lambda: cal.EqualMass(ties="random"), "'together' or 'split'", "'random'"),
     option("split", "unknown split", lambda: cal.EqualMass(split="even"), "'floor' or 'array_split'", "'even'"),
-    option("gamma", "gamma 0", lambda: cal.gece(Y3, P3, gamma=0), "above 0", "got 0", "0.1"),
-    option("gamma", "gamma nan", lambda: cal.KDTree(gamma=NAN), "above 0", "got nan"),
+    option("gamma", "gamma 0", lambda: cal.gece(Y3, P3, gamma=0), "must be in (0, 1]; got 0", "got 0", "0.1"),
+    option("gamma", "gamma nan", lambda: cal.KDTree(gamma=NAN), "must be in (0, 1]; got nan", "got nan"),
     option("min_size", "min_size 0", lambda: cal.KDTree(min_size=0), WHOLE, "got 0"),
 ]
 
@@ -116,21 +145,47 @@ OPTIONS = [
     option("base", "base 1", lambda: cal.nll(Y, P, base=1), "positive, finite and not 1", "got 1"),
     option("base", "base a word", lambda: cal.nll(Y, P, base="e"), "positive, finite and not 1", "got 'e'"),
     option("floor", "floor 2", lambda: cal.nll(Y, P, floor=2), "between 0 and 1", "got 2"),
-    option("min_count", "min_count -1", lambda: cal.mce(Y, P, min_count=-1), "from 0 up", "got -1"),
-    option("min_count", "min_count a word", lambda: cal.mce(Y, P, min_count="5"), "from 0 up", "got '5'"),
+    option(
+        "min_count",
+        "min_count -1",
+        lambda: cal.mce(Y, P, min_count=-1),
+        "must be a non-negative number; got -1",
+        "got -1",
+    ),
+    option(
+        "min_count",
+        "min_count a word",
+        lambda: cal.mce(Y, P, min_count="5"),
+        "must be a non-negative number; got '5'",
+        "got '5'",
+    ),
     kind(UndefinedMetricError, ValueError, "mce")(
-        "min_count too large", lambda: cal.mce(Y, P, min_count=100), "no bin holds 100 rows", "lower min_count"
+        "min_count too large",
+        lambda: cal.mce(Y, P, min_count=100),
+        "is undefined: no bin contains 100 rows",
+        "lower it, or use fewer bins",
     ),
     option("combine", "unknown combine", lambda: cal.cwce(Y3, P3, combine="median"), "'mean', 'sum'", "'median'"),
     option(
         "class_weight", "weights of too few", lambda: cal.cwce(Y3, P3, class_weight=[1, 2]), "3 numbers", "per class"
     ),
     option("class_weight", "a word as weights", lambda: cal.cwce(Y3, P3, class_weight="balanced"), "'balanced'"),
-    option("class_weight", "weights of one view", lambda: cal.ece(Y, P, class_weight=[1, 2]), "one view", "classwise"),
+    option(
+        "class_weight",
+        "weights of one view",
+        lambda: cal.ece(Y, P, class_weight=[1, 2]),
+        "requires several classes; this lens has one",
+        "classwise",
+    ),
     option(
         "class_weight", "weights of a maximum", lambda: cal.cwce(Y3, P3, class_weight=[1, 2, 1], combine="max"), "'max'"
     ),
-    option("class_weight", "weights of tv", lambda: cal.gece(Y3, P3, class_weight=[1, 1, 1]), "distance='l2'"),
+    option(
+        "class_weight",
+        "weights of tv",
+        lambda: cal.gece(Y3, P3, class_weight=[1, 1, 1]),
+        "requires the distance 'l2'; got 'tv'",
+    ),
     option("level", "level 0", lambda: HARD_TABLE.interval(0), "between 0 and 1", "got 0", "0.95"),
     option("level", "level 1", lambda: HARD_TABLE.interval(1), "between 0 and 1", "got 1"),
     option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "between 0 and 1", "'95%'"),
@@ -138,26 +193,26 @@ OPTIONS = [
     option("method", "unknown method", lambda: HARD_TABLE.interval(0.9, "normal"), "'wilson'", "got 'normal'"),
     option("method", "method without interval", lambda: cal.calibration_curve(Y, P, interval=None, method="x"), "'x'"),
     kind(UndefinedMetricError, ValueError, "interval")(
-        "interval of soft labels", SOFT_TABLE.interval, "hard labels", "interval=None"
+        "interval of soft labels", SOFT_TABLE.interval, "binomial intervals are not defined for soft", "use None"
     ),
     kind(UndefinedMetricError, ValueError, "ece")(
-        "rows of a binned metric", lambda: cal.ece.rows(Y, P), "no mean over rows"
+        "rows of a binned metric", lambda: cal.ece.rows(Y, P), "is not a mean over rows, so rows have no"
     ),
 ]
 
 LENSES = [
-    lens("unknown lens", lambda: cal.ece(Y3, P3, lens="foo"), "no lens 'foo'", "'top_label'", "'class:0'"),
+    lens("unknown lens", lambda: cal.ece(Y3, P3, lens="foo"), "unknown lens 'foo'", "'top_label'", "'class:0'"),
     lens("misspelt lens", lambda: cal.ece(Y3, P3, lens="top_lable"), "did you mean 'top_label'?"),
     lens("a lens of another type", lambda: cal.ece(Y3, P3, lens=5), "a name or a Lens", "int", "'top_label'"),
-    lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "needs a detail", "'rank:2'"),
-    lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "needs a detail", "'class:0'"),
+    lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "'rank' is incomplete", "'rank:2'"),
+    lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "'class' is incomplete", "'class:0'"),
     lens("pair with one class", lambda: cal.ece(Y3, P3, lens="pair:0"), "two classes", "'pair:cat,dog'"),
     lens("class_groups without mapping", lambda: cal.gece(Y3, P3, lens="class_groups"), "a mapping", "class_groups({"),
-    lens_class("class not there", lambda: cal.ece(Y3, P3, lens="class:9"), "no class '9'", "0 to 2"),
+    lens_class("class not there", lambda: cal.ece(Y3, P3, lens="class:9"), "unknown class '9'", "0 to 2"),
     lens_class(
         "class by name not there", lambda: cal.ece(list("abcc"), P3, classes=list("abc"), lens="class:d"), "'d'", "'c'"
     ),
-    lens_class("class -1", lambda: cal.ece(Y3, P3, lens=cal.class_(-1)), "no class -1", "0 to 2"),
+    lens_class("class -1", lambda: cal.ece(Y3, P3, lens=cal.class_(-1)), "unknown class -1", "0 to 2"),
     lens("rank beyond K", lambda: cal.ece(Y3, P3, lens="rank:4"), "from 1 to 3", "got 4"),
     lens("rank 0", lambda: cal.rank(0), WHOLE, "got 0"),
     lens("rank 1.5", lambda: cal.ece(Y3, P3, lens="rank:1.5"), WHOLE, "got '1.5'"),
@@ -165,15 +220,31 @@ LENSES = [
     lens("top_k beyond K", lambda: cal.gece(Y3, P3, lens="top_k:4"), "from 1 to 3", "got 4"),
     lens("within_top beyond K", lambda: cal.ece(Y3, P3, lens="within_top:4"), "from 1 to 3", "got 4"),
     lens("binary of three", lambda: cal.ece(Y3, P3, lens="binary"), "two classes", "multiclass", "'top_label'"),
-    lens("canonical for ece", lambda: cal.ece(Y3, P3, lens="canonical"), "whole vector", "one score per row", "gece"),
-    lens("top_k for ece", lambda: cal.ece(Y3, P3, lens="top_k:2"), "whole vector", "one score per row"),
+    lens(
+        "canonical for ece",
+        lambda: cal.ece(Y3, P3, lens="canonical"),
+        "ece requires one score per row, and 'canonical'",
+        "one score per row",
+        "gece",
+    ),
+    lens(
+        "top_k for ece",
+        lambda: cal.ece(Y3, P3, lens="top_k:2"),
+        "ece requires one score per row, and 'top_k:2'",
+        "one score per row",
+    ),
     lens(
         "classwise for a curve",
         lambda: cal.calibration_curve(Y3, P3, lens="classwise"),
         "more than one",
         "'class:NAME'",
     ),
-    lens("classwise for rows", lambda: cal.brier.rows(Y3, P3, lens="classwise"), "several views", "'class:NAME'"),
+    lens(
+        "classwise for rows",
+        lambda: cal.brier.rows(Y3, P3, lens="classwise"),
+        "a row has several contributions under this lens",
+        "'class:NAME'",
+    ),
     lens("top_label of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="top_label"), "'classwise'"),
     lens("binary of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="binary"), "use 'classwise'"),
     lens("canonical of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="canonical"), "'classwise'"),
@@ -186,7 +257,11 @@ LENSES = [
     lens("binary of confidence", lambda: cal.ece(Y, P, input="confidence", lens="binary"), "use 'top_label'"),
     lens("canonical of confidence", lambda: cal.ece(Y, P, input="confidence", lens="canonical"), "use 'top_label'"),
     lens("pair of the same", lambda: cal.ece(Y3, P3, lens="pair:0,0"), "two different classes", "'0' twice"),
-    lens("pair of absent classes", lambda: cal.ece([2] * 4, P3, lens=cal.pair(0, 1)), "no row is labelled 0 or 1"),
+    lens(
+        "pair of absent classes",
+        lambda: cal.ece([2] * 4, P3, lens=cal.pair(0, 1)),
+        "no row has the label 0 or 1 and a positive",
+    ),
     lens("pair of soft labels", lambda: cal.ece(P3, P3, soft=True, lens="pair:0,1"), "soft", "'class:NAME'"),
     lens(
         "class in two groups",
@@ -198,16 +273,24 @@ LENSES = [
         "class in no group",
         lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [0], "b": [2]})),
         "class 1",
-        "no group",
+        "class 1 is not in any group",
     ),
     lens("nested groups", lambda: cal.class_groups({"a": {"b": [0]}}), "nested", "class_hierarchy"),
     lens("groups without mapping", lambda: cal.class_groups([[0], [1]]), "a mapping", "for example"),
     lens("hierarchy without mapping", lambda: cal.class_hierarchy([[0], [1]]), "nested mapping", "for example"),
-    lens_class("unknown class in a group", lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [7]})), "no class 7"),
+    lens_class(
+        "unknown class in a group", lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [7]})), "unknown class 7"
+    ),
 ]
 
 SELECTIONS = [
-    where("mask of integers", lambda: cal.ece(Y, P, where=[0, 1, 1, 0]), "one boolean per row", "int64", "compare"),
+    where(
+        "mask of integers",
+        lambda: cal.ece(Y, P, where=[0, 1, 1, 0]),
+        "one boolean per row",
+        "int64",
+        "for example age > 60",
+    ),
     where("mask with a hole", lambda: cal.ece(Y, P, where=[True, None, True, False]), "one boolean per row", "object"),
     where(
         "mask with NA",
@@ -218,26 +301,47 @@ SELECTIONS = [
     where("ragged mask", lambda: cal.ece(Y, P, where=[[True], [True, False]]), "one boolean per row"),
     where("text as mask", lambda: cal.ece(Y, P, where="age > 60"), "one boolean per row", "for example age > 60"),
     kind(ShapeError, ValueError, "where")(
-        "short mask", lambda: cal.ece(Y, P, where=[True, False]), "2 entries", "4 rows", "one boolean per row"
+        "short mask", lambda: cal.ece(Y, P, where=[True, False]), "expected 4 Booleans, one per row; got 2"
     ),
-    where("mask keeps nothing", lambda: cal.ece(Y, P, where=[False] * 4), "keeps no row of 4", "loosen"),
-    where("selection keeps nothing", lambda: cal.ece(Y, P, where=cal.select.output(0.99)), "keeps no row", "loosen"),
+    where(
+        "mask keeps nothing",
+        lambda: cal.ece(Y, P, where=[False] * 4),
+        "mask selects none of 4 rows",
+        "relax the condition",
+    ),
+    where(
+        "selection keeps nothing",
+        lambda: cal.ece(Y, P, where=cal.select.output(0.99)),
+        "output from 0.99 to 1.0 selects none of 4 rows",
+        "relax the condition",
+    ),
     where(
         "unknown group", lambda: cal.ece(Y, P, groups=list("abab"), where=cal.select.group("c")), "'c'", "['a', 'b']"
     ),
-    where("group without groups", lambda: cal.ece(Y, P, where=cal.select.group("c")), "needs groups", "groups="),
+    where(
+        "group without groups",
+        lambda: cal.ece(Y, P, where=cal.select.group("c")),
+        "select.group requires groups",
+        "pass groups with one group per row",
+    ),
     kind(ArgumentError, ValueError, "where")(
-        "unknown label", lambda: cal.ece(Y3, P3, where=cal.select.label(7)), "no class 7", "0 to 2"
+        "unknown label", lambda: cal.ece(Y3, P3, where=cal.select.label(7)), "unknown class 7", "0 to 2"
     ),
     kind(ArgumentError, ValueError, "where")(
         "output of an unknown class",
         lambda: cal.ece(Y3, P3, where=cal.select.output(0.1, of=8)),
-        "no class 8",
+        "unknown class 8",
         "0 to 2",
     ),
-    where("label of soft labels", lambda: cal.ece(P3, P3, soft=True, where=cal.select.label(1)), "hard class label"),
     where(
-        "top of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, where=cal.select.output(0.1)), "of=..."
+        "label of soft labels",
+        lambda: cal.ece(P3, P3, soft=True, where=cal.select.label(1)),
+        "select.label is not defined for soft or",
+    ),
+    where(
+        "top of multilabel",
+        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, where=cal.select.output(0.1)),
+        "pass of to name the class",
     ),
     where(
         "predicted of multilabel",
@@ -261,26 +365,26 @@ SELECTIONS = [
 ]
 
 WORDS = [
-    word("n_bins", 10, "here it is bins"),
-    word("num_bins", 10, "here it is bins"),
+    word("n_bins", 10, "use bins"),
+    word("num_bins", 10, "use bins"),
     word("strategy", "uniform", "binning='equal_width'"),
     word("strategy", "quantile", "binning='equal_mass'", metric=cal.calibration_curve),
-    word("n_bins", 10, "here it is bins", metric=cal.calibration_curve),
+    word("n_bins", 10, "use bins", metric=cal.calibration_curve),
     word("y_pred", P, "y_prob (the second argument)"),
     word("preds", P, "y_prob (the second argument)"),
     word("target", Y, "y_true (the first argument)"),
-    word("weights", Y, "here it is sample_weight"),
-    word("weight", Y, "here it is sample_weight", metric=cal.brier),
-    word("labels", Y, "here it is classes"),
+    word("weights", Y, "use sample_weight"),
+    word("weight", Y, "use sample_weight", metric=cal.brier),
+    word("labels", Y, "use classes"),
     word("from_logits", True, 'input="logit"'),
-    word("average", "macro", "here it is combine"),
-    word("p", 2, "here it is norm"),
-    word("num_classes", 2, "read from y_prob"),
+    word("average", "macro", "use combine"),
+    word("p", 2, "use norm"),
+    word("num_classes", 2, "inferred from y_prob"),
     word("sample_wieght", Y, "did you mean 'sample_weight'?"),
     word("bin", 5, "did you mean 'bins'?"),
     word("intervall", 0.9, "did you mean 'interval'?", metric=cal.calibration_curve),
-    word("zzz", 1, "ece takes bins, binning, norm, lens"),
-    word("n_bins", 10, "brier takes scale", metric=cal.brier),
+    word("zzz", 1, "ece accepts bins, binning, norm, lens"),
+    word("n_bins", 10, "brier accepts scale", metric=cal.brier),
 ]
 
 group = kind(GroupError, ValueError, "by")
@@ -290,16 +394,42 @@ EVALUATE = [
     option(
         "metrics", "metrics as a number", lambda: cal.evaluate(Y, P, metrics=5), "'recommended', 'all', or names", "5"
     ),
-    option("budget", "budget 0", lambda: cal.evaluate(Y, P, budget=0), "seconds above 0", "got 0"),
-    option("budget", "budget as a word", lambda: cal.evaluate(Y, P, budget="fast"), "seconds above 0", "'fast'"),
+    option(
+        "budget",
+        "budget 0",
+        lambda: cal.evaluate(Y, P, budget=0),
+        "must be a positive number of seconds; got 0",
+        "got 0",
+    ),
+    option(
+        "budget",
+        "budget as a word",
+        lambda: cal.evaluate(Y, P, budget="fast"),
+        "must be a positive number of seconds; got 'fast'",
+        "'fast'",
+    ),
     option("metric", "a value not evaluated", lambda: cal.evaluate(Y, P, metrics="ece")["brier"], "not evaluated"),
     option("use_case", "unknown use case", lambda: cal.recommend("fast"), "'safety'", "got 'fast'"),
     option("use_case", "use cases as a list", lambda: cal.recommend(["safety"]), "'safety'", "got ['safety']"),
-    group("groups twice", lambda: cal.evaluate(Y, P, by=list("abab"), groups=list("abab")), "both given", "as by="),
-    group("a column without a frame", lambda: cal.evaluate(Y, P, by="region"), "'region'", "no frame"),
-    group("groups of checked predictions", lambda: cal.evaluate(CHECKED, by=list("abab")), "groups= to Predictions"),
+    group(
+        "groups twice",
+        lambda: cal.evaluate(Y, P, by=list("abab"), groups=list("abab")),
+        "cannot be combined with groups",
+        "drop groups",
+    ),
+    group(
+        "a column without a frame",
+        lambda: cal.evaluate(Y, P, by="region"),
+        "'region'",
+        "'region' is the name of a column, and the first",
+    ),
+    group(
+        "groups of checked predictions",
+        lambda: cal.evaluate(CHECKED, by=list("abab")),
+        "pass Predictions(..., groups=...) and by=None",
+    ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
-    word("n_bins", 10, "here it is bins", metric=cal.evaluate),
+    word("n_bins", 10, "use bins", metric=cal.evaluate),
     word("metric", "ece", "did you mean 'metrics'?", metric=cal.evaluate),
 ]
 
@@ -308,30 +438,45 @@ ambiguous = kind(AmbiguousMetricError, ValueError, "metric")
 view = kind(InputTypeError, TypeError, "y_true")
 
 NAMES = [
-    metric("misspelt metric", lambda: cal.catalogue["eec"], "no metric 'eec'", "'ece'"),
-    metric("unknown metric", lambda: cal.catalogue["qqqqqqq"], "no metric 'qqqqqqq'", "lists them all"),
+    metric("misspelt metric", lambda: cal.catalogue["eec"], "unknown metric 'eec'", "'ece'"),
+    metric(
+        "unknown metric",
+        lambda: cal.catalogue["qqqqqqq"],
+        "unknown metric 'qqqqqqq'",
+        "`calibrant metrics` lists all metrics",
+    ),
     metric("a number as metric", lambda: cal.catalogue[3], "a name", "int", "'ece'"),
-    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' names", "rmsce (Kumar", "mce (Naeini"),
-    ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' names", "abc_above", "abc_below"),
-    option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "'ece' is taken", "another id"),
+    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' is the name of 3 metrics", "rmsce (Kumar", "mce (Naeini"),
+    ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' is the name of 2 metrics", "abc_above", "abc_below"),
+    option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "the id 'ece' is already in use", "another id"),
     kind(UnknownArgumentError, TypeError, "famly")(
         "misspelt field", lambda: cal.catalogue.find(famly="bin"), "did you mean 'family'?"
     ),
     kind(InputTypeError, TypeError, "sample_weight")(
         "Predictions and weights",
         lambda: cal.ece(CHECKED, sample_weight=Y),
-        "beside Predictions",
+        "cannot be combined with Predictions",
         "to Predictions(...)",
     ),
     kind(InputTypeError, TypeError, "y_prob")(
-        "Predictions and probabilities", lambda: cal.calibration_curve(CHECKED, P), "beside Predictions"
+        "Predictions and probabilities",
+        lambda: cal.calibration_curve(CHECKED, P),
+        "cannot be combined with Predictions",
     ),
-    view("Predictions second", lambda: cal.ece(Y, CHECKED), "held by the Predictions", "alone"),
-    view("Predictions of Predictions", lambda: cal.Predictions(CHECKED), "held by the Predictions", "alone"),
-    view("a View and weights", lambda: cal.ece(VIEW, sample_weight=Y), "a view", "holds everything", "the view alone"),
+    view("Predictions second", lambda: cal.ece(Y, CHECKED), "cannot be combined with Predictions", "alone"),
+    view(
+        "Predictions of Predictions", lambda: cal.Predictions(CHECKED), "cannot be combined with Predictions", "alone"
+    ),
+    view(
+        "a View and weights",
+        lambda: cal.ece(VIEW, sample_weight=Y),
+        "a view",
+        "a view cannot be combined with other arguments",
+        "the view alone",
+    ),
     view("a View and probabilities", lambda: cal.ece(VIEW, P), "a view", "the view alone"),
     view("a View and a mask", lambda: cal.ece(VIEW, where=[True] * 4), "a view", "the view alone"),
-    lens("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "chosen when the view was made"),
+    lens("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "is determined by the view"),
     view("a View, a curve and a mask", lambda: cal.calibration_curve(VIEW, where=[True] * 4), "a view", "alone"),
     lens("a VectorView for ece", lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)), "one score per row"),
 ]

@@ -117,14 +117,14 @@ def test_top_k_of_many_classes_has_octaves() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"k": 7}, ArgumentError, "k: must lie between 1 and 6, the number of classes"),
-        ({"k": 0}, ArgumentError, "k: must be a whole number from 1 up"),
-        ({"k": []}, ArgumentError, "k: must lie between 1 and 6"),
+        ({"k": 7}, ArgumentError, "the number of classes; got"),
+        ({"k": 0}, ArgumentError, "k: must be an integer of at least 1"),
+        ({"k": []}, ArgumentError, "the number of classes; got"),
         ({"metric": "eece"}, UnknownMetricError, "there is no metric 'eece'"),
-        ({"metric": "ece"}, LensError, "keeps the whole vector"),
+        ({"metric": "ece"}, LensError, "requires one score per row, and"),
         ({"lens": "top"}, ArgumentError, "lens: must be '"),
         ({"baseline": "plain"}, ArgumentError, "baseline: must be one of several models"),
-        ({"topk": 3}, UnknownArgumentError, "topk: is no argument of topk_diagram"),
+        ({"topk": 3}, UnknownArgumentError, "topk: unexpected keyword of topk_diagram"),
     ],
 )
 def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
@@ -133,7 +133,7 @@ def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], te
 
 
 def test_top_k_needs_every_class() -> None:
-    with pytest.raises(InputTypeError, match="reads every class"):
+    with pytest.raises(InputTypeError, match="requires every class; got a view"):
         topk_diagram(cal.Sketch.of(Y, P))
     with pytest.raises(InputTypeError, match="these are confidence predictions"):
         topk_diagram([1, 0], [0.7, 0.6], input="confidence")
@@ -245,23 +245,23 @@ def test_group_confidence_pictures() -> None:
 
 
 def test_what_group_pictures_refuse() -> None:
-    with pytest.raises(ArgumentError, match="level: must be at most 2"):
+    with pytest.raises(ArgumentError, match=r"level: .*the levels of the hierarchy; got"):
         group_error_diagram(Y, P, hierarchy=TREE, level=3)
     with pytest.raises(ArgumentError, match="names: must be 2"):
         group_error_diagram(Y, P, hierarchy=TREE, names=["one"])
-    with pytest.raises(LensError, match="is in no group"):
+    with pytest.raises(LensError, match="is not in any group"):
         group_error_diagram(Y, P, hierarchy={"a": [0, 1], "b": [2]})
-    with pytest.raises(LensError, match="needs a nested mapping"):
+    with pytest.raises(LensError, match="'class_hierarchy' requires a nested mapping from groups to classes"):
         group_error_diagram(Y, P, hierarchy={})
-    with pytest.raises(UnknownMetricError, match="no metric"):
+    with pytest.raises(UnknownMetricError, match="unknown metric"):
         group_error_diagram(Y, P, hierarchy=TREE, metric="nothing")
-    with pytest.raises(LensError, match="needs one hard class label"):
+    with pytest.raises(LensError, match="'label' is not defined for soft labels"):
         group_error_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, hierarchy=TREE, rows="label")
-    with pytest.raises(ArgumentError, match="given: is needed to compare several models"):
+    with pytest.raises(ArgumentError, match=r"given: .*is required to compare several models"):
         group_confidence_diagram(Y, MODELS, hierarchy=TREE)
-    with pytest.raises(ArgumentError, match="there is no group 'fish' on level 1"):
+    with pytest.raises(ArgumentError, match="unknown group"):
         group_confidence_diagram(Y, P, hierarchy=TREE, given="fish")
-    with pytest.raises(UndefinedMetricError, match="no row has a label of group 'wild'"):
+    with pytest.raises(UndefinedMetricError, match="no row has a label of group"):
         group_confidence_diagram(Y[Y != 2], P[Y != 2], hierarchy=TREE, level=2, given="wild")
 
 

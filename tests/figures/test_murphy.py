@@ -182,15 +182,15 @@ def test_what_is_refused() -> None:
         murphy_diagram(Y, {"a": P, "b": Q}, difference=("a", "c"))
     with pytest.raises(ArgumentError, match="difference: must be two of the models"):
         murphy_diagram(Y, {"a": P, "b": Q}, difference=("a", "a"))
-    with pytest.raises(ArgumentError, match="difference: was not asked for"):
+    with pytest.raises(ArgumentError, match=r"difference: .*was not computed"):
         murphy_diagram(Y, P).plot_difference()
-    with pytest.raises(InputTypeError, match="draws the same rows of both models"):
+    with pytest.raises(InputTypeError, match="resamples the same rows of both models"):
         murphy_diagram({"a": cal.Sketch.of(Y, P), "b": cal.Sketch.of(Y, Q)}, difference=("a", "b"))
-    with pytest.raises(ShapeError, match="give all models the same rows"):
+    with pytest.raises(ShapeError, match="use the same rows for all models"):
         murphy_diagram({"a": cal.Predictions(Y, P), "b": cal.Predictions(Y[1:], Q[1:])}, difference=("a", "b"))
-    with pytest.raises(LensError, match="more than one yes-or-no question"):
+    with pytest.raises(LensError, match="has more than one event per row"):
         murphy_diagram([0, 1, 2], np.eye(3), lens="canonical")
-    with pytest.raises(UndefinedMetricError, match="needs hard labels"):
+    with pytest.raises(UndefinedMetricError, match="is not defined for soft labels"):
         murphy_diagram([0.5, 0.2], [0.4, 0.3], soft=True)
     with pytest.raises(ArgumentError, match="level"):
         murphy_diagram(Y, P, level=2)

@@ -80,9 +80,9 @@ def test_an_overlay_tells_models_apart() -> None:
     assert words[3:] == ["95% intervals"]
     logit = panels.plot(Figure(), layout="overlay", scale="logit")[0]
     assert logit.get_xscale() == "logit"
-    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' would hide 'bars'"):
+    with pytest.raises(cal.ArgumentError, match=r"layout: .*'overlay' would hide"):
         reliability_panels(SIM.y_true, MODELS, kind="bars").plot(Figure(), layout="overlay")
-    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' tells 7 apart, not 8"):
+    with pytest.raises(cal.ArgumentError, match=r"layout: .*'overlay' shows at most"):
         reliability_panels(SIM.y_true, {str(k): SIM.y_prob for k in range(8)}).plot(Figure(), layout="overlay")
 
 
@@ -166,13 +166,25 @@ def test_results_are_plain_and_readable() -> None:
         (lambda: reliability_panels(SIM.y_true, SIM.y_prob), cal.InputTypeError, "models: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true), cal.InputTypeError, "y_true: must be a mapping"),
         (lambda: reliability_panels(SIM.y_true, {}), cal.InputTypeError, "models: must be a mapping"),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"), cal.LensError, "lens: is each class"),
+        (
+            lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"),
+            cal.LensError,
+            "is determined by the classes",
+        ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]), cal.ArgumentError, "show: there is no class 9"),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0), cal.ArgumentError, "show: must be a whole number"),
+        (
+            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0),
+            cal.ArgumentError,
+            "must be an integer of at least 1; got",
+        ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3), cal.UnknownArgumentError, "did you mean 'bins'"),
-        (lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])), cal.InputTypeError, "asks one question"),
-        (lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"), cal.LensError, "holds confidences only"),
+        (
+            lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
+            cal.InputTypeError,
+            "views and sketches have one event per row",
+        ),
+        (lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"), cal.LensError, "contains confidences only"),
     ],
 )
 def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
@@ -182,7 +194,7 @@ def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) 
 
 def test_bad_figures_are_refused() -> None:
     panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
-    with pytest.raises(cal.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
+    with pytest.raises(cal.InputTypeError, match=r"figure: must be a matplotlib Figure; got"):
         panels.plot(3)  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
+    with pytest.raises(cal.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
         panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

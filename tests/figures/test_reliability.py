@@ -300,7 +300,7 @@ def test_metrics_use_the_bins_of_the_diagram() -> None:
     assert diagram.metrics["smece"] == cal.smece(Y, P)
     assert diagram.metrics["hosmer_lemeshow"] == cal.hosmer_lemeshow(Y, P)
     assert diagram.value_of("brier") == cal.brier(Y, P)
-    with pytest.raises(cal.UndefinedMetricError, match="brier: cannot be had from bins alone"):
+    with pytest.raises(cal.UndefinedMetricError, match=r"brier: .*cannot be computed from bins alone"):
         ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).value_of("brier")
 
 
@@ -336,8 +336,8 @@ def test_results_are_plain_and_readable() -> None:
         ({"kind": "pie"}, cal.ArgumentError, "kind: must be 'line', 'bars'"),
         ({"uncertainty": "magic"}, cal.ArgumentError, "uncertainty: must be 'auto'"),
         ({"interval": 95}, cal.ArgumentError, "interval: must lie between 0 and 1; got 95"),
-        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: is no argument of reliability_diagram; here it is bins"),
-        ({"lens": "classwise"}, cal.LensError, "'classwise' is more than one yes-or-no question"),
+        ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: unexpected keyword of reliability_diagram; use bins"),
+        ({"lens": "classwise"}, cal.LensError, "has more than one event per row"),
         ({"kind": "corp", "uncertainty": "wilson"}, cal.UndefinedMetricError, "'wilson' needs bins"),
         (
             {"uncertainty": "bootstrap", "n_resamples": 3},
@@ -345,7 +345,7 @@ def test_results_are_plain_and_readable() -> None:
             "n_resamples: must be a whole number from 20",
         ),
         ({"uncertainty": "bootstrap", "rng": "x"}, cal.ArgumentError, "rng: must be None"),
-        ({"kind": "smooth", "bandwidth": 0}, cal.ArgumentError, "bandwidth: must lie from 0.001 to 1; got 0"),
+        ({"kind": "smooth", "bandwidth": 0}, cal.ArgumentError, "must lie from"),
         ({"kind": "smooth", "bandwidth": "wide"}, cal.ArgumentError, "bandwidth: must be None or a number"),
         ({"metrics": ("eze",)}, cal.UnknownMetricError, "eze"),
         ({"uncertainty": "band", "sample_weight": P + 1}, cal.WeightsNotSupportedError, "calibration_band"),
@@ -363,7 +363,7 @@ def test_a_view_is_passed_alone() -> None:
         reliability(view, where=np.ones(len(Y), bool))
     with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
         reliability(cal.Sketch.of(Y, P), P)
-    with pytest.raises(cal.LensError, match="lens: was chosen when the view was made"):
+    with pytest.raises(cal.LensError, match=r"lens: .*is determined by the view"):
         reliability(view, lens="top_label")
 
 
@@ -491,7 +491,7 @@ def test_single_outcomes_are_jittered_alike_each_time() -> None:
     big = cal.make_calibrated(5000, rng=0)
     shown = drawn(reliability(big.y_true, big.y_prob).plot(new_ax(), labels=True), "labels")[0]
     assert len(shown.get_xdata()) == 2000
-    with pytest.raises(cal.UndefinedMetricError, match="labels: cannot be had from bins alone"):
+    with pytest.raises(cal.UndefinedMetricError, match=r"labels: .*cannot be computed from bins alone"):
         ReliabilityDiagram.of_curve(cal.calibration_curve(Y, P)).plot(new_ax(), labels=True)
 
 
@@ -519,7 +519,7 @@ def test_rare_events_on_logit_axes() -> None:
     assert len(hollow.get_xdata()) == (diagram.rate == 0).sum()
     assert len(png_of(ax)) > 1000
     for kind in ("bars", "roof"):
-        with pytest.raises(cal.ArgumentError, match="scale: 'logit' has no 0"):
+        with pytest.raises(cal.ArgumentError, match=r"scale: .*'logit' has no baseline for"):
             reliability(y, p, kind=kind).plot(new_ax(), scale="logit")  # type: ignore[arg-type]
     for kind in ("smooth", "corp"):
         assert len(png_of(reliability(y, p, kind=kind).plot(new_ax(), scale="logit"))) > 1000  # type: ignore[arg-type]
@@ -527,11 +527,11 @@ def test_rare_events_on_logit_axes() -> None:
 
 def test_bad_drawing_options_are_refused() -> None:
     diagram = reliability(Y, P)
-    with pytest.raises(cal.ArgumentError, match="counts: must be 'strip', 'area' or None; got 'bars'"):
+    with pytest.raises(cal.ArgumentError, match=r"counts: must be 'strip', 'area' or None; got 'bars'"):
         diagram.plot(new_ax(), counts="bars")  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match="scale: must be '"):
         diagram.plot(new_ax(), scale="log")  # type: ignore[arg-type]
-    with pytest.raises(cal.InputTypeError, match="ax: must be a matplotlib Axes; got str"):
+    with pytest.raises(cal.InputTypeError, match=r"ax: must be a matplotlib Axes; got"):
         diagram.plot("here")  # type: ignore[arg-type]
 
 

@@ -148,9 +148,9 @@ def test_renormalised_pictures_say_so() -> None:
     ("keywords", "error", "text"),
     [
         ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'"),
-        ({"bins": 0}, ArgumentError, "bins: must be a whole number from 1 up"),
-        ({"least": -1}, ArgumentError, "least: must be a number from 0 up"),
-        ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of 1e\\+06 or more"),
+        ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
+        ({"least": -1}, ArgumentError, "least: must be a non-negative number"),
+        ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of at least"),
         ({"corners": [0, 1]}, ArgumentError, "corners: must be three different classes"),
         ({"corners": [0, 1, 1]}, ArgumentError, "corners: must be three different classes"),
         ({"corners": [0, 1, 7]}, ArgumentError, "corners: there is no class 7"),
@@ -162,15 +162,15 @@ def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text:
 
 
 def test_what_a_triangle_cannot_show() -> None:
-    with pytest.raises(ArgumentError, match="corners: are needed: a triangle has 3, and there are 5 classes"):
+    with pytest.raises(ArgumentError, match=r"corners: .*are required for"):
         simplex_diagram(FIVE.y_true, FIVE.y_prob)
-    with pytest.raises(ArgumentError, match="must have three classes or more; it has 2"):
+    with pytest.raises(ArgumentError, match="must have at least three classes; got"):
         simplex_diagram([0, 1], [0.2, 0.7])
-    with pytest.raises(InputTypeError, match="is a view of one score"):
+    with pytest.raises(InputTypeError, match="expected probabilities of three classes, got a view of one score"):
         simplex_diagram(cal.Sketch.of(Y, P))
-    with pytest.raises(LensError, match="these labels are soft"):
+    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
         simplex_diagram(P, P, soft=True, kind="points")
-    with pytest.raises(LensError, match="these labels are soft"):
+    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
         simplex_diagram(FIVE.y_prob, FIVE.y_prob, soft=True, corners=[0, 1, 2])
-    with pytest.raises(LensError, match="no row is labelled"):
+    with pytest.raises(LensError, match="no row has one of these labels and a positive probability for it"):
         simplex_diagram([0, 0], np.full((2, 5), 0.2), corners=[1, 2, 3])

@@ -1,4 +1,4 @@
-"""Calibration bands and combined p-values: literal definitions, coverage, weights, and what is refused."""
+"""Calibration bands and combined p-values: literal definitions, coverage, weights and errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_wrong_scores_leave_the_band() -> None:
     band = calibration_band(drawn.y_true, drawn.y_prob)
     assert not band.covers_diagonal
     assert not band.is_empty
-    assert "rejected" in band.verdict
+    assert "is statistically significant at 5 %" in band.verdict
     assert len(band.outside)
     assert calibration_band(drawn.y_true, drawn.truth).covers_diagonal
 
@@ -103,7 +103,7 @@ def test_a_falling_curve_leaves_no_room() -> None:
     p = np.repeat([0.2, 0.8], 500)
     band = calibration_band(p < 0.5, p)
     assert band.is_empty
-    assert "No rising" in band.verdict
+    assert "No increasing" in band.verdict
 
 
 def test_many_scores_are_rounded_and_it_is_said() -> None:
@@ -111,7 +111,7 @@ def test_many_scores_are_rounded_and_it_is_said() -> None:
     band = calibration_band(drawn.y_true, drawn.y_prob)
     assert band.digits == 3
     assert len(band.score) <= 1001
-    assert "rounded to 3 digits" in repr(band)
+    assert "rounded to 3 decimals" in repr(band)
     rounded = np.round(drawn.y_prob, 3)
     same = calibration_band(drawn.y_true, rounded)
     np.testing.assert_allclose(band.low, same.low, atol=1e-12)
@@ -187,7 +187,7 @@ def test_degenerate_data_have_a_band(method: Any, y: list[int], p: list[float]) 
 
 def test_bands_speak() -> None:
     band = calibration_band(*A)
-    assert "no deviation was found" in repr(band)
+    assert "is not significant at" in repr(band)
     assert "<table>" in band._repr_html_()
     assert band.to_dict()["covers_diagonal"] is True
     assert len(band.to_frame()) == 4

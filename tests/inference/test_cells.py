@@ -16,8 +16,8 @@ from calibrant.inference.resampling import RowSampler, choose_sampler
 Arrays = tuple[np.ndarray, np.ndarray]
 
 
-def rows(null_distribution: str, n: int = 3000) -> Arrays:
-    rng = np.random.default_rng([n, len(null_distribution)])
+def rows(distribution: str, n: int = 3000) -> Arrays:
+    rng = np.random.default_rng([n, len(distribution)])
     distributions = {
         "spread": lambda: rng.random(n),
         "rare": lambda: rng.beta(2, 1000, n),
@@ -26,7 +26,7 @@ def rows(null_distribution: str, n: int = 3000) -> Arrays:
         "sure": lambda: 1 - rng.beta(1, 300, n),
         "ties": lambda: rng.beta(2, 50, n).round(3).clip(0.001, 1),
     }
-    p = distributions[null_distribution]()
+    p = distributions[distribution]()
     return (rng.random(n) < p).astype(int), p
 
 
@@ -38,10 +38,10 @@ def same_law(cells: np.ndarray, single: np.ndarray) -> None:
 METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce", "dici", "ecce_mad"]
 
 
-@pytest.mark.parametrize("null_distribution", ["rare", "tight", "sure", "ties"])
+@pytest.mark.parametrize("distribution", ["rare", "tight", "sure", "ties"])
 @pytest.mark.parametrize("metric", METRICS)
-def test_outcomes_drawn_in_cells_have_the_law_of_rows(metric: str, null_distribution: str) -> None:
-    y, p = rows(null_distribution, 4000)
+def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
+    y, p = rows(distribution, 4000)
     words: dict[str, Any] = {"metric": metric, "method": "consistency", "n_resamples": 200}
     found = cal.assess(y, p, rng=0, **words)
     single = cal.assess(y, p, rng=1, exact=True, **words)
@@ -51,10 +51,10 @@ def test_outcomes_drawn_in_cells_have_the_law_of_rows(metric: str, null_distribu
     assert abs(found.pvalue - single.pvalue) < 0.16  # four standard errors at one half
 
 
-@pytest.mark.parametrize("null_distribution", ["spread", "rare", "tight"])
+@pytest.mark.parametrize("distribution", ["spread", "rare", "tight"])
 @pytest.mark.parametrize("metric", METRICS)
-def test_rows_drawn_in_cells_have_the_law_of_rows(metric: str, null_distribution: str) -> None:
-    y, p = rows(null_distribution, 4000)
+def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
+    y, p = rows(distribution, 4000)
     words: dict[str, Any] = {"metric": metric, "method": "percentile", "n_resamples": 200}
     found = cal.interval(y, p, rng=0, **words)
     single = cal.interval(y, p, rng=1, exact=True, **words)
@@ -66,10 +66,10 @@ def test_rows_drawn_in_cells_have_the_law_of_rows(metric: str, null_distribution
 @pytest.mark.parametrize(
     "metric", ["skde", "bkde", "smece", "fott_isotonic", "cox_slope", "pws", "ece_ea", "sice", "ece_db"]
 )
-@pytest.mark.parametrize("null_distribution", ["spread", "rare", "rarer", "tight", "sure"])
+@pytest.mark.parametrize("distribution", ["spread", "rare", "rarer", "tight", "sure"])
 @pytest.mark.deep
-def test_slower_metrics_in_cells(metric: str, null_distribution: str) -> None:
-    y, p = rows(null_distribution, 4500)
+def test_slower_metrics_in_cells(metric: str, distribution: str) -> None:
+    y, p = rows(distribution, 4500)
     words: dict[str, Any] = {"metric": metric, "n_resamples": 200}
     found, single = (cal.assess(y, p, method="consistency", rng=i, exact=i > 0, **words) for i in range(2))
     same_law(found.null, single.null)  # type: ignore[arg-type]
@@ -93,8 +93,8 @@ def test_counts_and_several_classes(fixed_design: bool) -> None:
     for data, more in (((y, p), {"counts": counts}), ((labels, three), {})):
         found = cal.assess(*data, rng=0, **words, **more)
         single = cal.assess(*data, rng=1, exact=True, **words, **more)
-        assert "by counts in cells" in found.null_distribution
-        assert "by rows" in single.null_distribution
+        assert "as counts per cell" in found.null_distribution
+        assert "row by row" in single.null_distribution
         assert found.null is not None
         assert single.null is not None
         same_law(found.null, single.null)
@@ -130,9 +130,9 @@ def test_errors_of_one_sign_are_not_taken_for_sums() -> None:
 
 
 @pytest.mark.parametrize("bins", [15, 7, [0, 0.123, 0.7, 1], 40])
-@pytest.mark.parametrize("null_distribution", ["spread", "rare"])
-def test_bins_of_equal_width_are_made_of_whole_cells(null_distribution: str, bins: Any) -> None:
-    y, p = rows(null_distribution)
+@pytest.mark.parametrize("distribution", ["spread", "rare"])
+def test_bins_of_equal_width_are_made_of_whole_cells(distribution: str, bins: Any) -> None:
+    y, p = rows(distribution)
     data = cal.Predictions(y, p)
     sampler = choose_sampler([(cal.ece, {"bins": bins})], data, exact=False)
     assert isinstance(sampler, CellSampler)

@@ -1,4 +1,4 @@
-"""interval and compare: values checked by hand, schemes of resampling, and what is refused."""
+"""interval and compare: values checked by hand, resampling schemes and errors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with pytest.raises(cal.GroupError, match="are needed to draw whole groups"):
+    with pytest.raises(cal.GroupError, match="are required for cluster resampling"):
         cal.interval(y, p, metric="ece", cluster=True)
 
 
@@ -119,7 +119,7 @@ def test_strata_keep_their_sizes() -> None:
 def test_intervals_near_zero_carry_a_note() -> None:
     calm = cal.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
-    assert found.note == "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
+    assert found.note == "the estimate is biased upwards at this sample size; the interval is corrected for the bias"
     assert "note" in repr(found)
     y, p = predictions(5000, power=2)
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""
@@ -144,7 +144,7 @@ def test_levels_that_cannot_be_corrected(seed: int) -> None:
     calm = cal.make_calibrated(1000, rng=seed)
     words: dict[str, Any] = {"metric": "ece", "bins": 50, "rng": 0, "n_resamples": 300}
     corrected = cal.interval(calm.y_true, calm.y_prob, method="bca", **words)
-    assert "nearly all resampled values lie on one side" in corrected.note
+    assert "nearly all bootstrap replicates lie on one side" in corrected.note
     assert "so the interval is too high" in corrected.note
     plain = cal.interval(calm.y_true, calm.y_prob, method="percentile", **words)
     assert (corrected.low, corrected.high) == (plain.low, plain.high)
@@ -154,7 +154,7 @@ def test_the_note_is_true_of_large_errors_as_well() -> None:
     y, p = predictions(300, seed=6, power=1.3)
     found = cal.interval(y, p, metric="mce", method="percentile", rng=0, n_resamples=300)
     assert found.low > 0.2
-    assert "for repeated rows add to the error" in found.note
+    assert "biased upwards because rows repeat" in found.note
     assert "near 0" not in found.note
 
 
@@ -217,9 +217,9 @@ def test_bad_arguments_are_named() -> None:
     for words, text in [
         ({"method": "magic"}, "method: must be one of"),
         ({"level": 0}, "level: must lie between 0 and 1"),
-        ({"n_resamples": 50}, "n_resamples: must be at least 200"),
+        ({"n_resamples": 50}, "must be at least"),
         ({"method": "normal"}, "needs a mean over rows, and ece is not one"),
-        ({"cluster": True, "stratify": True}, "exclude each other"),
+        ({"cluster": True, "stratify": True}, "cannot be combined with cluster"),
         ({"method": "normal", "stratify": True}, "'normal' is for one lens and rows that are resampled freely"),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
@@ -247,7 +247,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.ArgumentError, match="was not compared"):
         found["mended", "other"]
-    with pytest.raises(cal.ArgumentError, match=r"write result\[a, b\] with two of \['raw'"):
+    with pytest.raises(cal.ArgumentError, match=r"write result\[a, b\] with two of"):
         found[0]
     assert repr(same) == "raw - same: 0 [0, 0], p = 1"
 
@@ -338,7 +338,7 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     found = cal.interval(label, probs, **words)
     assert found.method == "corrected"
     assert found == cal.interval(label, probs, method="corrected", **words)
-    with pytest.raises(cal.ArgumentError, match="'asymptotic' needs one score for each row"):
+    with pytest.raises(cal.ArgumentError, match="'asymptotic' requires one score per row"):
         cal.interval(label, probs, method="asymptotic", **words)
 
 
@@ -463,7 +463,7 @@ def test_class_wise_errors_contain_their_estimate_too() -> None:
 def test_a_negative_estimate_of_a_square_is_explained() -> None:
     found = cal.interval(*B, metric="l2ce_interval", bins=2)
     assert found.value < 0 == found.low
-    assert "the estimate is negative, which the error itself cannot be" in found.note
+    assert "the estimate is negative, but the error cannot be" in found.note
 
 
 def test_gamma_limits_of_events_are_those_of_poisson() -> None:

@@ -103,7 +103,7 @@ def test_rows_chosen_by_their_labels_are_not_tested(where: Any) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(200)
     y = (rng.random(200) < p).astype(int)
-    text = "chooses rows by their labels, .*; choose by select.predicted or select.output"
+    text = "selects rows by their labels, which then do not follow the predicted probabilities"
     with pytest.raises(cal.ArgumentError, match=text):
         cal.assess(y, p, where=where)
     with pytest.raises(cal.ArgumentError, match=text):
@@ -134,5 +134,8 @@ def test_the_remedy_of_pws_is_no_default() -> None:
 def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
     data = cal.make_calibrated(200, rng=0)
     words = {"grades": np.arange(200) % 4} if test is cal.grade_tests else {}
-    with pytest.raises(cal.errors.ArgumentError, match="chooses rows by their labels"):
+    with pytest.raises(
+        cal.errors.ArgumentError,
+        match="selects rows by their labels, which then do not follow the predicted probabilities",
+    ):
         test(data.y_true, data.y_prob, where=cal.select.label(1), **words)

@@ -112,11 +112,14 @@ def test_a_few_outcomes_without_a_value_are_left_out() -> None:
     found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)))
     assert len(null) == 62
     assert found.pvalue == pytest.approx(chance[mixed & (hits >= 4)].sum() / chance[mixed].sum())
-    assert f"less 2 without a value (probability {chance[~mixed].sum():.2g})" in found.null_distribution
+    assert (
+        f"except 2 for which the metric is undefined (probability {chance[~mixed].sum():.2g})"
+        in found.null_distribution
+    )
 
 
 def test_infinite_values_tie_with_each_other() -> None:
-    """No event at all is likely where few are expected, so the infinite ratio is no surprise."""
+    """No event at all is likely where few are expected, so the infinite ratio is not significant."""
     y, p = [0] * 5, [0.05] * 5
     exact = cal.assess(y, p, metric="expected_observed_ratio", method="enumeration").pvalue
     assert exact > 0.95**5 - 1e-12
@@ -233,7 +236,7 @@ def test_both_thresholds_are_said() -> None:
     assert found.to_frame()["lower_critical_value"].tolist() == [found.lower_critical_value]
     calm = cal.make_calibrated(400, rng=2)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="cox_slope", method="consistency", rng=0)
-    assert "400 rows would have shown a value below 0." in quiet.verdict
+    assert "With 400 rows, a value below 0." in quiet.verdict
     assert " or beyond 1." in quiet.verdict
     table = cal.assess_many(drawn.y_true, drawn.y_prob, metrics=["brier", "ece"], rng=0, n_resamples=99)
     assert table["ece"].lower_critical_value is None
@@ -253,7 +256,7 @@ def test_an_error_has_no_values_below_its_ideal() -> None:
 def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
     drawn = cal.assess([0] * 5, [0.05] * 5, metric="expected_observed_ratio", method="consistency", rng=0)
     assert (drawn.lower_critical_value, drawn.critical_value) == (-np.inf, np.inf)
-    assert "would have shown" not in drawn.verdict
+    assert "would be significant" not in drawn.verdict
     assert drawn.to_dict()["lower_critical_value"] == "-inf"
 
 

@@ -1,4 +1,4 @@
-"""E-values: exact means over all outcomes, bets that look back only, a literal isotonic curve, and what is refused."""
+"""E-values: exact means over all outcomes, predictable alternatives, a literal isotonic curve, and errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import calibrant as cal
 from calibrant.inference.e_values import (
     beta_fits,
     isotonic_rates,
-    learnt_before,
     likelihood_path,
-    online_bets,
+    newton_fractions,
+    past_isotonic_rates,
     transforms,
 )
 from calibrant.inference.sequential import EValue, pit_test, safe_hosmer_lemeshow, sequential_test
@@ -37,7 +37,7 @@ def in_bins(y: Any, p: Any) -> EValue:
 TESTS = {
     "halves": safe_hosmer_lemeshow,
     "row_by_row": row_by_row,
-    "betting": sequential_test,
+    "newton": sequential_test,
     "bins": in_bins,
     "pit": pit_test,
 }
@@ -76,19 +76,19 @@ def test_isotonic_rates_are_the_literal_ones() -> None:
     for digits in (1, 2, 6):
         p = np.round(rng.random(70), digits)
         y = (rng.random(70) < p**1.5).astype(float)
-        rival = learnt_before(y, p)
-        np.testing.assert_array_equal(rival[:10], p[:10])
+        alternative = past_isotonic_rates(y, p)
+        np.testing.assert_array_equal(alternative[:10], p[:10])
         slow = [slow_rate(y[:t].astype(int).tolist(), p[:t].tolist(), float(p[t])) for t in range(10, 70)]
-        np.testing.assert_allclose(rival[10:], slow, rtol=1e-12)
+        np.testing.assert_allclose(alternative[10:], slow, rtol=1e-12)
 
 
 def test_later_fits_are_those_of_the_rows_known_then() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(1300)
     y = (rng.random(1300) < p).astype(float)
-    rival = learnt_before(y, p)
+    alternative = past_isotonic_rates(y, p)
     for known, stop in ((200, 204), (204, 208), (208, 212)):
-        np.testing.assert_array_equal(rival[known:stop], isotonic_rates(y[:known], p[:known])(p[known:stop]))
+        np.testing.assert_array_equal(alternative[known:stop], isotonic_rates(y[:known], p[:known])(p[known:stop]))
 
 
 def test_a_bet_never_looks_at_its_own_or_later_outcomes() -> None:
@@ -97,30 +97,30 @@ def test_a_bet_never_looks_at_its_own_or_later_outcomes() -> None:
     y = (rng.random(60) < p).astype(float)
     other = y.copy()
     other[40:] = 1 - other[40:]
-    np.testing.assert_array_equal(learnt_before(y, p)[:41], learnt_before(other, p)[:41])
-    np.testing.assert_array_equal(online_bets(y, p)[:41], online_bets(other, p)[:41])
-    assert online_bets(y, p)[41] != online_bets(other, p)[41]
+    np.testing.assert_array_equal(past_isotonic_rates(y, p)[:41], past_isotonic_rates(other, p)[:41])
+    np.testing.assert_array_equal(newton_fractions(y, p)[:41], newton_fractions(other, p)[:41])
+    assert newton_fractions(y, p)[41] != newton_fractions(other, p)[41]
     z, changed = rng.random((2, 60))
     changed[:40] = z[:40]
     np.testing.assert_array_equal(beta_fits(z)[0][:41], beta_fits(changed)[0][:41])
 
 
-def test_bets_stay_within_half_of_what_may_be_lost() -> None:
+def test_fractions_stay_within_half_of_the_admissible_range() -> None:
     rng = np.random.default_rng(3)
     p = np.concatenate([rng.random(500), [0, 1, 1e-300, 1 - 1e-16], rng.random(100)])
     y = (rng.random(len(p)) < p).astype(float)
-    bets = online_bets(y, p)
-    assert bets[0] == 0
-    assert (1 + bets * (1 - p) >= 0.5 - 1e-12).all()
-    assert (1 - bets * p >= 0.5 - 1e-12).all()
+    fractions = newton_fractions(y, p)
+    assert fractions[0] == 0
+    assert (1 + fractions * (1 - p) >= 0.5 - 1e-12).all()
+    assert (1 - fractions * p >= 0.5 - 1e-12).all()
 
 
 def test_a_bet_is_a_rival_score() -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(0.05, 0.95, 200)
     y = (rng.random(200) < p).astype(float)
-    rival = p + online_bets(y, p) * p * (1 - p)
-    np.testing.assert_allclose(sequential_test(y, p).log_path, likelihood_path(y, p, rival), atol=1e-12)
+    alternative = p + newton_fractions(y, p) * p * (1 - p)
+    np.testing.assert_allclose(sequential_test(y, p).log_path, likelihood_path(y, p, alternative), atol=1e-12)
 
 
 def every(p: list[float], test: Any) -> tuple[float, float]:
@@ -134,7 +134,7 @@ def every(p: list[float], test: Any) -> tuple[float, float]:
     return mean, reached
 
 
-@pytest.mark.parametrize("name", ["halves", "betting", "bins"])
+@pytest.mark.parametrize("name", ["halves", "newton", "bins"])
 def test_the_mean_over_all_outcomes_is_1(name: str) -> None:
     mean, reached = every([0.1, 0.3, 0.5, 0.55, 0.7, 0.7, 0.85, 0.2], TESTS[name])
     assert mean == pytest.approx(1, abs=1e-12)
@@ -286,13 +286,13 @@ def test_results_speak() -> None:
     found = sequential_test([1] * 40, [0.5] * 40)
     assert found.rejected_at == int(np.argmax(found.path >= 20)) + 1
     assert found.pvalue == pytest.approx(1 / found.path.max(), rel=1e-12)
-    assert "rejected" in found.verdict
+    assert "is significant at 5 %" in found.verdict
     assert "reached at row" in repr(found)
     assert "<table>" in found._repr_html_()
     assert found.to_dict()["rejected"] is True
     assert len(found.to_frame()) == 40
     calm = safe_hosmer_lemeshow([0, 1] * 20, [0.5] * 40)
-    assert "no deviation was found" in calm.verdict
+    assert "is not significant at 5 %" in calm.verdict
     assert len(calm.to_frame()) == 1
     assert calm.rejected_at is None
 

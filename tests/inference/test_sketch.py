@@ -66,7 +66,7 @@ def test_counts_are_repeated_rows() -> None:
     sketch = cal.Sketch.of(y, p, counts=large)
     assert sketch.n == 2000 * 2**20
     assert cal.ece(sketch) == pytest.approx(cal.ece(y, p), abs=1e-12)
-    with pytest.raises(cal.WeightError, match=r"at most 2\*\*53 rows can be counted"):
+    with pytest.raises(cal.WeightError, match=r"counts must not add up to more than 2\*\*53 rows; got"):
         cal.Sketch.of(y, p, counts=np.full(2000, 2**52))
 
 
@@ -106,13 +106,13 @@ def test_what_a_sketch_cannot_do_is_said() -> None:
     with pytest.raises(cal.LensError, match="'classwise' was asked for, and the sketch holds 'binary'"):
         cal.cwce(sketch)
     assert cal.cwce(sketch, lens="binary") == cal.ece(sketch)
-    with pytest.raises(cal.InputTypeError, match="already holds everything"):
+    with pytest.raises(cal.InputTypeError, match="a sketch cannot be combined with other arguments"):
         cal.ece(sketch, sample_weight=np.ones(100))
-    with pytest.raises(cal.WeightsNotSupportedError, match="a sketch counts rows"):
+    with pytest.raises(cal.WeightsNotSupportedError, match="sketches do not support real weights"):
         cal.Sketch.of(y, p, sample_weight=np.linspace(0.5, 2, 100))
     with pytest.raises(cal.LensError, match="one score for each row"):
         cal.Sketch.of([0, 1, 2], np.eye(3), lens="classwise")
-    with pytest.raises(cal.LensError, match="different questions"):
+    with pytest.raises(cal.LensError, match="have different lenses"):
         sketch.merge(cal.Sketch.of([0, 1, 2], np.eye(3), lens="top_label"))
     with pytest.raises(cal.InputTypeError, match="must be a Sketch"):
         sketch.merge(3)  # type: ignore[arg-type]

@@ -214,7 +214,7 @@ def test_class_index_takes_names_and_numbers() -> None:
     )
     assert Predictions([10, 30, 20, 30], P3, classes=[10, 20, 30]).class_index("20") == 1
     for bad in (3, -1, True, "b", 1.0):
-        with pytest.raises(cal.ArgumentError, match="there is no class"):
+        with pytest.raises(cal.ArgumentError, match="unknown class"):
             Predictions(Y3, P3).class_index(bad)
 
 
@@ -349,18 +349,16 @@ def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
         Predictions(labels, table("pandas", NAMES))
     assert raised.value.row == row
     frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
-    with pytest.raises(cal.LabelError, match=r"row 1 is 'dgo', .*; did you mean 'dog'"):
+    with pytest.raises(cal.LabelError, match=r"\? The columns are"):
         cal.ece(frame, label="label", prob=["cat", "dog"])
-    with pytest.raises(cal.LabelError, match="nothing says which class"):
+    with pytest.raises(cal.LabelError, match="is text, and the classes are not named"):
         Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
 
 
 @pytest.mark.parametrize("columns", [[1, 2, 3], [2, 0, 1], [1.0, 2.0, 3.0]])
 def test_numbers_that_could_be_names_or_positions_are_refused(columns: list[Any]) -> None:
     frame, labels = pd.DataFrame(MATRIX, columns=columns), [1, 2, 1, 2]
-    with pytest.raises(
-        cal.LabelError, match=r"y_true: could be names or numbers .* pass classes= .* y_prob.to_numpy\(\)"
-    ):
+    with pytest.raises(cal.LabelError, match=r"y_true: .*the labels could be names or positions of the columns"):
         Predictions(labels, frame)
     counted = Predictions(labels, frame.to_numpy()).labels
     assert counted is not None
@@ -424,7 +422,7 @@ def test_an_index_in_another_order_is_refused() -> None:
 
 
 def test_a_sketch_is_named_where_rows_are_needed() -> None:
-    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch, and rows are needed here"):
+    with pytest.raises(cal.InputTypeError, match=r"y_true: .*a sketch keeps no rows, which are required here"):
         Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))
 
 

@@ -106,7 +106,7 @@ def test_caveat_is_always_said() -> None:
 def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="method"):
         estimate_accuracy(WINDOW, method="cbpe")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="reference: is needed"):
+    with pytest.raises(ArgumentError, match=r"reference: .*is required by"):
         estimate_accuracy(WINDOW, method="doc")
     with pytest.raises(LensError, match="top_label"):
         estimate_accuracy(WINDOW, reference=cal.Sketch.of([0, 1], [0.2, 0.9]))
@@ -122,7 +122,7 @@ def test_refusals() -> None:
         estimate_accuracy(cal.Sketch.empty("top_label"), reference=REFERENCE)
     with pytest.raises(UndefinedMetricError, match="no rows"):
         estimate_accuracy(WINDOW, reference=cal.Sketch.empty("top_label"))
-    with pytest.raises(InputTypeError, match="outside 0 to 1"):
+    with pytest.raises(InputTypeError, match=r"confidences must be in \[0, 1\]"):
         estimate_accuracy([1.5, 0.2], method="average_confidence")
 
 
@@ -172,7 +172,7 @@ def test_one_row_and_equal_rows() -> None:
 
 
 def test_empty_and_bad_windows_are_refused() -> None:
-    with pytest.raises(UndefinedMetricError, match="window holds no rows"):
+    with pytest.raises(UndefinedMetricError, match="has no rows"):
         confidence_summary(cal.Sketch.empty("top_label"))
     with pytest.raises(InputError, match="row 1 holds nan"):
         confidence_summary([0.5, float("nan")])

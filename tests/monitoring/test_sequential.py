@@ -218,7 +218,7 @@ def test_first_crossing_is_kept() -> None:
 
 def test_refusals() -> None:
     state = start_eprocess(lens="top_label")
-    with pytest.raises(LensError, match="another question"):
+    with pytest.raises(LensError, match="and the reference"):
         state.update(cal.Sketch.of(Y, B))
     with pytest.raises(InputTypeError, match="labelled Sketch or View"):
         state.update([0.5, 0.6])
@@ -232,7 +232,7 @@ def test_refusals() -> None:
         ({"shifts": (0.0,)}, "shifts"),
         ({"slopes": (1.0,)}, "slopes"),
         ({"learner": "newton"}, "learner"),
-        ({"shifts": (), "slopes": (), "learner": None}, "no alternative"),
+        ({"shifts": (), "slopes": (), "learner": None}, "at least one alternative is required"),
         ({"shifts": [0.5]}, "tuple"),
     ):
         with pytest.raises(ArgumentError, match=message):

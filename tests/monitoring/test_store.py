@@ -190,11 +190,11 @@ def test_times_in_many_forms_agree() -> None:
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        ([1, 2], "when: holds int64, and times are needed; datetimes such as"),
-        (["2026-01-01", "soon"], "when: row 1 holds 'soon', which is no time"),
+        ([1, 2], "expected times, got"),
+        (["2026-01-01", "soon"], "is not a time"),
         (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: row 1 has no time"),
-        (["2026-01-01"] * 3, "when: has 3 entries, and there are 2 rows"),
-        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "when: row 1 lies outside the years 1 to 9999"),
+        (["2026-01-01"] * 3, "labels, one for each row; got"),
+        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "times must lie in the years 1 to 9999"),
         (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "when: row 1 has no time"),
     ],
 )
@@ -206,7 +206,7 @@ def test_bad_times_are_named(when: object, message: str) -> None:
 @pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "1.5h", "1 month", 3, None])
 def test_bad_durations(text: object) -> None:
     with pytest.raises(
-        cal.errors.ArgumentError, match="every: must be a whole number above 0 and one of s, m, h, d, w"
+        cal.errors.ArgumentError, match=r"every: must be a positive integer followed by s, m, h, d or w; got"
     ):
         read_duration(text, "every")
 
@@ -221,5 +221,5 @@ def test_numbers_are_no_times_though_python_reads_some() -> None:
 def test_ids_that_a_float_cannot_hold_are_refused() -> None:
     assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
     assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
-    with pytest.raises(cal.InputError, match=r"ids: row 1 is 9007199254740992\.0, .*pass ids as text"):
+    with pytest.raises(cal.InputError, match=r"ids: .*store ids as text or as integers"):
         read_ids(np.array([7.0, 2.0**53]), 2)

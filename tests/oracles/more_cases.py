@@ -91,7 +91,12 @@ def squared_bias(number: int, rng: Rng) -> Options:
 def in_the_large(number: int, rng: Rng) -> Options:
     if number % 2:
         return plain_lens(number // 2, rng)
-    return {**_pick(LENSES, number // 2), "form": "logit", "style": _pick(("inner", "dyadic"), number // 2)}
+    return {**fixed_slope(number // 2, rng), "form": "logit"}
+
+
+def fixed_slope(number: int, rng: Rng) -> Options:
+    """Scores away from 0 and 1, whose complements a double holds: a score of 1 less a rounding has other log-odds than its row."""
+    return {**_pick(LENSES, number), "style": _pick(("inner", "dyadic"), number)}
 
 
 def spiegelhalter(number: int, rng: Rng) -> Options:
@@ -325,7 +330,7 @@ MORE_OPTIONS = {
     "global_squared_bias": squared_bias,
     "expected_observed_ratio": plain_lens,
     "calibration_in_the_large": in_the_large,
-    "fixed_slope_intercept": plain_lens,
+    "fixed_slope_intercept": fixed_slope,
     "spiegelhalter_z": spiegelhalter,
     "rbece": balanced,
     "smbs": scalar,

@@ -28,12 +28,8 @@ from . import (
 from .cases import OPTIONS, Case, draw_case, public_value
 from .more_cases import MORE_OPTIONS
 
-# The cases are made to lie on edges, at 0 and 1, and to be all 0 and 1.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning"),
-    pytest.mark.filterwarnings("ignore::calibrant.errors.EdgeRoundingWarning"),
-    pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning"),
-]
+# The cases are made to lie on edges, at 0 and 1, to be all 0 and 1, and to be wrong.
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 
 # Each of these brings its definitions, the options to draw, and where fitting or quadrature costs digits, the tolerances.
 FITTED = (

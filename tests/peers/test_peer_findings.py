@@ -173,7 +173,7 @@ class TestEveryMetricRefuses:
             metric([0, 1, label], [[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
 
     def test_19_labels_1_and_2(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.LabelError, match=r"row 1 is 2.*pos_label="):
+        with pytest.raises(cal.LabelError, match="labels must be 0 and 1, or -1 and 1"):
             metric([1, 2, 2], [0.2, 0.6, 0.7])
 
     @pytest.mark.parametrize("shape", [(0,), (0, 3)])

@@ -1,4 +1,4 @@
-"""Maps and frames: columns named after the classes are told apart by name, and everything else by position."""
+"""Calibrators and frames: columns named after the classes are matched by name, all others by position."""
 
 from __future__ import annotations
 
@@ -88,9 +88,7 @@ def test_sorted_names_find_their_columns_too() -> None:
 def test_columns_of_which_only_some_are_classes_are_refused() -> None:
     calibrator = cal.VectorScaling().fit(table(FITTED.y_prob), LABELS)
     for names in (["low", "high", "middle"], ["mid", "low", "x"]):
-        with pytest.raises(
-            cal.ColumnError, match=r"scores: has the columns .* fitted on the classes \['low', 'high', 'mid'\]"
-        ):
+        with pytest.raises(cal.ColumnError, match=r"scores: .*and the calibrator was fitted on the classes"):
             calibrator.predict_proba(table(NEW.y_prob, names))
     with pytest.raises(cal.ColumnError):
         calibrator.predict_proba(table(NEW.y_prob)[["high", "low"]])
@@ -102,7 +100,7 @@ def test_a_class_without_rows_has_a_name() -> None:
     calibrator = cal.TemperatureScaling().fit(frame, LABELS[rows])
     assert calibrator.classes_.tolist() == NAMES.tolist()
     assert calibrator.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
-    with pytest.raises(cal.LabelError, match="y: holds 2 names, first 'low', and scores have 3 classes"):
+    with pytest.raises(cal.LabelError, match=r"y: .*columns of scores"):
         cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
 
 
@@ -181,7 +179,10 @@ def test_names_without_columns_are_refused(make: Any) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_names_of_other_columns_are_refused(library: str) -> None:
     named = table(FITTED.y_prob, [f"p_{name}" for name in NAMES], library)
-    with pytest.raises(cal.errors.LabelError, match=r"no columns of scores.*'p_low', 'p_high', 'p_mid'.*sorted order"):
+    with pytest.raises(
+        cal.errors.LabelError,
+        match=r"is not one of the columns.*name the columns after the classes, or pass scores\.to_numpy\(\) with columns sorted by class name",
+    ):
         cal.VectorScaling().fit(named, LABELS)
     order = np.argsort(NAMES)
     calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them

@@ -71,14 +71,12 @@ def test_text_of_a_frame_and_of_an_array_are_one() -> None:
 
 def test_numbers_are_not_their_text() -> None:
     found = cal.GroupCalibration(cal.PlattScaling()).fit(SCORE, Y, groups=GROUP)
-    with pytest.raises(cal.GroupError, match="row 0 is of group '1', which was not fitted"):
+    with pytest.raises(cal.GroupError, match="was not fitted"):
         found.predict_proba(NEW, NAMES.astype(str))
     multi = fitted(MAPS[1], GROUP)
-    with pytest.warns(
-        cal.CalibrantWarning, match="not one row is of a group that was fitted: row 0 is of '1'.*1, 2, 3"
-    ):
+    with pytest.warns(cal.CalibrantWarning, match="no row is in a group that was fitted: the first group is"):
         assert np.allclose(multi.predict_proba(NEW, NAMES.astype(str))[:, 1], NEW)
-    with pytest.raises(cal.GroupError, match="names no group"):
+    with pytest.raises(cal.GroupError, match=r"cannot be read as names of groups \("):
         found.predict_proba([0.2, 0.3], np.array([{}, {}], dtype=object))
 
 

@@ -53,7 +53,7 @@ def test_a_class_is_known_everywhere(halved: type[Calibrator], tmp_path: Path) -
 
 def test_a_name_is_given_once() -> None:
     for name, method in (("TemperatureScaling", "another"), ("Another", "temperature")):
-        with pytest.raises(cal.ArgumentError, match=r"is already the name of calibrant\.recalibration\.scaling"):
+        with pytest.raises(cal.ArgumentError, match="is already the name of"):
             type(name, (Calibrator,), {"methods": (Method(method),)})
     assert "another" not in METHODS
     assert "Another" not in TYPES

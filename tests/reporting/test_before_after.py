@@ -20,7 +20,7 @@ from calibrant.reporting import Report
 from calibrant.reporting.building import BINS, diagram_of
 from calibrant.reporting.content import BeforeAfter, Change
 from calibrant.reporting.plain import changes_table
-from calibrant.reporting.repairs import repairs_of
+from calibrant.reporting.recalibration import calibrators_of
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(2)
@@ -73,7 +73,7 @@ def structure(page: str) -> Structure:
 @pytest.fixture(scope="module")
 def found() -> Report:
     """Without the cells, which need seconds to draw and have tests of their own."""
-    made = cal.report(LABELS, PROBS**2, metrics=["ece", "nll"], repair=False)
+    made = cal.report(LABELS, PROBS**2, metrics=["ece", "nll"], recalibration=False)
     return replace(made, before_after=CHANGED, cells=None)
 
 
@@ -135,7 +135,7 @@ def test_every_form_has_the_section(found: Report) -> None:
 
 def test_calibrators_of_the_validation_data_are_shown() -> None:
     chosen = cal.recalibrate(LABELS, PROBS, folds=3)
-    section = repairs_of(chosen, 3)
+    section = calibrators_of(chosen, 3)
     assert [entry.method for entry in section.entries] == [each.method for each in chosen.candidates]
     assert (section.method, section.rows, section.folds) == (chosen.method, 400, 3)
     assert [entry.loss for entry in section.entries if not entry.reason] == [
@@ -169,7 +169,7 @@ def test_the_threshold_is_that_of_the_validation_data(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "o" / "metrics.json").read_text())
     page = unescape((tmp_path / "o" / "report.html").read_text(encoding="utf-8"))
     assert number(told["threshold"]["threshold"]) in page
-    assert f"{1 - told['threshold_on_test']['risk']:.1%} of those answers are right" in page
+    assert f"accuracy {1 - told['threshold_on_test']['risk']:.1%}, coverage" in page
 
 
 def means(y: object, p: object, **words: object) -> list[str]:
@@ -177,41 +177,45 @@ def means(y: object, p: object, **words: object) -> list[str]:
 
 
 def test_means_speak_of_the_positive_class() -> None:
-    """A shift hardly changes how often the prediction is right; 58 % said of what happens in 48 % is seen all the same."""
+    """A shift hardly changes the accuracy; a mean predicted probability of 58 % and a rate of 48 % differ significantly."""
     rng = np.random.default_rng(6)
     true = rng.beta(2, 2, 600)
     y, p = (rng.random(600) < true).astype(int), np.minimum(true + 0.08, 1)
     header = cal.evaluate(y, p, metrics="ece").header
     event, sure = means(y, p)
-    assert event == f"probabilities too high: the positive class is given {p.mean():.1%}, happens {y.mean():.1%}"
-    assert sure == f"says {header.mean_confidence:.1%}, is right {header.accuracy:.1%}: within chance"
+    assert event == (
+        f"overestimates the positive class: mean predicted probability {p.mean():.1%}, observed rate {y.mean():.1%}"
+    )
+    assert sure == (
+        f"mean confidence {header.mean_confidence:.1%}, accuracy {header.accuracy:.1%} (difference not significant)"
+    )
 
 
 def test_means_put_what_is_off_first() -> None:
-    """Scores that are too extreme on both sides: the mean of the event is right, being right is not."""
+    """Scores that are too extreme on both sides: the mean probability of the event agrees with its rate, the confidence does not."""
     p = np.repeat([0.05, 0.95], 200)
     y = np.tile(np.repeat([1, 0], [40, 160]), 2)
     y[200:] = 1 - y[:200]
     first, second = means(y, p)
-    assert first == "overconfident: says 95.0%, is right 80.0%"
-    assert second.startswith("the positive class is given 50.0%")
+    assert first == "overconfident: mean confidence 95.0%, accuracy 80.0%"
+    assert second.startswith("mean predicted probability 50.0%")
 
 
 @pytest.mark.parametrize(("score", "said"), [(0.99, "99.0%"), (0.01, "1.0%")])
 def test_means_say_one_thing_once_where_one_class_is_always_predicted(score: float, said: str) -> None:
-    side = "high" if score > 0.5 else "low"
+    side = "over" if score > 0.5 else "under"
     assert means([0, 1] * 50, [score] * 100) == [
-        f"probabilities too {side}: the positive class is given {said}, happens 50.0%"
+        f"{side}estimates the positive class: mean predicted probability {said}, observed rate 50.0%"
     ]
 
 
 def test_means_of_several_classes_and_of_several_labels() -> None:
     probs = [[0.9, 0.05, 0.05]] * 100
-    assert means([0, 1] * 50, probs) == ["overconfident: says 90.0%, is right 50.0%"]
+    assert means([0, 1] * 50, probs) == ["overconfident: mean confidence 90.0%, accuracy 50.0%"]
     assert means([[0, 1], [1, 0]], [[0.2, 0.7], [0.6, 0.1]], multilabel=True) == []
 
 
 def test_verdict_never_claims_calibration() -> None:
     for y, p in (([0, 1], [0.5, 0.5]), ([0, 0], [0.9, 0.9]), ([1, 1], [0.6, 0.6])):
-        sentence = cal.report(y, p, metrics="ece", interval=None, n_resamples=19, repair=False).verdict.sentence
+        sentence = cal.report(y, p, metrics="ece", interval=None, n_resamples=19, recalibration=False).verdict.sentence
         assert not re.search(r"\b(well )?calibrated\b", sentence)

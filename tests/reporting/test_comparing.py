@@ -1,4 +1,4 @@
-"""Reports side by side: models on the same rows, before and after a map, and periods."""
+"""Reports side by side: models on the same rows, before and after recalibration, and periods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.inference.significance import adjust
 from calibrant.reporting import comparing
 from calibrant.reporting.building import report
 from calibrant.reporting.comparing import ReportComparison, compare_reports
-from calibrant.reporting.repairs import sampled_rows
+from calibrant.reporting.recalibration import sampled_rows
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(5)
@@ -48,7 +48,7 @@ def test_differences_are_those_of_compare(models: ReportComparison) -> None:
 def test_each_side_has_its_own_report(models: ReportComparison) -> None:
     assert [each.title for each in models.reports] == list(MODELS)
     for each, probs in zip(models.reports, MODELS.values(), strict=True):
-        alone = report(LABELS, probs, metrics=FEW, repair=False)
+        alone = report(LABELS, probs, metrics=FEW, recalibration=False)
         assert each.metrics == alone.metrics
         assert each.verdict == alone.verdict
 
@@ -57,15 +57,15 @@ def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
     values = models.metrics[0].values
     assert min(values, key=lambda name: values[name]) == "plain"
     assert models.sentence == (
-        f"plain has the lowest brier, {number(values['plain'])}; its difference from sharp, flat is unlikely to be chance."
+        f"plain has the lowest brier, {number(values['plain'])}; the difference from sharp, flat is statistically significant."
     )
 
 
-def test_a_difference_that_could_be_chance_is_called_so() -> None:
+def test_a_difference_that_is_not_significant_is_called_so() -> None:
     rng = np.random.default_rng(101)
     near = {"one": SCORE, "other": np.clip(SCORE + rng.normal(0, 0.001, 600), 0, 1)}
     found = compare_reports(LABELS, near, metrics=["brier"])
-    assert found.sentence.endswith("could be chance.")
+    assert found.sentence.endswith("is not statistically significant.")
 
 
 def test_many_pairs_have_draws_enough_to_be_found() -> None:
@@ -75,14 +75,14 @@ def test_many_pairs_have_draws_enough_to_be_found() -> None:
     assert any(d.found for d in found.metrics[0].differences)
 
 
-def test_before_and_after_a_map() -> None:
+def test_before_and_after_recalibration() -> None:
     fitted = cal.TemperatureScaling().fit(SHARP[:300], LABELS[:300])
     found = compare_reports(LABELS[300:], SHARP[300:], kind="before-after", calibrator=fitted, metrics=["nll", "ece"])
     after = fitted.predict_proba(SHARP[300:])[:, 1]
     theirs = compare(LABELS[300:], {"before": SHARP[300:], "after": after}, metric="nll", n_resamples=200, rng=0)
     assert found.metrics[0].values == pytest.approx(theirs.values, rel=1e-12)
     assert found.sentence.startswith("nll fell from ")
-    assert "is unlikely to be chance" in found.sentence
+    assert "the change is statistically significant (p " in found.sentence
     assert [side.name for side in found.sides] == ["before", "after"]
 
 
@@ -95,9 +95,9 @@ def test_periods_are_a_table_over_time() -> None:
     raw = [cal.assess(LABELS[cut], scores[name], rng=0).pvalue for name, cut in cuts.items()]
     assert [side.pvalue for side in found.sides] == raw
     assert [side.adjusted for side in found.sides] == adjust(np.array(raw), "holm").tolist()
-    assert "furthest off in second" in found.sentence
+    assert "largest mean difference in second" in found.sentence
     text = found.to_markdown()
-    assert f"| second | {number(cal.brier(LABELS[300:500], scores['second']))} (" in text
+    assert f" | {number(cal.brier(LABELS[300:500], scores['second']))} (" in text
 
 
 def test_predictions_by_name_do_too(models: ReportComparison) -> None:
@@ -115,7 +115,8 @@ def test_numbers_of_the_forms_are_the_same(models: ReportComparison) -> None:
             assert f"{row}{number(mine.low)} to {number(mine.high)} |" in text
     assert models.sentence in models.to_html()
     assert "<script" not in models.to_html()
-    assert len(models.to_frame()) == 6
+    assert len(models.to_frame()) == 12
+    assert models.to_frame()["id"].tolist()[:4] == ["ece", "brier", "auroc", "average_precision"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
         (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
-        ({"a": SCORE}, None, {}, ArgumentError, "no Predictions"),
+        ({"a": SCORE}, None, {}, ArgumentError, "must be Predictions"),
         (LABELS, MODELS, {"n_bins": 3}, UnknownArgumentError, "n_bins"),
     ],
 )
@@ -215,3 +216,25 @@ def test_different_rows_are_no_models() -> None:
         compare_reports({"a": one, "b": Predictions(1 - LABELS, SCORE)})
     with pytest.raises(ArgumentError, match="weights"):
         compare_reports({"a": one, "b": Predictions(LABELS, SCORE, sample_weight=np.ones(600))})
+
+
+def test_outcome_and_metadata_stand_in_every_form() -> None:
+    two = {"one": SCORE, "other": SHARP}
+    found = compare_reports(LABELS, two, metrics=["brier"], outcome="churn <x>", metadata={"owner": "<i>Risk</i>"})
+    read = json.loads(found.to_json())
+    assert (read["outcome"], read["metadata"]) == ("churn <x>", {"owner": "<i>Risk</i>"})
+    assert found.reports[0].metadata == {}
+    assert "- owner: \\<i>Risk\\</i>" in found.to_markdown()
+    assert "| one | P(churn \\<x>) | 600 |" in found.to_markdown()
+    assert "owner: <i>Risk</i>" in repr(found)
+    page = found.to_html()
+    assert "&lt;i&gt;Risk&lt;/i&gt;" in page
+    assert "<i>" not in page
+
+
+def test_sides_with_different_lenses_name_them(models: ReportComparison) -> None:
+    """The conclusions of the reports may be about the top label and about the positive class."""
+    assert {side.lens for side in models.sides} == {"binary", "top_label"}
+    text = models.to_markdown()
+    assert "|  | evaluated on | rows | mean score | rate | gap |" in text
+    assert "| sharp | top label | 600 |" in text

@@ -1,4 +1,4 @@
-"""The report's content: the library's numbers, one verdict, sections that say why they are empty, and the same bytes again."""
+"""The content of a report: the numbers of the library, one conclusion, reasons for empty sections, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from calibrant.inference.significance import adjust, assess
 from calibrant.recalibration.choosing import _held_out, recalibrate
 from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.scores import TrainingData, fold_of_rows
-from calibrant.reporting import Report, measuring, repairs
+from calibrant.reporting import Report, measuring, recalibration
 from calibrant.reporting.building import report
 from calibrant.reporting.provenance import data_fingerprint
-from calibrant.reporting.repairs import sampled_rows
+from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
 from calibrant.reporting.words import percents
@@ -82,7 +82,7 @@ def test_the_verdict_is_the_one_test_of_assess(multiclass: Report) -> None:
     verdict = multiclass.verdict
     assert (verdict.statistic, verdict.pvalue) == (found.statistic, found.pvalue)
     header = cal.evaluate(LABELS, PROBS, metrics=["ece"]).header
-    assert (verdict.says, verdict.happens) == (header.mean_confidence, header.accuracy)
+    assert (verdict.mean_score, verdict.rate) == (header.mean_confidence, header.accuracy)
     assert verdict.direction == "over"
     # The test's limit is 2.2414, not the 1.96 of a test of the mean alone.
     plain = cal.detectable_shift(1200, scores=PROBS.max(axis=1)) * (2.2414 + 0.8416) / (1.96 + 0.8416)
@@ -97,18 +97,18 @@ def test_the_diagram_is_the_calibration_curve(multiclass: Report) -> None:
         assert [getattr(each, name) for each in bins] == curve[name]
 
 
-def test_repairs_are_those_of_recalibrate(multiclass: Report) -> None:
+def test_calibrators_are_those_of_recalibrate(multiclass: Report) -> None:
     found = recalibrate(LABELS, PROBS, rng=0)
-    entries = multiclass.repairs.entries
+    entries = multiclass.recalibration.entries
     assert [(e.method, e.loss, e.gain, e.low, e.high, e.ece) for e in entries] == [
         (c.method, c.loss, c.gain, c.low, c.high, c.ece) for c in found.candidates
     ]
-    assert multiclass.repairs.method == found.method
+    assert multiclass.recalibration.method == found.method
     assert [e.method for e in entries if e.chosen] == [found.method]
 
 
-def test_the_share_repaired_is_that_of_rows_the_map_has_not_seen(multiclass: Report) -> None:
-    found = multiclass.repairs
+def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report) -> None:
+    found = multiclass.recalibration
     p = Predictions(LABELS, PROBS)
     fold = fold_of_rows(TrainingData(p), 5)
     held = _held_out(METHODS[found.method](), p, fold, 5)
@@ -116,7 +116,7 @@ def test_the_share_repaired_is_that_of_rows_the_map_has_not_seen(multiclass: Rep
     assert (found.before, found.after) == (before, after)
     assert found.pvalue_after == assess(LABELS, held).pvalue
     [chosen] = [e for e in found.entries if e.chosen]
-    assert chosen.repaired == multiclass.verdict.repaired == 1 - after / before
+    assert chosen.error_removed == multiclass.verdict.error_removed == 1 - after / before
     assert cal.ece(LABELS, held) == chosen.ece  # the very folds by which it was chosen
 
 
@@ -134,8 +134,8 @@ def test_the_threshold_is_that_of_choose_threshold(multiclass: Report) -> None:
         assert (point.low, point.high) == theirs.accuracy_interval
 
 
-def test_other_promises_are_passed_on() -> None:
-    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, confidence_level=0.99, repair=False).threshold
+def test_other_guarantees_are_passed_on() -> None:
+    found = report(YES, SCORE, metrics=FEW, accuracy=0.8, confidence_level=0.99, recalibration=False).threshold
     assert found.threshold == cal.choose_threshold(YES, SCORE, accuracy=0.8, confidence_level=0.99).threshold
     assert found.confidence_level == 0.99
 
@@ -153,8 +153,8 @@ def test_weaknesses_are_the_gaps_of_those_rows(multiclass: Report) -> None:
         seen.add(entry.kind)
         curve = cal.calibration_curve(LABELS, PROBS, bins=1, where=rows)
         assert entry.rows == rows.sum()
-        assert entry.says == pytest.approx(curve.mean_score[0], rel=1e-12)
-        assert entry.happens == pytest.approx(curve.rate[0], rel=1e-12)
+        assert entry.mean_score == pytest.approx(curve.mean_score[0], rel=1e-12)
+        assert entry.rate == pytest.approx(curve.rate[0], rel=1e-12)
         assert entry.low == pytest.approx(curve.mean_score[0] - curve.upper[0], abs=1e-12)
         assert entry.high == pytest.approx(curve.mean_score[0] - curve.lower[0], abs=1e-12)
         assert entry.weighted_gap == pytest.approx(rows.mean() * abs(entry.gap), rel=1e-12)
@@ -227,19 +227,21 @@ def test_few_weighted_rows_have_no_p_value() -> None:
 # The sentence.
 
 
-def test_overconfidence_is_said_with_what_repairs_it(multiclass: Report) -> None:
-    sentence = multiclass.verdict.sentence
-    assert sentence.startswith("Overconfident: says ")
-    assert "unlikely to be chance, p < 0.001" in sentence
-    assert "temperature" in sentence
-    assert " repairs " in sentence
+def test_overconfidence_is_reported_with_the_effect_of_recalibration(multiclass: Report) -> None:
+    verdict = multiclass.verdict
+    means = percents(verdict.mean_score, verdict.rate)  # type: ignore[arg-type]
+    assert verdict.headline == f"Overconfident: mean confidence {means[0]}, accuracy {means[1]}."
+    assert verdict.sentence.startswith(f"{verdict.headline} Statistically significant (p < 0.001). ")
+    assert re.search(
+        r"Temperature scaling \(T = [\d.]+\) removes \d+% of the calibration error on held-out", verdict.sentence
+    )
 
 
-def test_underconfidence_is_said() -> None:
+def test_underconfidence_is_reported() -> None:
     labels, probs = _problem(800, 3, 0.5)
-    found = report(labels, probs, metrics=FEW, repair=False).verdict
+    found = report(labels, probs, metrics=FEW, recalibration=False).verdict
     assert found.direction == "under"
-    assert found.sentence.startswith("Underconfident: says ")
+    assert found.sentence.startswith("Underconfident: mean confidence ")
 
 
 def test_what_is_not_found_is_not_called_calibrated() -> None:
@@ -247,13 +249,16 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
     found = report(labels, probs, metrics=FEW).verdict
     assert found.direction == "none"
     assert found.rejected is False
-    assert "compatible with chance" in found.sentence
+    assert found.sentence.startswith("No statistically significant miscalibration: mean confidence ")
+    assert "verconfident" not in found.sentence
     assert "percentage points" in found.sentence
     assert found.detectable is not None
-    shown = re.search(r"A difference of ([0-9.]+) percentage points between the two", found.sentence)
+    shown = re.search(
+        r"The test detects a difference of ([0-9.]+) percentage points or more with at least 80% power", found.sentence
+    )
     assert shown is not None
     assert 100 * found.detectable <= float(shown[1]) < 105 * found.detectable
-    assert "calibrated" not in found.sentence
+    assert not re.search(r"\bcalibrated\b", found.sentence)
 
 
 @pytest.mark.parametrize(("a", "b", "n"), [(1, 9, 80), (0.5, 40, 4000), (2, 2, 1000)])
@@ -307,9 +312,9 @@ def test_the_difference_that_the_report_names_counts_heavy_rows_as_they_are(n: i
 def test_what_the_test_asks_is_named_where_the_sentence_is_about_something_else() -> None:
     rng = np.random.default_rng(108)
     score = rng.beta(2, 2, 2000)
-    found = report((rng.random(2000) < score).astype(int), score, metrics=FEW, repair=False).verdict
+    found = report((rng.random(2000) < score).astype(int), score, metrics=FEW, recalibration=False).verdict
     assert (found.lens, found.test_lens) == ("top_label", "binary")
-    assert "between the mean probability of the positive class and how often it happens" in found.sentence
+    assert "of the mean predicted probability and the observed rate of the positive class" in found.sentence
 
 
 def test_a_rare_class_is_spoken_of_by_its_own_probability() -> None:
@@ -317,31 +322,31 @@ def test_a_rare_class_is_spoken_of_by_its_own_probability() -> None:
     score = rng.beta(1, 30, 4000)
     yes = (rng.random(4000) < 2.5 * score).astype(int)
     found = report(yes, score, metrics=FEW).verdict
-    assert found.sentence.startswith("Probabilities too low: the positive class is given ")
+    assert found.sentence.startswith("Underestimates the positive class: predicts ")
     assert found.lens == "binary"
-    assert found.says == pytest.approx(score.mean())
-    assert found.happens == yes.mean()
+    assert found.mean_score == pytest.approx(score.mean())
+    assert found.rate == yes.mean()
 
 
 def test_of_two_ways_to_look_at_two_classes_the_one_further_from_chance_comes_first() -> None:
     rng = np.random.default_rng(104)
     score = rng.uniform(0.2, 0.9, 3000)
-    high = report((rng.random(3000) < score - 0.15).astype(int), score, metrics=FEW, repair=False).verdict
+    high = report((rng.random(3000) < score - 0.15).astype(int), score, metrics=FEW, recalibration=False).verdict
     assert high.lens == "binary"
     assert high.direction == "over"
-    assert "Probabilities too high: the positive class is given " in high.sentence
-    sure = report(YES, SCORE, metrics=FEW, repair=False).verdict
+    assert high.sentence.startswith("Overestimates the positive class: predicts ")
+    sure = report(YES, SCORE, metrics=FEW, recalibration=False).verdict
     means = (SCORE.mean(), YES.mean(), np.maximum(SCORE, 1 - SCORE).mean(), ((SCORE > 0.5) == YES).mean())
-    assert (sure.event_says, sure.event_happens, sure.says, sure.happens) == pytest.approx(means)
-    assert sure.sentence.startswith("Overconfident: says ")
+    assert (sure.event_mean_score, sure.event_rate, sure.mean_score, sure.rate) == pytest.approx(means)
+    assert sure.sentence.startswith("Overconfident: mean confidence ")
 
 
 def test_errors_that_cancel_are_called_mixed() -> None:
     score = np.repeat([0.6, 0.9], 500)
     right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70 % where 60 % is said, 80 % where 90 % is
-    found = report(right, score, metrics=FEW, repair=False, input="confidence").verdict
+    found = report(right, score, metrics=FEW, recalibration=False, input="confidence").verdict
     assert found.direction == "mixed"
-    assert "on average the difference could be chance: says 75%, is right 75%" in found.sentence
+    assert "the mean difference is not significant: mean confidence 75%, accuracy 75%" in found.headline
 
 
 def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
@@ -349,9 +354,9 @@ def test_a_place_that_stands_out_is_not_hidden_by_the_whole() -> None:
     score = np.full(3000, 0.5)
     groups = np.array(["a", "b"])[np.arange(3000) % 2]
     yes = np.where(groups == "a", rng.random(3000) < 0.6, rng.random(3000) < 0.4).astype(int)
-    found = report(yes, score, by=groups, metrics=FEW, repair=False)
+    found = report(yes, score, by=groups, metrics=FEW, recalibration=False)
     assert found.verdict.direction == "none"
-    assert "places stand out by themselves" in found.verdict.sentence
+    assert re.search(r"However, \d+ subsets of the data deviate significantly", found.verdict.sentence)
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
@@ -398,8 +403,10 @@ def test_every_kind_of_data_has_a_report(name: str) -> None:
     assert json.loads(found.to_json()) == json.loads(json.dumps(found.to_dict()))
     assert found.to_markdown().count("\n## ") == 6
     assert found.verdict.sentence.endswith(".")
-    assert "calibrated" not in found.verdict.sentence
-    empty = [part for part in (found.diagram, found.weaknesses, found.repairs, found.threshold) if not _filled(part)]
+    assert not re.search(r"\bcalibrated\b", found.verdict.sentence, re.IGNORECASE)
+    empty = [
+        part for part in (found.diagram, found.weaknesses, found.recalibration, found.threshold) if not _filled(part)
+    ]
     assert all(part.reason for part in empty)
 
 
@@ -410,17 +417,19 @@ def _filled(part: Any) -> bool:
 def test_reasons_say_what_is_missing() -> None:
     several = report(*CASES["multilabel"][:2], metrics=["ece"], interval=0.8, n_resamples=50, multilabel=True)
     assert "3 diagrams" in several.diagram.reason
-    assert "multilabel" in several.repairs.reason
+    assert "multilabel" in several.recalibration.reason
     assert "multilabel" in several.threshold.reason
-    assert several.verdict.sentence.startswith(("At least one of the 3 classes is off", "No deviation found"))
+    assert several.verdict.sentence.startswith(
+        ("At least one of the 3 classes is miscalibrated", "No statistically significant miscalibration")
+    )
     soft = report(*CASES["soft"][:2], metrics=FEW, soft=True)
     assert "soft" in soft.verdict.reason
-    assert "cannot be said" in soft.verdict.sentence
+    assert "Significance could not be tested" in soft.verdict.sentence
     assert soft.verdict.rejected is None
     weighted = report(LABELS[:90], PROBS[:90], sample_weight=np.linspace(0, 1, 90), metrics=FEW)
     assert "importance weights" in weighted.threshold.reason
     assert weighted.threshold.points
-    assert "one class occurs" in report([1] * 30, [0.9] * 30, metrics=FEW).repairs.reason
+    assert "one class occurs" in report([1] * 30, [0.9] * 30, metrics=FEW).recalibration.reason
 
 
 def test_several_classes_are_tested_each_and_the_smallest_p_value_counts() -> None:
@@ -435,10 +444,10 @@ def test_several_classes_are_tested_each_and_the_smallest_p_value_counts() -> No
 def test_scores_in_one_bin_are_cut_into_bins_of_equal_size() -> None:
     rng = np.random.default_rng(108)
     score = rng.beta(1, 200, 3000)
-    found = report((rng.random(3000) < score).astype(int), score, metrics=FEW, repair=False).diagram
+    found = report((rng.random(3000) < score).astype(int), score, metrics=FEW, recalibration=False).diagram
     assert found.binning == "equal_mass"
     assert sum(each.rows > 0 for each in found.bins) == 15
-    assert "equal size" in found.notes[0]
+    assert "bins of equal mass" in found.notes[0]
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.errors.HardPredictionsWarning")
@@ -451,21 +460,21 @@ def test_an_infinite_value_is_text_in_json() -> None:
 # Bounded work.
 
 
-def test_many_rows_are_repaired_on_some_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repairs, "MOST_ROWS", 500)
+def test_many_rows_are_recalibrated_on_a_subset_which_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalibration, "MOST_ROWS", 500)
     found = report(LABELS, PROBS, metrics=FEW, rng=3)
     rows = sampled_rows(1200, 500, 3)
     assert len(set(rows.tolist())) == 500
     theirs = recalibrate(LABELS[rows], PROBS[rows], rng=3)
-    assert [e.loss for e in found.repairs.entries] == [c.loss for c in theirs.candidates]
-    assert (found.repairs.rows, found.repairs.of) == (500, 1200)
-    assert "500 of 1,200 rows" in " ".join(found.repairs.notes)
+    assert [e.loss for e in found.recalibration.entries] == [c.loss for c in theirs.candidates]
+    assert (found.recalibration.rows, found.recalibration.of) == (500, 1200)
+    assert "500 of 1,200 rows" in " ".join(found.recalibration.notes)
     assert "500 of 1,200 rows" in " ".join(found.provenance.notes)
 
 
 def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "MOST_RESAMPLING", 0.0)
-    found = report(LABELS, PROBS, metrics=["cwce", "nll"], repair=False).metrics
+    found = report(LABELS, PROBS, metrics=["cwce", "nll"], recalibration=False).metrics
     assert found["cwce"].value is not None
     assert found["cwce"].low is None
     assert "too long" in found["cwce"].note
@@ -474,7 +483,7 @@ def test_resampling_that_would_take_too_long_is_left_out_by_name(monkeypatch: py
 
 def test_metrics_that_would_take_too_long_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "MOST_SECONDS", 1e-9)
-    found = report(LABELS, PROBS, metrics=["ece"], repair=False)
+    found = report(LABELS, PROBS, metrics=["ece"], recalibration=False)
     assert found.metrics.rows == ()
     assert found.metrics.reason
     assert "ece" in found.metrics.notes[0]
@@ -488,7 +497,7 @@ def test_a_million_rows_have_a_report_that_says_what_was_bounded() -> None:
     assert found.metrics["ece"].value == cal.ece(labels, probs.astype(np.float32))
     assert found.metrics["ece"].low is not None
     assert "too long" in found.metrics["cwce"].note
-    assert found.repairs.rows == 100_000
+    assert found.recalibration.rows == 100_000
     assert "100,000 of 1,000,000 rows" in found.to_markdown()
 
 
@@ -557,7 +566,7 @@ def test_provenance_names_versions_and_parameters(multiclass: Report) -> None:
 
 def test_frames_groups_and_selections() -> None:
     frame = pd.DataFrame({"y": YES, "p": SCORE, "place": GROUPS})
-    found = report(frame, label="y", prob="p", by="place", metrics=FEW, repair=False, where=GROUPS != "east")
+    found = report(frame, label="y", prob="p", by="place", metrics=FEW, recalibration=False, where=GROUPS != "east")
     assert found.provenance.rows == int((GROUPS != "east").sum())
     assert found.metrics["ece"].value == cal.ece(YES[GROUPS != "east"], SCORE[GROUPS != "east"])
     assert {e.name for e in found.weaknesses.entries if e.kind == "group"} == {"north", "south"}
@@ -591,8 +600,14 @@ def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:
         ({"n_resamples": 20}, ArgumentError, "n_resamples"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy"),
         ({"confidence_level": 0}, ArgumentError, "confidence_level"),
-        ({"repair": "yes"}, ArgumentError, "repair"),
+        ({"recalibration": "yes"}, ArgumentError, "recalibration"),
         ({"title": 3}, ArgumentError, "title"),
+        ({"outcome": 3}, ArgumentError, "outcome"),
+        ({"outcome": " "}, ArgumentError, "outcome"),
+        ({"metadata": "model"}, ArgumentError, "metadata"),
+        ({"metadata": {3: "x"}}, ArgumentError, "metadata"),
+        ({"metadata": {"a": ["x"]}}, ArgumentError, "metadata"),
+        ({"recalibrate": False}, UnknownArgumentError, "recalibration"),
         ({"metrics": []}, ArgumentError, "metrics"),
         ({"by": "place"}, GroupError, "column"),
         ({"by": ["a"]}, ValueError, "by"),
@@ -607,7 +622,7 @@ def test_bad_options_are_named(words: dict[str, Any], error: type[Exception], sa
 def test_notebooks_and_terminals_see_the_verdict(binary: Report) -> None:
     assert binary.verdict.sentence in repr(binary)
     assert "<table>" in binary._repr_html_()
-    assert binary.to_frame()["value"].tolist() == [row.value for row in binary.metrics.rows]
+    assert binary.to_frame()["value"].tolist() == [row.value for row in binary.metrics.all_rows]
     hostile = report([0, 1], [0.1, 0.9], metrics=["ece"], title="<script>x</script>")
     assert "<script>" not in hostile._repr_html_()
 
@@ -621,11 +636,92 @@ def test_plain_values_know_numpy_and_the_infinite() -> None:
     }
 
 
-def test_rows_that_sum_to_one_but_for_rounding_can_be_repaired() -> None:
+def test_rows_that_sum_to_one_but_for_rounding_can_be_recalibrated() -> None:
     probs = np.round(PROBS, 4)
     assert np.abs(probs.sum(axis=1) - 1).max() > 5e-5
     found = report(LABELS, probs, sum_tolerance=3e-4, metrics=FEW, n_resamples=200)
-    assert found.repairs.method != "none"
-    assert found.repairs.after is not None
-    assert found.repairs.before is not None
-    assert found.repairs.after < found.repairs.before
+    assert found.recalibration.method != "none"
+    assert found.recalibration.after is not None
+    assert found.recalibration.before is not None
+    assert found.recalibration.after < found.recalibration.before
+
+
+# The outcome, the metadata and the groups of metrics.
+
+
+def test_the_outcome_is_named_in_every_form() -> None:
+    named = np.where(YES == 1, "churn", "stay")
+    found = report(named, SCORE, pos_label="churn", metrics=FEW, recalibration=False)
+    assert found.outcome == json.loads(found.to_json())["outcome"] == "churn"
+    assert "Evaluated on: P(churn)." in found.to_markdown()
+    assert "observed rate of churn" in found.to_markdown()
+    page = found.to_html()
+    assert "mean predicted P(churn)" in page
+    assert "observed rate of churn" in page
+    assert '"outcome":"churn"' in page
+
+
+@pytest.mark.parametrize(
+    ("label", "classes", "outcome", "expected"),
+    [
+        ("churned", None, None, "churned"),
+        ("churned", None, "churn", "churn"),
+        ("y_true", None, None, ""),
+        ("churned", ("no", "yes"), None, "churned"),
+        ("kind", ("ham", "spam"), None, "spam"),
+    ],
+)
+def test_the_outcome_comes_from_the_class_or_the_label_column(
+    label: str, classes: tuple[str, str] | None, outcome: str | None, expected: str
+) -> None:
+    y = YES if classes is None else np.where(YES == 1, classes[1], classes[0])
+    frame = pd.DataFrame({label: y, "p": SCORE})
+    positive = None if classes is None else classes[1]
+    words: dict[str, Any] = {"metrics": FEW, "recalibration": False, "pos_label": positive, "outcome": outcome}
+    assert report(frame, label=label, prob="p", **words).outcome == expected
+    assert report(frame[label], frame["p"], **words).outcome == expected  # a series has a name
+    found = cal.evaluate(frame, label=label, prob="p", metrics=FEW, pos_label=positive, outcome=outcome)
+    assert found.header.outcome == expected
+    assert (
+        f"estimates {expected or 'the positive class'}: " in found.header.event
+        or "not significant" in found.header.event
+    )
+
+
+def test_several_classes_have_no_outcome(multiclass: Report) -> None:
+    assert multiclass.outcome == ""
+    one = report(LABELS, PROBS, lens="class:2", metrics=FEW, recalibration=False)
+    assert "P(2)" in one.to_markdown()
+
+
+def test_metadata_stand_in_every_form() -> None:
+    facts = {"model": "gbm <b>1</b>", "version": 3, "a|b": "*x*"}
+    found = report(YES[:60], SCORE[:60], metrics=["ece"], recalibration=False, metadata=facts)
+    assert json.loads(found.to_json())["metadata"] == {"model": "gbm <b>1</b>", "version": "3", "a|b": "*x*"}
+    assert "- a\\|b: \\*x\\*" in found.to_markdown()
+    assert "model: gbm <b>1</b>" in repr(found)
+    page = found.to_html()
+    assert "gbm &lt;b&gt;1&lt;/b&gt;" in page
+    assert "<b>1</b>" not in page
+
+
+def test_metrics_stand_in_three_groups_of_which_six_are_shown() -> None:
+    found = report(YES, SCORE, recalibration=False, n_resamples=200)
+    groups = [row.group for row in found.metrics.all_rows]
+    assert groups == sorted(groups, key=["calibration", "proper score", "discrimination"].index)
+    assert {row.id for row in found.metrics.rows if row.group == "proper score"} == {"brier", "nll"}
+    assert found.metrics["auroc"].value == cal.auroc(YES, SCORE)
+    assert found.metrics["average_precision"].value == cal.average_precision(YES, SCORE)
+    page = found.to_html()
+    table, folded = page.split('<table class="metrics stack">')[1:3]
+    shown = re.findall(r'scope="row"><code>(\w+)', table)
+    assert shown == ["ece", "smece", "brier", "nll", "auroc", "average_precision"]
+    assert f"{len(groups) - 6} more metrics</summary>" in table
+    rest = re.findall(r'scope="row"><code>(\w+)', folded.split("</table>")[0])
+    assert {*shown, *rest} == {row.id for row in found.metrics.all_rows}
+
+
+def test_discrimination_that_is_undefined_has_a_reason() -> None:
+    found = report([1] * 30, [0.9] * 30, metrics=["ece"], recalibration=False)
+    assert found.metrics["auroc"].value is None
+    assert "only one class" in found.metrics["auroc"].reason

@@ -1,4 +1,4 @@
-"""Reports of rows that stand for many: they speak of the rows stood for, and cost no more than those rows would."""
+"""Reports of rows with counts: they state the number of rows that the counts represent."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_rows_are_those_stood_for(counted: cal.reporting.Report, written_out: ca
     assert [each.rows for each in counted.diagram.bins] == [each.rows for each in written_out.diagram.bins]
     mine = {(each.kind, each.name): each.rows for each in counted.weaknesses.entries}
     assert mine == {(each.kind, each.name): each.rows for each in written_out.weaknesses.entries}
-    assert (counted.repairs.rows, counted.repairs.of) == (TOTAL, TOTAL)
+    assert (counted.recalibration.rows, counted.recalibration.of) == (TOTAL, TOTAL)
     assert counted.provenance.rows == 200
-    said = f"{TOTAL:,} rows, given as 200 with counts"
+    said = f"{TOTAL:,} rows, given as 200 rows with counts"
     assert said in counted.to_markdown()
     assert said in counted.to_html()
 
@@ -71,7 +71,7 @@ def test_rare_events_keep_their_digits_on_the_page() -> None:
     score = np.full(4000, 0.0004)
     label = np.zeros(4000, int)
     label[:8] = 1
-    page = cal.report(label, score, metrics=["ece"], repair=False).to_html()
+    page = cal.report(label, score, metrics=["ece"], recalibration=False).to_html()
     assert "<dd>0.04%</dd>" in page or "<dd>0.040%</dd>" in page
     assert "<dd>0.20%</dd>" in page
 
@@ -80,7 +80,7 @@ def test_one_row_is_one_row_and_shows_little() -> None:
     found = cal.report([1], [0.7], metrics=["ece"])
     assert found.header[0].startswith("1 row,")
     assert found.verdict.detectable is None
-    assert "So few rows or events" in found.verdict.sentence
+    assert "With so few rows or events only large differences are detectable." in found.verdict.sentence
 
 
 def test_a_difference_that_cannot_be_is_not_named() -> None:
@@ -88,22 +88,24 @@ def test_a_difference_that_cannot_be_is_not_named() -> None:
     assert cal.report([0] * 20, [0.001] * 20, metrics=["ece"]).verdict.detectable is None
 
 
-def test_nothing_is_said_of_a_promise_that_is_not_made() -> None:
+def test_a_guarantee_that_is_not_given_has_no_note() -> None:
     found = cal.report(LABEL, SCORE, metrics=["ece"], accuracy=0.999)
     assert found.threshold.threshold is None
     assert found.threshold.notes == ()
-    assert "The promise holds" not in found.to_markdown()
+    assert "The guarantee holds" not in found.to_markdown()
 
 
-def test_a_page_without_a_deviation_offers_no_repair_at_its_head() -> None:
+def test_a_page_without_significant_miscalibration_offers_no_recalibration_at_its_head() -> None:
     drawn = cal.make_calibrated(400, rng=2)
     found = cal.report(drawn.y_true, drawn.y_prob, metrics=["ece"])
     assert found.verdict.rejected is False
-    assert "can be repaired" not in found.to_html()
+    assert "removed by recalibration" not in found.to_html()
+    assert "minimum detectable effect" in found.to_html()
 
 
 def test_the_mean_of_few_weighted_rows_is_not_judged() -> None:
     weight = RNG.random(200)
     found = cal.report(LABEL[:60], SCORE[:60] ** 0.3, sample_weight=weight[:60] + 1e-3, metrics=["ece"])
     assert found.verdict.rejected
-    assert "whether on average too is not known" in found.verdict.sentence
+    assert "the mean could not be tested" in found.verdict.headline
+    assert "verconfident" not in found.verdict.sentence

@@ -1,4 +1,4 @@
-"""The Markdown of a report: its numbers are the library's, and no name from outside can change its structure."""
+"""The Markdown of a report: the numbers of the library, and no name from the data can change its structure."""
 
 from __future__ import annotations
 
@@ -76,13 +76,24 @@ def tables(markdown: str) -> dict[str, list[list[str]]]:
 def test_metrics_are_those_of_evaluate(found: Report) -> None:
     theirs = cal.evaluate(LABELS, PROBS, metrics=METRICS, interval=0.95, assess=True, n_resamples=200, rng=0).results
     rows = tables(found.to_markdown())["2. Metrics"]
-    assert len(rows) == len(theirs)
-    for row, result in zip(rows, theirs, strict=True):
-        assert f"`{result.metric}`" in row[0]
-        assert row[1] == number(result.value)
-        assert row[2] == f"{number(result.low)} to {number(result.high)}"
+    assert len(rows) == len(theirs) + 2
+    assert [row[0] for row in rows] == [
+        "calibration",
+        "calibration",
+        "proper score",
+        "discrimination",
+        "discrimination",
+    ]
+    for result in theirs:
+        [row] = [row for row in rows if f"(`{result.metric}`)" in row[1]]
+        assert row[2] == number(result.value)
+        assert row[3] == f"{number(result.low)} to {number(result.high)}"
         assert result.pvalue is not None
-        assert row[3] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
+        assert row[4] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
+    assert [row[2] for row in rows[3:]] == [
+        number(cal.auroc(LABELS, PROBS)),
+        number(cal.average_precision(LABELS, PROBS)),
+    ]
 
 
 def test_the_diagram_is_the_calibration_curve(found: Report) -> None:
@@ -96,9 +107,9 @@ def test_the_diagram_is_the_calibration_curve(found: Report) -> None:
     assert [float(row[5]) for row in rows] == pytest.approx(100 * curve.table.gap[full], rel=6e-3)
 
 
-def test_maps_are_those_of_recalibrate(found: Report) -> None:
+def test_calibrators_are_those_of_recalibrate(found: Report) -> None:
     theirs = recalibrate(LABELS, PROBS, rng=0)
-    rows = tables(found.to_markdown())["4. What repairs it"]
+    rows = tables(found.to_markdown())["4. Recalibration"]
     assert [row[0].strip("*") for row in rows] == [c.method for c in theirs.candidates]
     assert [row[1] for row in rows] == [number(c.loss) for c in theirs.candidates]
     assert [row[2] for row in rows[1:]] == [number(c.gain) for c in theirs.candidates[1:]]
@@ -110,17 +121,17 @@ def test_the_threshold_is_that_of_choose_threshold(found: Report) -> None:
     choice = cal.choose_threshold(LABELS, PROBS, accuracy=0.7)
     text = found.to_markdown()
     assert choice.threshold is not None
-    assert f"Answer from a confidence of {number(choice.threshold)} on: {choice.guarantee}." in text
-    assert f"{percent(choice.coverage)} are answered, {percent(1 - choice.risk)} of them right" in text
+    assert f"Answer automatically at confidence \u2265 {number(choice.threshold)}: {choice.guarantee}." in text
+    assert f"{percent(choice.coverage)} of the rows are answered with an accuracy of {percent(1 - choice.risk)}" in text
     curve = cal.risk_coverage(LABELS, PROBS)
-    for row, point in zip(tables(text)["5. Which threshold to use"], found.threshold.points, strict=True):
+    for row, point in zip(tables(text)["5. Confidence threshold"], found.threshold.points, strict=True):
         assert row[2] == percent(curve.at(point.threshold).selective_accuracy)
 
 
 def test_weaknesses_hold_the_gaps(found: Report) -> None:
-    rows = tables(found.to_markdown())["3. Where it fails"]
+    rows = tables(found.to_markdown())["3. Where does it fail?"]
     for row, entry in zip(rows, found.weaknesses.entries, strict=False):
-        assert row[2:5] == [percent(entry.says), percent(entry.happens), points(entry.gap)]
+        assert row[2:5] == [percent(entry.mean_score), percent(entry.rate), points(entry.gap)]
     predicted = PROBS.argmax(axis=1)
     named = {row[0]: row for row in rows}
     mine = predicted == 1
@@ -134,10 +145,10 @@ def test_the_order_is_that_of_reading(found: Report) -> None:
         "# Three classes",
         "## 1. Reliability diagram",
         "## 2. Metrics",
-        "## 3. Where it fails",
-        "## 4. What repairs it",
-        "## 5. Which threshold to use",
-        "## 6. Method and provenance",
+        "## 3. Where does it fail?",
+        "## 4. Recalibration",
+        "## 5. Confidence threshold",
+        "## 6. Methods and provenance",
     ]
     assert text.index("**Overconfident") < text.index("## 1.")
     assert text.endswith("\n")
@@ -150,7 +161,7 @@ def test_every_row_of_a_table_has_as_many_cells(found: Report) -> None:
 
 
 def test_links_cannot_break_out() -> None:
-    text = report([0, 1] * 20, [0.2, 0.7] * 20, metrics=["brier"], repair=False).to_markdown()
+    text = report([0, 1] * 20, [0.2, 0.7] * 20, metrics=["brier"], recalibration=False).to_markdown()
     [address] = re.findall(r"\]\((\S+)\)", text)
     assert address.startswith("https://doi.org/10.1175/")
     assert not set("<>()") & set(address)
@@ -179,10 +190,12 @@ def _named(name: str, other: str = "other") -> Report:
         by=groups,
         classes=[name, other],
         title=name,
+        outcome=name,
+        metadata={name: name},
         metrics=["ece"],
         interval=0.8,
         n_resamples=50,
-        repair=False,
+        recalibration=False,
     )
 
 
@@ -242,7 +255,7 @@ def test_points_have_three_digits() -> None:
 
 
 def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
-    made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], repair=False, accuracy=0.95)
+    made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], recalibration=False, accuracy=0.95)
     text = made.to_markdown()
     assert made.threshold.threshold is None
     assert (
@@ -250,24 +263,24 @@ def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
     )
     for form in (text, made.to_html(), made.to_json()):
         assert "this search found no threshold" in form
-        assert "No threshold can promise" not in form
+        assert "No threshold can guarantee" not in form
 
 
 def test_a_threshold_below_every_confidence_is_called_always() -> None:
-    made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], repair=False)
+    made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], recalibration=False)
     assert made.threshold.always
     assert "Answer always: with probability 0.9" in made.to_markdown()
     assert "Answer <strong>always</strong>:" in made.to_html()
-    part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], repair=False)
+    part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], recalibration=False)
     assert not part.threshold.always
-    assert "Answer from a confidence of" in part.to_markdown()
-    sure = report([1] * 100, [0.9] * 100, input="confidence", metrics=["ece"], repair=False)
+    assert "Answer automatically at confidence \u2265" in part.to_markdown()
+    sure = report([1] * 100, [0.9] * 100, input="confidence", metrics=["ece"], recalibration=False)
     assert not sure.threshold.always  # a confidence alone may be anything from 0 up
 
 
 def test_a_threshold_below_one_third_of_rows_that_do_not_sum_to_1_is_not_called_always() -> None:
     probs = [[0.9, 0.05, 0.05]] * 600 + [[0.31, 0.31, 0.31]] * 400
-    found = report([0] * 600 + [2] * 400, probs, sum_tolerance=0.1, metrics=["ece"], repair=False).threshold
+    found = report([0] * 600 + [2] * 400, probs, sum_tolerance=0.1, metrics=["ece"], recalibration=False).threshold
     assert found.threshold == 0.32
     assert found.coverage == 0.6
     assert not found.always
@@ -277,21 +290,21 @@ def test_places_without_a_test_are_counted_apart() -> None:
     rng = np.random.default_rng(3)
     score = rng.beta(1, 3, 2000)
     yes = (rng.random(2000) < 0.6 * score).astype(int)
-    made = report(yes, score, sample_weight=rng.exponential(1, 2000), metrics=["ece"], repair=False)
+    made = report(yes, score, sample_weight=rng.exponential(1, 2000), metrics=["ece"], recalibration=False)
     weak = made.weaknesses
     tested = sum(entry.pvalue is not None for entry in weak.entries)
     assert weak.tested == tested < weak.looked_at
-    told = f"{weak.looked_at} places were looked at; in {weak.found} of the {tested} that could be tested the gap"
-    reason = f"{weak.looked_at - tested} of {weak.looked_at} places could not be tested: weights, and too few rows"
+    told = f"{weak.looked_at} subsets were examined; in {weak.found} of the {tested} that could be tested the gap"
+    reason = f"{weak.looked_at - tested} of {weak.looked_at} subsets could not be tested: importance weights, and too few rows"
     for form in (made.to_markdown(), made.to_html()):
         assert told in form
         assert reason in form
 
 
 def test_what_rounding_leaves_is_no_number() -> None:
-    made = report([1] * 150 + [0] * 350, [0.3] * 500, metrics=["esce", "vce", "ece"], repair=False)
+    made = report([1] * 150 + [0] * 350, [0.3] * 500, metrics=["esce", "vce", "ece"], recalibration=False)
     rows = tables(made.to_markdown())
-    assert [row[1] for row in rows["2. Metrics"]] == ["0", "0", "0"]
+    assert [row[2] for row in rows["2. Metrics"][:3]] == ["0", "0", "0"]
     assert rows["1. Reliability diagram"][0][5] == "0"
     assert points(-1.11e-15) == points(1.11e-15) == "0"
     for form in (made.to_markdown(), made.to_html().split("<script")[0]):
@@ -301,23 +314,23 @@ def test_what_rounding_leaves_is_no_number() -> None:
 
 def test_one_is_singular() -> None:
     score = np.delete((np.arange(15) + 0.5) / 15, 7).repeat(40)
-    made = report((np.arange(len(score)) % 2), score, metrics=["ece"], repair=False)
+    made = report((np.arange(len(score)) % 2), score, metrics=["ece"], recalibration=False)
     text = made.to_markdown()
     assert "1 of 15 bins is empty." in text
     assert made.weaknesses.looked_at == 16
-    assert "1 smaller one is not shown here." in text
+    assert "1 smaller gap is not shown here." in text
 
 
 def test_the_page_has_one_kind_of_interval_at_the_level_asked_for() -> None:
-    page = report(LABELS, PROBS, metrics=["ece"], repair=False, interval=0.9).to_html()
+    page = report(LABELS, PROBS, metrics=["ece"], recalibration=False, interval=0.9).to_html()
     assert '"level":0.9,' in page
-    assert "Lines through the points are 90% intervals (Clopper and Pearson)." in page
+    assert "Vertical lines are 90% Clopper-Pearson intervals of the rate." in page
     assert "Bands are 90% intervals" in page
     assert "Wilson" not in page
 
 
 def test_a_p_value_of_one_side_says_so() -> None:
-    made = report(LABELS, PROBS, metrics=["ecd", "ece"], repair=False)
-    assert "ecd: one-sided: asks only about overconfidence." in made.metrics.notes
-    assert "one-sided: asks only about overconfidence" in made.to_markdown()
-    assert "one-sided: asks only about overconfidence" in made.to_html()
+    made = report(LABELS, PROBS, metrics=["ecd", "ece"], recalibration=False)
+    assert "ecd: one-sided test: the alternative is overconfidence." in made.metrics.notes
+    assert "one-sided test: the alternative is overconfidence" in made.to_markdown()
+    assert "one-sided test: the alternative is overconfidence" in made.to_html()

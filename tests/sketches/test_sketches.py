@@ -235,7 +235,9 @@ def unfriendly(distribution: str, n: int, seed: int) -> tuple[np.ndarray, np.nda
     inner, u = rng.choice(edges[1:-1], 6), rng.random(n)
     p = {
         "at edges": lambda: rng.choice(edges[rng.integers(0, len(edges), 12)], n),
-        "beside edges": lambda: np.where(u < 0.5, rng.choice(inner, n), np.nextafter(rng.choice(inner, n), 1)),
+        "cannot be combined with edges or groups": lambda: np.where(
+            u < 0.5, rng.choice(inner, n), np.nextafter(rng.choice(inner, n), 1)
+        ),
         "concentrated": lambda: 0.5 + 1e-6 * rng.standard_normal(n),
         "concentrated and rare": lambda: np.abs(1e-3 + 1e-7 * rng.standard_normal(n)),
         "few cells": lambda: rng.choice([0.12, 0.4, 0.77], n) + 2e-5 * u,
@@ -251,7 +253,7 @@ def unfriendly(distribution: str, n: int, seed: int) -> tuple[np.ndarray, np.nda
 
 UNFRIENDLY = (
     "at edges",
-    "beside edges",
+    "cannot be combined with edges or groups",
     "concentrated",
     "concentrated and rare",
     "few cells",
@@ -291,7 +293,7 @@ def test_no_bound_is_given_where_the_rows_choose_the_number_of_bins(bins: str) -
     with pytest.raises(cal.UndefinedMetricError, match=rf"error_bound: of ece_em is not known: .*\(bins='{bins}'\)"):
         sketch.error_bound(cal.ece_em, bins=bins)
     for metric in (cal.ece_sweep, cal.drmsce_bcs):
-        with pytest.raises(cal.UndefinedMetricError, match="the rows choose the number of bins"):
+        with pytest.raises(cal.UndefinedMetricError, match=r"which may be undefined for the rows \("):
             sketch.error_bound(metric)
         assert sketch.error_bound(metric, bins=15) < 0.1
 
@@ -341,7 +343,7 @@ def test_the_bound_takes_a_lens() -> None:
 def test_damaged_bytes_are_refused() -> None:
     y, p = rows_of("even", 300)
     content = cal.Sketch.of(y, p).to_bytes()
-    with pytest.raises(cal.FileError, match="no bytes of calibrant"):
+    with pytest.raises(cal.FileError, match="are not calibrant bytes, or are truncated"):
         cal.Sketch.from_bytes(b"nothing of the kind" * 20)
     with pytest.raises(cal.InputTypeError, match="must be bytes"):
         cal.Sketch.from_bytes("text")  # type: ignore[arg-type]
@@ -417,7 +419,7 @@ def test_sketches_of_many_rows_travel_as_bytes(tmp_path: Any) -> None:
     large = doubled(cal.Sketches.of(y, p, groups=groups), 40)
     assert cal.Sketches.read(large.write(tmp_path / "year.sketch")) == large
     assert cal.nll(large) == pytest.approx(cal.nll(y, p), abs=1e-12)
-    with pytest.raises(cal.WeightsNotSupportedError, match=r"counts: sum to more than 9,007,199,254,740,992 rows"):
+    with pytest.raises(cal.WeightsNotSupportedError, match=r"counts: .*sum to more than"):
         doubled(large, 20)
 
 
@@ -465,7 +467,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     three = cal.Sketches.of(y, p)
     with pytest.raises(cal.LensError, match="other classes"):
         three.merge(cal.Sketches.of([0, 1], [0.1, 0.9]))
-    with pytest.raises(cal.LensError, match="ask for the same"):
+    with pytest.raises(cal.LensError, match="use the same lenses for both"):
         three.merge(cal.Sketches.of(y, p, lenses=["top_label"]))
     with pytest.raises(cal.InputTypeError, match="must be Sketches"):
         three.merge(cal.Sketch.of(y, p))  # type: ignore[arg-type]
@@ -473,16 +475,16 @@ def test_what_does_not_fit_together_is_refused() -> None:
         three.sketch("binary")
     with pytest.raises(cal.GroupError, match="no group"):
         three.group("west")
-    with pytest.raises(cal.InputTypeError, match="reads every row"):
+    with pytest.raises(cal.InputTypeError, match="cannot be computed from a sketch"):
         cal.vce(three)
-    with pytest.raises(cal.InputTypeError, match="without options"):
+    with pytest.raises(cal.InputTypeError, match="with default options only"):
         cal.nll(three, base=2)
     with pytest.raises(cal.LensError, match="of whole rows"):
         cal.nll(three, lens="class:1")
     assert "of whole rows" in cal.evaluate(three, metrics=["nll"], lens="class:1").results[0].reason
-    with pytest.raises(cal.ArgumentError, match="weighs classes"):
+    with pytest.raises(cal.ArgumentError, match="requires several classes; this lens has one event"):
         cal.nll(three, class_weight=[1, 2, 3])
-    with pytest.raises(cal.UndefinedMetricError, match="kept no sums"):
+    with pytest.raises(cal.UndefinedMetricError, match="these sketches do not contain the sums of whole rows"):
         cal.nll(cal.Sketches.of(y, p, scores=False))
     with pytest.raises(cal.InputTypeError, match="pass the sketch alone"):
         cal.evaluate(three, where=[True])
@@ -498,7 +500,7 @@ def test_sketches_stand_in_for_rows() -> None:
     for name in ("brier", "nll", "ecd", "ece", "cwce", "mce"):
         assert kept[name] == pytest.approx(rows[name], abs=1e-12)
         assert kept.groups["south"][name] == pytest.approx(rows.groups["south"][name], abs=1e-12)
-    assert "reads every row" in next(r.reason for r in kept.results if r.metric == "vce")
+    assert "cannot be computed from a sketch" in next(r.reason for r in kept.results if r.metric == "vce")
     with_draws = cal.evaluate(sketches, metrics=["ece", "cwce"], interval=0.9, assess=True)
     assert with_draws.results[0].low is not None
     assert with_draws.results[0].pvalue is not None
@@ -525,7 +527,7 @@ def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> 
     arrays = [np.zeros(0, np.int64)] * 5
     with pytest.raises(FileError, match=r"content: .*hold"):
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
-    with pytest.raises(FileError, match="content: do not hold what they should"):
+    with pytest.raises(FileError, match=r"content: .*have unexpected content \("):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))
 
 

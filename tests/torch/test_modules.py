@@ -242,7 +242,7 @@ def test_onnx_without_its_packages(tmp_path: Path) -> None:
 
 
 def test_export_says_what_is_missing() -> None:
-    with pytest.raises(InputTypeError, match="example: must be the tensors"):
+    with pytest.raises(InputTypeError, match=r"example: must be the input tensors of the module"):
         ct.export_program(ct.TemperatureModule())
     with pytest.raises(InputTypeError, match="module: must be a torch module"):
         ct.export_program(cal.TemperatureScaling(), torch.zeros(2, 2))  # type: ignore[arg-type]
@@ -406,8 +406,8 @@ def test_a_network_exports_and_keeps_its_state() -> None:
     [
         ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
         ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
-        ({"epochs": 0}, "epochs: must be a whole number"),
-        ({"rng": -1}, "rng: must be a whole number"),
+        ({"epochs": 0}, "must be a 64-bit integer; got"),
+        ({"rng": -1}, "must be a 64-bit integer; got"),
     ],
 )
 def test_a_network_refuses(words: dict[str, Any], message: str) -> None:
@@ -451,13 +451,14 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     # One output is the log-odds of the second class.
     binary = ct.CalibratedModule(model, scaled, output=lambda out: out[1])
     assert torch.allclose(binary.predict_proba(x)[:, 1], torch.sigmoid(model.second(x)[:, 0] / 2))
-    with pytest.raises(ArgumentError, match="output: must say which is meant: the model gave 2 outputs"):
+    with pytest.raises(ArgumentError, match=r"output: .*is ambiguous: the model returned"):
         ct.CalibratedModule(model, scaled)(x)
     with pytest.raises(
-        InputTypeError, match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator"
+        InputTypeError,
+        match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator",
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
-    with pytest.raises(InputTypeError, match="model: must be a torch module; got function; write a function as"):
+    with pytest.raises(InputTypeError, match=r"model: must be a torch module; got"):
         ct.CalibratedModule(lambda x: x, scaled)  # type: ignore[arg-type]
 
 
@@ -468,24 +469,24 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     ("logits", "labels", "error", "message"),
     [
         (torch.zeros(3), [0, 1, 1], ShapeError, r"logits: must have a column|must be rows and classes"),
-        (torch.zeros(3, 1), [0, 1, 1], ShapeError, "a column for each of two or more classes.*torch.stack"),
-        (torch.zeros(0, 3), [], ShapeError, "must be rows and classes"),
-        (torch.zeros(2, 3, 3), [0, 1], ShapeError, "must be rows and classes"),
-        (np.zeros((2, 3)), [0, 1], InputTypeError, "must be a torch tensor; got ndarray"),
+        (torch.zeros(3, 1), [0, 1, 1], ShapeError, "must have one column for each class, at least two; got shape"),
+        (torch.zeros(0, 3), [], ShapeError, "must have two dimensions (rows, classes); got shape"),
+        (torch.zeros(2, 3, 3), [0, 1], ShapeError, "must have two dimensions (rows, classes); got shape"),
+        (np.zeros((2, 3)), [0, 1], InputTypeError, "must be a torch tensor; got"),
         (torch.zeros(2, 3, dtype=torch.long), [0, 1], InputTypeError, "must be floating point"),
         (torch.zeros(2, 3), [0], ShapeError, "labels: have shape"),
         (torch.zeros(2, 3), [[0, 0, 1], [1, 0, 0]], ShapeError, r"labels.argmax\(dim=1\)"),
-        (torch.zeros(2, 3), [0, 3], LabelError, "row 1 is 3, and 3 classes have the numbers 0 to 2"),
-        (torch.zeros(2, 3), [-100, 1], LabelError, "row 0 is -100.*drop the rows that are to be ignored"),
+        (torch.zeros(2, 3), [0, 3], LabelError, "must be from 0 to"),
+        (torch.zeros(2, 3), [-100, 1], LabelError, "drop the rows to be ignored, or check the number of classes"),
         (torch.zeros(2, 3), [0.0, 0.5], LabelError, "row 1 is 0.5"),
         (
             torch.tensor([[0.0, 1, 2], [0, float("nan"), 1]]),
             [0, 1],
             InputError,
-            "row 1 holds a value that is not finite",
+            "must be finite",
         ),
-        (torch.tensor([[0.0, 1, -float("inf")]]), [0], InputError, "row 0 holds a value that is not finite.*-1e4"),
-        (torch.zeros(2, 4), [0, 1], ShapeError, "have 4 classes, and the module was made for 3"),
+        (torch.tensor([[0.0, 1, -float("inf")]]), [0], InputError, "must be finite"),
+        (torch.zeros(2, 4), [0, 1], ShapeError, "classes; the module expects"),
     ],
 )
 def test_rows_that_cannot_be_fitted(logits: Any, labels: Any, error: type[Exception], message: str) -> None:
@@ -514,17 +515,17 @@ def test_what_is_no_module_or_no_map_is_named() -> None:
         ct.VectorModule(1)
     with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
         ct.VectorModule(3, input="logits")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number"):
         ct.TemperatureModule(temperature=0)
     with pytest.raises(ArgumentError, match="off_diagonal"):
         ct.MatrixModule(3, off_diagonal=-1)
-    with pytest.raises(NotFittedError, match="TemperatureScaling: is not fitted yet"):
+    with pytest.raises(NotFittedError, match=r"TemperatureScaling: .*is not fitted"):
         ct.CalibratorModule.from_calibrator(cal.TemperatureScaling())
-    with pytest.raises(InputTypeError, match=r"must be one of BetaCalibration.*got IsotonicCalibration"):
+    with pytest.raises(InputTypeError, match="must be one of"):
         ct.CalibratorModule.from_calibrator(cal.IsotonicCalibration())
-    with pytest.raises(InputTypeError, match="must be one of VectorScaling; got TemperatureScaling"):
+    with pytest.raises(InputTypeError, match="must be one of"):
         ct.VectorModule.from_calibrator(cal.TemperatureScaling())
-    with pytest.raises(ArgumentError, match="n_classes: is not known yet"):
+    with pytest.raises(ArgumentError, match=r"n_classes: .*is unknown"):
         ct.TemperatureModule().to_calibrator()
     logits, labels = drawn(n=100)
     pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
@@ -583,7 +584,7 @@ def test_forward_takes_rows_of_any_shape_and_says_what_it_is() -> None:
     module = ct.VectorModule(3)
     assert module(torch.zeros(2, 3, 5)).shape == (2, 3, 5)
     assert module(torch.zeros(3)).shape == (3,)
-    with pytest.raises(ShapeError, match=r"shape \(2, 5, 3\), and the 3 classes must be on axis 1.*movedim\(-1, 1\)"):
+    with pytest.raises(ShapeError, match="classes must be on axis 1; got shape"):
         module(torch.zeros(2, 5, 3))
     assert repr(module) == "VectorModule(n_classes=3)"
     with warnings.catch_warnings():

@@ -261,7 +261,9 @@ def test_what_a_map_knows_comes_back_with_it() -> None:
     assert back.get_params() == calibrator.get_params()
     assert back.predict(logits[:9]).tolist() == calibrator.predict(logits[:9]).tolist()
     assert set(back.predict(logits)) == set(names)
-    again = quietly(lambda: module.fit(torch.as_tensor(logits), labels)).to_calibrator()  # a fit of its own, to class numbers
+    again = quietly(
+        lambda: module.fit(torch.as_tensor(logits), labels)
+    ).to_calibrator()  # a fit of its own, to class numbers
     assert again.objective == "nll"
     assert again.classes_.tolist() == [0, 1, 2]
 
@@ -299,10 +301,10 @@ def test_only_rows_are_left_open(by: Any) -> None:
 
 def test_export_says_what_does_not_fit() -> None:
     x = torch.zeros(1, 3)
-    with pytest.raises(ShapeError, match=r"example: has 1 row, .*pass two rows, or dynamic_batch=False"):
+    with pytest.raises(ShapeError, match=r"example: .*use dynamic_batch=False"):
         ct.export_program(ct.TemperatureModule(), x)
     assert ct.export_program(ct.TemperatureModule(), x, dynamic_batch=False).module()(x).shape == (1, 3)
-    with pytest.raises(InputTypeError, match="example: does not fit the forward of TemperatureModule"):
+    with pytest.raises(InputTypeError, match=r"example: .*does not match the forward method of"):
         ct.export_program(ct.TemperatureModule(), x, x)
 
 
@@ -315,7 +317,7 @@ def test_names_are_no_class_numbers(labels: Any) -> None:
         lambda: ct.OodMahalanobis().fit(z, labels),
         lambda: answer.selective_accuracy(labels),
     ):
-        with pytest.raises(InputTypeError, match=r"must be class numbers; row 0 is ('a'|None); number the classes"):
+        with pytest.raises(InputTypeError, match="must be class indices; got"):
             call()
 
 
@@ -326,12 +328,12 @@ def test_labels_of_answers_are_checked() -> None:
         answer.selective_accuracy([])
     with pytest.raises(LabelError, match="row 1 is nan"):
         answer.selective_accuracy([0.0, math.nan, 1.0])
-    with pytest.raises(InputTypeError, match="labels: must be a tensor or a list of class numbers; got list"):
+    with pytest.raises(InputTypeError, match=r"labels: must be a tensor or a list of class indices; got"):
         answer.selective_accuracy([[0], [1, 0], [1]])
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     assert ct.TemperatureModule(temperature=np.float32(2)).temperature == pytest.approx(2)
     assert ct.MatrixModule(3, off_diagonal=np.float32(0.5)).off_diagonal == 0.5
-    with pytest.raises(ArgumentError, match="temperature: must be a finite number above 0; got True"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number; got True"):
         ct.TemperatureModule(temperature=True)

@@ -109,7 +109,7 @@ def test_broken_numba_is_said_once() -> None:
     code += "with warnings.catch_warnings(record=True) as said:\n    warnings.simplefilter('always')\n"
     code += "    values = {cal.ece(y, p) for _ in range(9)}\n"
     code += "print(values, sorted({str(w.message) for w in said}))"
-    assert "numba is installed but cannot be used (needs another NumPy)" in run_child(code)
+    assert "numba is installed but cannot be used (" in run_child(code)
 
 
 def test_loops_write_nowhere_else_when_arrays_change_behind_their_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,10 @@ def test_an_impossible_place_is_named(tmp_path: Path, place: str) -> None:
 
 
 def test_a_folder_that_is_missing_is_named_and_can_be_made(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"out\.html: cannot be written \(its folder does not exist\); make the folder"):
+    with pytest.raises(FileError, match=r"cannot be written \("):
         write_atomic(tmp_path / "a" / "b" / "out.html", b"x")
     assert write_atomic(make_folder(tmp_path / "a" / "b") / "out.html", b"x").read_bytes() == b"x"
-    with pytest.raises(FileError, match="cannot be made a folder"):
+    with pytest.raises(FileError, match=r"the folder cannot be created \("):
         make_folder(tmp_path / "a" / "b" / "out.html" / "c")
 
 
@@ -68,10 +68,10 @@ def test_npz_that_would_run_code_is_refused(tmp_path: Path) -> None:
 
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
         archive.writestr("labels.npy", pickle.dumps(Bomb()))
-    with pytest.raises(FileError, match=r"no readable \.npz"):
+    with pytest.raises(FileError, match=r"is not a readable \.npz file \("):
         read_npz(tmp_path / "bad.npz")
     np.savez(tmp_path / "objects.npz", labels=np.array([Bomb()], dtype=object))
-    with pytest.raises(FileError, match=r"no readable \.npz"):
+    with pytest.raises(FileError, match=r"is not a readable \.npz file \("):
         read_npz(tmp_path / "objects.npz")
     assert not (tmp_path / "ran").exists()
 
@@ -94,5 +94,5 @@ def test_truncated_npz_is_named(tmp_path: Path) -> None:
     whole = (tmp_path / "x.npz").read_bytes()
     for part in (0.2, 0.5, 0.99):
         (tmp_path / "x.npz").write_bytes(whole[: int(len(whole) * part)])
-        with pytest.raises(FileError, match=r"no readable \.npz"):
+        with pytest.raises(FileError, match=r"is not a readable \.npz file \("):
             read_npz(tmp_path / "x.npz")

@@ -44,7 +44,7 @@ def test_the_lens_of_a_view_is_its_own() -> None:
     rows = view()
     for lens in ("auto", "binary", "canonical"):
         assert resolve.views_of(rows, lens, "canonical") == [rows]
-    with pytest.raises(cal.LensError, match="was chosen when the view was made"):
+    with pytest.raises(cal.LensError, match="is determined by the view"):
         resolve.views_of(rows, "top_label")
     sketch = cal.Sketch.of(Y, P)
     assert resolve.views_of(sketch, "binary") == [sketch.view()]

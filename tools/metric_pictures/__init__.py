@@ -1,4 +1,4 @@
-"""One picture for each family of metrics, all of the same rows, and which metric shows which."""
+"""One figure for each family of metrics, all of the same rows, and which metric shows which."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PICTURES", "SETUP", "Picture", "picture_of", "rows", "words_of"]
 
 
 class Picture(NamedTuple):
-    """A drawing, and what to look for in it."""
+    """A figure and its caption."""
 
     name: str
     draw: Callable[[], Any]
@@ -25,140 +25,141 @@ _ALL = [
     Picture(
         "losses",
         binned.losses,
-        "What a row costs by the probability that its true class was given, under four losses (the rest of the row shared evenly). Grey: how often each probability was given.",
+        "Loss of a row as a function of the probability of its true class, for four losses (the remaining probability is divided evenly). "
+        "Grey: distribution of these probabilities.",
     ),
     Picture(
         "surprise",
         binned.surprise,
-        "Ten parts of the rows by the entropy of their forecasts: the mean -log probability of the true class that they imply, and the one observed. Points "
-        "above the line are overconfident.",
+        "Ten equal parts of the rows by the entropy of their forecasts: expected and observed log loss. Points above the line indicate overconfidence.",
     ),
     Picture(
         "means",
         binned.means,
-        "Mean probability beside frequency, for the predicted class and for each class. The predicted class has too high a probability; over the "
-        "rows of each class column the errors nearly cancel.",
+        "Mean predicted probability and observed frequency of the predicted class and of each class. The predicted class is overestimated; "
+        "for the single classes errors nearly cancel.",
     ),
     Picture(
         "bars",
         binned.bars,
-        "How often the predicted class was right, in bins of confidence. The hatched gaps reach to the diagonal; their mean, by how full the bins "
-        "are, is the expected calibration error.",
+        "Accuracy in bins of confidence. The hatched gaps extend to the diagonal; their mean, weighted by the number of rows, is the "
+        "expected calibration error.",
     ),
-    Picture(
-        "classes", binned.classes, "Each class against the rest: its probability, and how often it was the true class."
-    ),
+    Picture("classes", binned.classes, "Calibration curve of each class against the rest."),
     Picture(
         "ranks",
         binned.ranks,
-        "The first, second and third choice of each row. The first is right less often than its probability, the others more often.",
+        "Calibration curves of the first, second and third rank. The first is overestimated, the others are underestimated.",
     ),
-    Picture("sides", binned.sides, "What each bin adds, with its sign: here every bin is overconfident."),
+    Picture("sides", binned.sides, "Signed contribution of each bin; here every bin is overconfident."),
     Picture(
         "true_classes",
         binned.true_classes,
-        "Confidence and how often it was right, on the rows of each true class. In each of them the mean confidence is too high.",
+        "Mean confidence and accuracy on the rows of each true class. In each of them the mean confidence is too high.",
     ),
     Picture(
         "sanders",
         binned.sanders,
-        "Rows at their own scores (dots: right above, wrong below), 15 bins with their mean scores (blue), and how far each label is from the mean "
-        "score of its bin.",
+        "Rows at their scores (dots: correct above, wrong below), 15 bins with their mean scores (blue), and how far each label is from the "
+        "mean score of its bin.",
     ),
     Picture(
         "staircase",
         binned.staircase,
-        "Rows at their own scores (dots: right above, wrong below), ten bins with their rates (blue), and how far each score is from the rate of its bin.",
+        "Rows at their scores (dots: correct above, wrong below), ten bins with their outcome rates (blue), and the distance of each score "
+        "from the rate of its bin.",
     ),
     Picture(
         "shifts",
         binned.shifts,
-        "The expected calibration error moves as bins are shifted, on these rows the more the narrower they are. Dashed: the mean over all shifts.",
+        "Expected calibration error as a function of the shift of the bins; for these rows it varies more for narrow bins. Dashed: mean "
+        "over all shifts.",
     ),
     Picture(
         "soft",
         binned.soft,
-        "Below: how much a score belongs to each of 15 soft bins. Above: the mean score and the outcome rate that each of them finds.",
+        "Below: membership of a score in each of 15 soft bins. Above: their mean scores and outcome rates.",
     ),
     Picture(
         "windows",
         binned.windows,
-        "Mean confidence and outcome rate of every window of 60 neighbouring rows; the area is the gap.",
+        "Mean confidence and accuracy of every window of 60 neighbouring rows; the shaded area is the gap.",
     ),
     Picture(
         "bias",
         binned.bias,
-        "With more bins sampling noise raises the plug-in error (dashed), also where forecasts are calibrated. The debiased one (solid) grows far less.",
+        "The plug-in error (dashed) increases with the number of bins through sampling noise, also for calibrated forecasts. The debiased "
+        "error (solid) increases far less.",
     ),
     Picture(
         "chance",
         binned.chance,
-        "Ten bins of equally many rows. Grey: where 95 % of outcome rates would lie if the scores were right. Rates outside are evidence against that.",
+        "Ten equal-mass bins. Grey: 95 % range of the outcome rates under calibration. Rates outside are evidence against calibration.",
     ),
     Picture(
         "variation",
         binned.variation,
-        "The variation that whole rows state against the variation that the outcomes show, bin by bin.",
+        "Predicted against observed variation, bin by bin.",
     ),
-    Picture("entropy", binned.entropy, "The error rate against the mean normalised entropy, bin by bin."),
+    Picture("entropy", binned.entropy, "Error rate against mean normalised entropy, bin by bin."),
     Picture(
         "triangle",
         binned.triangle,
-        "Whole rows in a triangle of three classes. Arrows lead from the mean forecast of a cell to the outcomes there: towards the middle, for the model "
-        "is overconfident.",
+        "Probability vectors in the simplex of three classes. Arrows lead from the mean forecast of a cell to its observed frequencies: "
+        "towards the centre, since the model is overconfident.",
     ),
     Picture(
         "groups",
         binned.groups,
-        "The two groups apart. The model is nearly calibrated in group a and far too confident in group b, which all rows together hide.",
+        "Calibration curves of the two groups. The model is nearly calibrated in group a and strongly overconfident in group b, which the "
+        "curve of all rows conceals.",
     ),
-    Picture(
-        "feature", binned.feature, "Mean confidence and how often it was right, along a feature; the area is the gap."
-    ),
+    Picture("feature", binned.feature, "Mean confidence and accuracy along a feature; the shaded area is the gap."),
     Picture(
         "smooth",
         smooth.smooth,
-        "Outcomes smoothed along the confidence, without bins; the area is the gap to the diagonal.",
+        "Kernel regression of the outcomes on the confidence; the shaded area is the gap to the diagonal.",
     ),
     Picture(
         "witness",
         smooth.witness,
-        "Bars: how much too high scores are on average. Line: the weight between -1 and 1, no steeper than the score itself, that makes the weighted mean largest. Scores are too high nearly everywhere here, so it stays close to 1.",
+        "Bars: mean overestimation of the scores. Line: the weight function between -1 and 1 with Lipschitz constant 1 that maximises the "
+        "weighted mean. Since scores are too high nearly everywhere here, it stays close to 1.",
     ),
     Picture(
         "densities",
         smooth.densities,
-        "Density of the scores of all rows and of those that were right. Their ratio is the calibration curve; the area is the gap to the diagonal.",
+        "Density of the scores of all rows and of the correct rows. Their ratio is the calibration curve; the shaded area is the gap to the diagonal.",
     ),
     Picture(
         "pairs",
         smooth.pairs,
-        "Score minus outcome of each row, spread over its neighbours: where residuals of one sign lie together they add up.",
+        "Kernel-smoothed residuals (score minus outcome): neighbouring residuals of the same sign add up.",
     ),
     Picture(
         "loess",
         smooth.loess,
-        "A smooth curve through the outcomes, and its distances from the diagonal; the largest is marked.",
+        "Smooth calibration curve and its distances from the diagonal; the largest is marked.",
     ),
     Picture(
         "fits",
         smooth.fits,
-        "Curves of several kinds, each fitted to these rows; the metric is the mean distance of one of them from the diagonal.",
+        "Calibration curves of several kinds, fitted on these rows; the metric is the mean distance of one of them from the diagonal.",
     ),
     Picture(
         "line",
         smooth.line,
-        "On the scale of log-odds. A line flatter than the dashed one says that forecasts are too extreme.",
+        "Calibration line on the scale of log-odds. A line flatter than the dashed one indicates predictions that are too extreme.",
     ),
     Picture(
         "path",
         smooth.path,
-        "Scores minus outcomes, added up in order of confidence. A path that climbs says that scores are too high there.",
+        "Cumulative sum of scores minus outcomes in order of confidence. The path increases where scores are too high.",
     ),
     Picture(
         "group_paths",
         smooth.group_paths,
-        "The path of all rows and of each group, in standard deviations of its end. Grey: where 95 % of the ends lie for calibrated forecasts.",
+        "Path of all rows and of each group, in standard deviations of its end. Grey: 95 % range of the ends for calibrated forecasts.",
     ),
 ]
 PICTURES = {picture.name: picture for picture in _ALL}
@@ -217,5 +218,5 @@ _OWN = {
 
 
 def picture_of(metric: cal.metrics.Metric) -> Picture:
-    """The picture of a metric's family, or its own."""
+    """Return the figure of a metric's family, or its own."""
     return PICTURES[_OWN.get(metric.id) or _FAMILIES[metric.family, metric.subfamily]]

@@ -1,4 +1,4 @@
-"""Pictures of point metrics and of metrics over bins."""
+"""Figures of point metrics and binned metrics."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = [
 
 
 def losses() -> Any:
-    """What a probability of the true class costs, over how often each was given."""
+    """Plot the loss by the probability of the true class, over the distribution of these probabilities."""
     data = rows()
     given = data.y_prob[np.arange(len(data.y_true)), data.y_true]
     p = np.linspace(0.01, 1, 200)
-    ax = wide("probability given to the true class", "loss")
+    ax = wide("predicted probability of the true class", "loss")
     curves = {"log": -np.log(p), "squared": 1.5 * (1 - p) ** 2, "absolute": 1 - p, "focal": -((1 - p) ** 2) * np.log(p)}
     beside = ax.twinx()
     beside.hist(given, bins=20, range=(0, 1), color="#BBBBBB", alpha=0.6)
@@ -54,15 +54,15 @@ def losses() -> Any:
 
 
 def surprise() -> Any:
-    """Surprise seen against surprise expected, in ten equal parts of the rows."""
+    """Plot observed against expected log loss in ten equal parts of the rows."""
     data = rows()
     safe = np.clip(data.y_prob, 1e-12, 1)
     expected = -(safe * np.log(safe)).sum(axis=1)
-    seen = -np.log(safe[np.arange(len(data.y_true)), data.y_true])
+    observed = -np.log(safe[np.arange(len(data.y_true)), data.y_true])
     parts = np.array_split(np.argsort(expected, kind="stable"), 10)
     x = np.array([expected[part].mean() for part in parts])
-    y = np.array([seen[part].mean() for part in parts])
-    ax = wide("expected surprise (entropy)", "surprise at the true class", 0.9)
+    y = np.array([observed[part].mean() for part in parts])
+    ax = wide("expected log loss (entropy)", "observed log loss", 0.9)
     ax.plot([0, 1.15], [0, 1.15], color="#666666", linestyle=(0, (4, 3)), linewidth=0.9)
     ax.vlines(x, x, y, color=OVER, alpha=0.5, linewidth=5)
     ax.plot(x, y, "o", color=COLORS[0], markersize=4)
@@ -72,14 +72,14 @@ def surprise() -> Any:
 
 
 def means() -> Any:
-    """Mean probability and frequency, of the predicted class and of each class."""
+    """Plot mean probability and frequency of the predicted class and of each class."""
     data = rows()
-    said = [data.score.mean(), *data.y_prob.mean(axis=0)]
-    seen = [data.outcome.mean(), *np.bincount(data.y_true, minlength=3) / len(data.y_true)]
+    predicted = [data.score.mean(), *data.y_prob.mean(axis=0)]
+    observed = [data.outcome.mean(), *np.bincount(data.y_true, minlength=3) / len(data.y_true)]
     ax = wide("", "")
     place = np.arange(4)
-    ax.bar(place - 0.19, said, 0.36, color=COLORS[0], label="mean probability")
-    ax.bar(place + 0.19, seen, 0.36, color=COLORS[1], label="how often it was so")
+    ax.bar(place - 0.19, predicted, 0.36, color=COLORS[0], label="mean probability")
+    ax.bar(place + 0.19, observed, 0.36, color=COLORS[1], label="observed frequency")
     ax.set_xticks(place, ["predicted class", "class 0", "class 1", "class 2"])
     ax.set_ylim(0, 1)
     legend(ax, "upper right")
@@ -87,36 +87,36 @@ def means() -> Any:
 
 
 def bars() -> Any:
-    """The gap of each bin."""
+    """Plot the gap of each bin."""
     data = rows()
     return cal.reliability(data.y_true, data.y_prob, kind="bars", bins=15, interval=None).plot().figure
 
 
 def classes() -> Any:
-    """A diagram for each class."""
+    """Plot a diagram for each class."""
     data = rows()
     return cal.classwise_panels(data.y_true, data.y_prob, bins=10).plot()[0].figure
 
 
 def ranks() -> Any:
-    """The first, second and third choice of each row."""
+    """Plot the calibration curves of the first three ranks."""
     data = rows()
-    ax = square(0.0, "probability of the choice")
+    ax = square(0.0, "predicted probability", "observed rate")
     for rank, colour, marker in zip((1, 2, 3), COLORS, "os^", strict=False):
         curve = cal.calibration_curve(data.y_true, data.y_prob, lens=f"rank:{rank}", bins=10)
         kept = curve.table.rows >= 10
-        ax.plot(curve.table.mean_score[kept], curve.rate[kept], marker=marker, color=colour, label=f"choice {rank}")
+        ax.plot(curve.table.mean_score[kept], curve.rate[kept], marker=marker, color=colour, label=f"rank {rank}")
     legend(ax, "upper left")
     return ax.figure
 
 
 def sides() -> Any:
-    """What each bin adds, with its sign."""
+    """Plot the signed contribution of each bin."""
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=15).table
     kept = table.rows > 0
     adds, middle = (table.share * table.gap)[kept], ((table.low + table.high) / 2)[kept]
-    ax = wide("confidence", "gap times share of the rows")
+    ax = wide("confidence", "gap times fraction of rows")
     colours = [OVER if value > 0 else UNDER for value in adds]
     ax.bar(middle, adds, 0.9 / 15, color=colours, alpha=0.75)
     ax.axhline(0, color="#222222", linewidth=0.8)
@@ -128,14 +128,16 @@ def sides() -> Any:
 
 
 def true_classes() -> Any:
-    """Mean confidence and accuracy on the rows of each true class."""
+    """Plot mean confidence and accuracy on the rows of each true class."""
     data = rows()
     label = data.y_true[data.order]
-    said, seen = (np.array([values[label == k].mean() for k in range(3)]) for values in (data.score, data.outcome))
+    predicted, observed = (
+        np.array([values[label == k].mean() for k in range(3)]) for values in (data.score, data.outcome)
+    )
     place = np.arange(3)
     ax = wide("true class of the rows", "")
-    ax.bar(place - 0.19, said, 0.36, color=COLORS[0], label="mean confidence")
-    ax.bar(place + 0.19, seen, 0.36, color=COLORS[1], label="how often it was right")
+    ax.bar(place - 0.19, predicted, 0.36, color=COLORS[0], label="mean confidence")
+    ax.bar(place + 0.19, observed, 0.36, color=COLORS[1], label="accuracy")
     ax.set_xticks(place, ["class 0", "class 1", "class 2"])
     ax.set_ylim(0, 1)
     legend(ax, "upper right")
@@ -143,7 +145,7 @@ def true_classes() -> Any:
 
 
 def staircase() -> Any:
-    """Each row at its own score, and the rate of its bin."""
+    """Plot each row at its score, and the rate of its bin."""
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=10, binning="equal_mass").table
     cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
@@ -156,19 +158,19 @@ def staircase() -> Any:
 
 
 def _dots(ax: Any) -> None:
-    """The rows at their scores, right ones above and wrong ones below."""
+    """Plot the rows at their scores, correct ones above and wrong ones below."""
     data = rows()
     jitter = np.random.default_rng(0).uniform(-0.015, 0.015, len(data.score))
     ax.plot(data.score, 0.02 + 0.96 * data.outcome + jitter, ".", color="#666666", markersize=1.5)
 
 
 def sanders() -> Any:
-    """The mean score of each of fifteen bins, and how far the labels of its rows are from it."""
+    """Plot the mean score of each of fifteen bins, and the distance of the labels from it."""
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=15).table
     full = ~table.empty
     cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
-    ax = square(happened="label, and mean score of the bin")
+    ax = square(ylabel="label and mean score of the bin")
     ax.vlines(data.score, table.mean_score[cell], data.outcome, color=OVER, alpha=0.12, linewidth=0.8)
     ax.hlines(table.mean_score[full], table.low[full], table.high[full], color=COLORS[0], linewidth=2)
     _dots(ax)
@@ -176,9 +178,9 @@ def sanders() -> Any:
 
 
 def shifts() -> Any:
-    """The error of bins of one width as they are shifted."""
+    """Plot the error of bins of one width as a function of their shift."""
     data = rows()
-    ax = wide("shift of the bins, in widths", "expected calibration error")
+    ax = wide("shift of the bins in widths", "expected calibration error")
     for width, colour in zip((1 / 30, 1 / 15, 1 / 5), COLORS, strict=False):
         shift = np.linspace(0, 1, 60, endpoint=False)
         values = []
@@ -195,7 +197,7 @@ def shifts() -> Any:
 
 
 def soft() -> Any:
-    """How much a score belongs to each of fifteen soft bins, above the rates they find."""
+    """Plot the memberships of fifteen soft bins, and their outcome rates."""
     data = rows()
     middle = (np.arange(15) + 0.5) / 15
     p = np.linspace(0, 1, 600)
@@ -210,28 +212,46 @@ def soft() -> Any:
     member = share(data.score)
     mass = member.sum(axis=0)
     kept = mass > 5
-    said, seen = (member.T @ data.score / mass)[kept], (member.T @ data.outcome / mass)[kept]
-    ax.vlines(said, said, seen, color=OVER, alpha=0.5, linewidth=4)
-    ax.plot(said, seen, "o", color=COLORS[0], markersize=4)
+    predicted, observed = (member.T @ data.score / mass)[kept], (member.T @ data.outcome / mass)[kept]
+    ax.vlines(predicted, predicted, observed, color=OVER, alpha=0.5, linewidth=4)
+    ax.plot(predicted, observed, "o", color=COLORS[0], markersize=4)
     ax.text(0.32, 0.15, "memberships", fontsize=7, color="#666666")
     return ax.figure
 
 
 def windows() -> Any:
-    """Mean score and outcome rate of every window of 60 neighbouring rows."""
+    """Plot mean score and outcome rate of every window of 60 neighbouring rows."""
     data = rows()
     size = 60
-    said, seen = (np.convolve(values, np.ones(size) / size, "valid") for values in (data.score, data.outcome))
+    predicted, observed = (np.convolve(values, np.ones(size) / size, "valid") for values in (data.score, data.outcome))
     ax = square()
-    ax.fill_between(said, seen, said, where=seen < said, color=OVER, alpha=0.25, linewidth=0, interpolate=True)
-    ax.fill_between(said, seen, said, where=seen >= said, color=UNDER, alpha=0.25, linewidth=0, interpolate=True)
-    ax.plot(said, seen, color=COLORS[0], linewidth=1.2, label="windows of 60 rows")
+    ax.fill_between(
+        predicted,
+        observed,
+        predicted,
+        where=observed < predicted,
+        color=OVER,
+        alpha=0.25,
+        linewidth=0,
+        interpolate=True,
+    )
+    ax.fill_between(
+        predicted,
+        observed,
+        predicted,
+        where=observed >= predicted,
+        color=UNDER,
+        alpha=0.25,
+        linewidth=0,
+        interpolate=True,
+    )
+    ax.plot(predicted, observed, color=COLORS[0], linewidth=1.2, label="windows of 60 rows")
     legend(ax, "upper left")
     return ax.figure
 
 
 def bias() -> Any:
-    """The error as bins grow more, as it is and without what chance adds; beside the same for calibrated labels."""
+    """Plot the plug-in and the debiased error by the number of bins, also for calibrated labels."""
     data = rows()
     honest = cal.make_calibrated(600, distribution=(1, 1, 1), rng=3)
     many = [2, 5, 10, 15, 20, 30, 40, 60, 80, 100]
@@ -251,14 +271,14 @@ def bias() -> Any:
 
 
 def chance() -> Any:
-    """Rates of ten bins of equally many rows, and where chance would leave them if the scores were right."""
+    """Plot the rates of ten equal-mass bins, and their 95 % range under calibration."""
     from scipy.stats import binom
 
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=10, binning="equal_mass").table
     low, high = (binom.ppf(q, table.weight, table.mean_score) / table.weight for q in (0.025, 0.975))
     ax = square()
-    ax.vlines(table.mean_score, low, high, color="#BBBBBB", linewidth=6, label="95 % of chance")
+    ax.vlines(table.mean_score, low, high, color="#BBBBBB", linewidth=6, label="95 % range under calibration")
     out = (table.rate < low) | (table.rate > high)
     ax.plot(table.mean_score[out], table.rate[out], "o", color=OVER, markersize=4.5, label="rate, outside")
     ax.plot(table.mean_score[~out], table.rate[~out], "o", color=COLORS[0], markersize=4.5, label="rate, inside")
@@ -267,25 +287,25 @@ def chance() -> Any:
 
 
 def variation() -> Any:
-    """Stated against observed entropy."""
+    """Plot predicted against observed entropy."""
     data = rows()
     return cal.variation_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def entropy() -> Any:
-    """Error rate against entropy."""
+    """Plot the error rate against the entropy."""
     data = rows()
     return cal.uce_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def triangle() -> Any:
-    """Arrows from what was said to what happened, for whole rows."""
+    """Plot arrows from mean forecasts to observed frequencies of whole rows."""
     data = rows()
     return cal.simplex_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def groups() -> Any:
-    """A diagram for each group."""
+    """Plot a diagram for each group."""
     data = rows()
     names = data.groups[data.order]
     ax = square()
@@ -302,15 +322,19 @@ def groups() -> Any:
 
 
 def feature() -> Any:
-    """Mean score and outcome rate along a feature."""
+    """Plot mean score and outcome rate along a feature."""
     data = rows()
     place = data.features[data.order, 0]
     parts = np.array_split(np.argsort(place, kind="stable"), 10)
-    x, said, seen = (np.array([values[part].mean() for part in parts]) for values in (place, data.score, data.outcome))
+    x, predicted, observed = (
+        np.array([values[part].mean() for part in parts]) for values in (place, data.score, data.outcome)
+    )
     ax = wide("first feature", "")
-    ax.fill_between(x, seen, said, where=seen < said, color=OVER, alpha=0.25, linewidth=0, interpolate=True)
-    ax.plot(x, said, "s-", color=COLORS[1], markersize=4, label="mean confidence")
-    ax.plot(x, seen, "o-", color=COLORS[0], markersize=4, label="how often it was right")
+    ax.fill_between(
+        x, observed, predicted, where=observed < predicted, color=OVER, alpha=0.25, linewidth=0, interpolate=True
+    )
+    ax.plot(x, predicted, "s-", color=COLORS[1], markersize=4, label="mean confidence")
+    ax.plot(x, observed, "o-", color=COLORS[0], markersize=4, label="accuracy")
     ax.set(xlim=(0, 1), ylim=(0.3, 1))
     legend(ax, "upper left")
     return ax.figure

@@ -1,4 +1,4 @@
-"""What the pictures share: the one data set that all of them show, and a square with its diagonal."""
+"""Shared parts of the figures: the data set, and axes with a diagonal."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SETUP = """\
 import numpy as np
 import calibrant as cal
 
-too_sure = cal.simulate.by_group({"a": cal.simulate.temperature(1.2), "b": cal.simulate.temperature(2.5)})
-drawn = cal.make_miscalibrated(600, warp=too_sure, distribution=(1, 1, 1), rng=0)
-y_true, y_prob, groups = drawn.y_true, drawn.y_prob, drawn.groups
-draw = np.random.default_rng(1)
-features = np.column_stack([draw.uniform(0, 0.5, 600) + 0.5 * (groups == "b"), draw.normal(size=600)])
+overconfident = cal.simulate.by_group({"a": cal.simulate.temperature(1.2), "b": cal.simulate.temperature(2.5)})
+sample = cal.make_miscalibrated(600, warp=overconfident, distribution=(1, 1, 1), rng=0)
+y_true, y_prob, groups = sample.y_true, sample.y_prob, sample.groups
+rng = np.random.default_rng(1)
+features = np.column_stack([rng.uniform(0, 0.5, 600) + 0.5 * (groups == "b"), rng.normal(size=600)])
 """
 
 
 class Rows(NamedTuple):
-    """The data set, and its top-label reading in rising order of score."""
+    """The data set, and its top-label scores and outcomes in increasing order of the score."""
 
     y_true: NDArray[Any]
     y_prob: Floats
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 @cache
 def rows() -> Rows:
-    """600 rows of three classes; the model is too sure everywhere, and more so in group b."""
+    """Return 600 rows of three classes; the model is overconfident, more so in group b."""
     names: dict[str, Any] = {}
     exec(SETUP, names)
     y, p = names["y_true"], names["y_prob"]
@@ -56,26 +56,26 @@ def rows() -> Rows:
 
 
 def words_of(metric: cal.metrics.Metric) -> dict[str, Any]:
-    """What a metric asks for beside labels and probabilities."""
+    """Return the data that a metric needs besides labels and probabilities."""
     return {need: getattr(rows(), need) for need in metric.needs if need in ("groups", "features")}
 
 
-def square(low: float = 0.3, said: str = "confidence", happened: str = "how often it was right") -> Any:
-    """An ax with the diagonal; confidence over three classes is never below a third."""
+def square(low: float = 0.3, xlabel: str = "confidence", ylabel: str = "accuracy") -> Any:
+    """Create axes with the diagonal; the confidence of three classes is at least a third."""
     ax = new_ax(None, width=PAPER_WIDTH * 1.15, height=PAPER_WIDTH)
-    finish(ax, said, happened)
+    finish(ax, xlabel, ylabel)
     ax.set(xlim=(low, 1), ylim=(0, 1))
     diagonal(ax)
     return ax
 
 
 def wide(xlabel: str, ylabel: str, height: float = 0.85) -> Any:
-    """An ax without a diagonal."""
+    """Create axes without a diagonal."""
     return finish(new_ax(None, width=PAPER_WIDTH * 1.3, height=PAPER_WIDTH * height), xlabel, ylabel)
 
 
 def shade(ax: Any, x: Floats, curve: Floats, line: Floats | float, **more: Any) -> None:
-    """The area between two curves: one colour where too much was said, another where too little."""
+    """Shade the area between two curves in one colour for overestimation and another for underestimation."""
     line = np.broadcast_to(line, np.shape(x))
     over = curve <= line
     for side, colour in ((over, OVER), (~over, UNDER)):

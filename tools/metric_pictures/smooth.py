@@ -1,4 +1,4 @@
-"""Pictures of kernel, curve and cumulative metrics."""
+"""Figures of kernel, curve and cumulative metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _view() -> cal.views.View:
 
 
 def smooth() -> Any:
-    """Kernel regression of the outcomes on the scores."""
+    """Plot the kernel regression of the outcomes on the scores."""
     data = rows()
     near = np.exp(-np.square((PLACES[:, None] - data.score) / 0.05) / 2)
     curve = near @ data.outcome / near.sum(axis=1)
@@ -36,7 +36,7 @@ def smooth() -> Any:
 
 
 def witness() -> Any:
-    """The slowly changing weight that sees most of the residuals, and what it is weighed against."""
+    """Plot the optimal Lipschitz weight function, and the residuals."""
     from scipy.optimize import linprog
     from scipy.sparse import diags_array, vstack
 
@@ -58,7 +58,7 @@ def witness() -> Any:
 
 
 def densities() -> Any:
-    """How densely the scores lie, of all rows and of those that were right, and the ratio of the two."""
+    """Plot the densities of the scores of all and of correct rows, and their ratio."""
     data = rows()
     width = 0.05
     near = np.exp(-np.square((PLACES[:, None] - data.score) / width) / 2) / (width * np.sqrt(2 * np.pi))
@@ -66,7 +66,7 @@ def densities() -> Any:
     every, right = near.mean(axis=1), near @ data.outcome / len(data.score)
     ax = square()
     ax.fill_between(PLACES, every / 6, color="#BBBBBB", alpha=0.6, linewidth=0, label="density of all rows")
-    ax.fill_between(PLACES, right / 6, color=COLORS[0], alpha=0.35, linewidth=0, label="of those that were right")
+    ax.fill_between(PLACES, right / 6, color=COLORS[0], alpha=0.35, linewidth=0, label="density of correct rows")
     shade(ax, PLACES, right / every, PLACES)
     ax.plot(PLACES, right / every, color=COLORS[0], linewidth=1.6, label="their ratio")
     legend(ax, "upper left")
@@ -74,22 +74,22 @@ def densities() -> Any:
 
 
 def pairs() -> Any:
-    """Residuals, each spread over its neighbours by exp(-distance / 0.4)."""
+    """Plot the residuals, smoothed by exp(-distance / 0.4)."""
     data = rows()
     near = np.exp(-np.abs(PLACES[:, None] - data.score) / 0.4)
     push = near @ (data.score - data.outcome) / len(data.score)
-    ax = wide("confidence", "residuals near a score")
+    ax = wide("confidence", "smoothed residual")
     shade(ax, PLACES, np.zeros(len(PLACES)), push)
     ax.plot(PLACES, push, color=COLORS[0], linewidth=1.6)
     ax.plot(data.score, np.where(data.outcome == 1, -0.006, -0.012), "|", color="#666666", markersize=3, alpha=0.5)
     ax.axhline(0, color="#222222", linewidth=0.8)
-    ax.text(0.31, -0.018, "ticks: rows that were right, and below them wrong ones", fontsize=6.5, color="#666666")
+    ax.text(0.31, -0.018, "ticks: correct rows, and wrong rows below them", fontsize=6.5, color="#666666")
     ax.set(xlim=(0.3, 1), ylim=(-0.022, None))
     return ax.figure
 
 
 def loess() -> Any:
-    """The smooth curve of the clinical indices, and the distance of each row from the diagonal."""
+    """Plot the smooth curve of the clinical indices, and the distance of each row from the diagonal."""
     from calibrant.metrics.curve.indices import curve_of
 
     options: dict[str, Any] = {
@@ -112,14 +112,14 @@ def loess() -> Any:
 
 
 def fits() -> Any:
-    """Curves of several kinds, fitted to these rows."""
+    """Plot curves of several kinds, fitted on these rows."""
     view = _view()
     made = {
         "Platt": curves.logistic(view),
         "beta": curves.beta(view),
         "isotonic": curves.isotonic(view),
         "spline": curves.spline(view),
-        "straight pieces": curves.piecewise_linear(view, 3),
+        "piecewise linear": curves.piecewise_linear(view, 3),
     }
     ax = square()
     for (name, curve), colour in zip(made.items(), COLORS, strict=False):
@@ -129,14 +129,14 @@ def fits() -> Any:
 
 
 def line() -> Any:
-    """Log-odds of the outcome rate against log-odds of the score, and the straight line fitted to the rows."""
+    """Plot log-odds of the outcome rate against log-odds of the score, and the fitted line."""
     data = rows()
     slope, height = (float(m(data.y_true, data.y_prob)) for m in (cal.cox_slope, cal.cox_intercept))
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=12, binning="equal_mass").table
     kept = (table.rate > 0) & (table.rate < 1)
     x, y = (np.log(values[kept] / (1 - values[kept])) for values in (table.mean_score, table.rate))
     span = np.array([-0.8, x.max() + 0.6])
-    ax = wide("log-odds of the confidence", "log-odds of being right")
+    ax = wide("log-odds of the confidence", "log-odds of the accuracy")
     ax.plot(span, span, color="#666666", linestyle=(0, (4, 3)), linewidth=0.9, label="calibrated: slope 1")
     ax.plot(span, height + slope * span, color=COLORS[0], linewidth=1.6, label=f"fitted: {height:.2f} + {slope:.2f} x")
     ax.plot(x, y, "o", color=OVER, markersize=4, label="bins")
@@ -146,16 +146,16 @@ def line() -> Any:
 
 
 def path() -> Any:
-    """Scores minus outcomes, added up in order of score."""
+    """Plot the cumulative sum of scores minus outcomes in order of the score."""
     data = rows()
     return cal.cumulative_diagram(data.y_true, data.y_prob).plot().figure
 
 
 def group_paths() -> Any:
-    """The path of all rows and of each group, each in units of its own chance."""
+    """Plot the path of all rows and of each group, each in units of its standard deviation."""
     data = rows()
     names = data.groups[data.order]
-    ax = wide("share of the rows, in order of confidence", "cumulative difference / chance")
+    ax = wide("fraction of rows in order of confidence", "cumulative difference / standard deviation")
     everyone = np.ones(len(names), bool)
     sets = {"all rows": everyone, "group a": names == "a", "group b": names == "b"}
     for (name, inside), colour in zip(sets.items(), (COLORS[2], COLORS[0], COLORS[1]), strict=True):

@@ -1,4 +1,4 @@
-"""Bins: rules that cut scores, searches for the number of bins, tables of bins, and partitions of the simplex."""
+"""Binning: rules, data-driven numbers of bins, tables of bins, and partitions of the simplex."""
 
 from ..util.namespace import namespace
 

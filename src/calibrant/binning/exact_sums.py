@@ -1,4 +1,4 @@
-"""Exact sums over bins: a score is a whole number of 2^-62, so neither order nor threads nor numba can change a bit."""
+"""Exact sums over bins in integer arithmetic: scores are multiples of 2^-62, so results do not depend on order, threads or numba."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]
-# The slot of each score. Slot 0 is the score 0 alone, slot k the bin that ends at edge k.
+# The slot of each score: slot 0 is the score 0 alone, slot k the bin that ends at edge k.
 Slots = Callable[[Floats], Array]
 
-# Beyond this the position of a score among equal bins can no longer be told from one product.
+# Beyond this the position of a score among equal bins can no longer be found from one product.
 MAX_FAST_BINS = 1_000_000
-# Up to this the product of a single and the number of bins is exact enough to need no comparison with the edges.
+# Up to this the product of a float32 score and the number of bins is exact enough to skip the comparison with the edges.
 MAX_EXACT_BINS = 4096
-# Small enough to stay in cache and for float64 to hold the sums of a block exactly, large enough for two threads not to wait
-# for the interpreter.
+# Small enough to fit into cache and for float64 to represent the sums of a block exactly, large enough for two threads not to
+# compete for the interpreter lock.
 BLOCK_ROWS = 1 << 16
-# A score is 62 bits: 20 high and 42 low ones in the sums of bins, all of them in those of cells, which count whole ones apart.
+# A score has 62 bits: sums of bins keep 20 high and 42 low bits, sums of cells all of them with the integer part separate.
 REST_BITS, WHOLE_BITS = 62, 62 - LOW_BITS
 REST_MASK, WHOLE_MASK = (1 << REST_BITS) - 1, (1 << WHOLE_BITS) - 1
-# Large enough to make a call of the compiled loop cheap; its sums overflow beyond 2^19 rows.
+# Large enough to amortise a call of the compiled loop; its sums overflow beyond 2^19 rows.
 COMPILED_ROWS = 1 << 19
 
 
 class BinSums(NamedTuple):
-    """What fell into each bin, along the last axis; the sum of scores is ``high * 2^-20 + low * 2^-62``."""
+    """Sums of each bin, along the last axis; the sum of scores is ``high * 2^-20 + low * 2^-62``."""
 
     rows: Array
     positives: Array
@@ -65,7 +65,7 @@ class BinSums(NamedTuple):
 
 
 class CellSums(NamedTuple):
-    """The same for up to 2^62 rows: the sum of scores is ``whole + rest * 2^-62``, and `rest` is below 2^62."""
+    """Sums of each cell for up to 2^62 rows; the sum of scores is ``whole + rest * 2^-62`` with `rest` below 2^62."""
 
     rows: Array
     positives: Array
@@ -74,19 +74,19 @@ class CellSums(NamedTuple):
 
     @classmethod
     def of(cls, sums: BinSums) -> CellSums:
-        """The same numbers in the wider form."""
+        """Convert sums of bins to the wider format."""
         return cls(
             sums.rows, sums.positives, sums.high >> WHOLE_BITS, ((sums.high & WHOLE_MASK) << LOW_BITS) + sums.low
         )
 
     @classmethod
     def carried(cls, rows: Array, positives: Array, whole: Array, rest: Array) -> CellSums:
-        """Sums of up to two numbers, or their difference, with what `rest` has too much or too little in `whole`."""
+        """Carry the overflow or underflow of `rest` into `whole`, after adding or subtracting two numbers."""
         return cls(rows, positives, whole + (rest >> REST_BITS), rest & REST_MASK)
 
     @property
     def narrow(self) -> BinSums:
-        """The same numbers as bins have them, of up to 2^43 rows."""
+        """Convert to sums of bins, for up to 2^43 rows."""
         return BinSums(
             self.rows, self.positives, (self.whole << WHOLE_BITS) + (self.rest >> LOW_BITS), self.rest & LOW_MASK
         )
@@ -97,7 +97,7 @@ class CellSums(NamedTuple):
         return (self.whole + (self.rest >> LOW_BITS) * 2.0**-WHOLE_BITS) + (self.rest & LOW_MASK) * 2.0**-REST_BITS
 
     def gathered(self, place: Array, count: int) -> CellSums:
-        """Sums over fewer cells: the new one of each is its place."""
+        """Sum over merged cells, given the new index of each cell."""
         half = REST_BITS // 2
         parts = (self.rows, self.positives, self.whole, self.rest >> half, self.rest & ((1 << half) - 1))
         rows, positives, whole, high, low = (np.zeros(count, np.int64) for _ in parts)
@@ -110,14 +110,14 @@ class CellSums(NamedTuple):
 
 
 def slots_among(edges: Floats, closed: Closed) -> Slots:
-    """The slot of each score among rising edges from 0 to 1."""
+    """Return the function from scores to slots among increasing edges from 0 to 1."""
     if closed == "right":
         return lambda score: np.maximum(np.searchsorted(edges, score, side="left"), 1)
     return lambda score: np.minimum(np.searchsorted(edges, score, side="right"), len(edges) - 1)
 
 
 def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
-    """The same among k/M, by one product; `single` says that the scores have no more digits than float32."""
+    """Return the function from scores to slots among the edges k/M, by one product; `single` states that scores are float32."""
     count = len(edges) - 1
     exact = single and count <= MAX_EXACT_BINS
 
@@ -127,7 +127,7 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
         if closed == "left":
             slot += 1
         if not exact:
-            # Scores within rounding of an edge are compared with it.
+            # Scores within rounding error of an edge are compared with it.
             nearest = np.rint(position)
             position -= nearest
             close = np.flatnonzero(np.abs(position, out=position) < 1e-9)
@@ -143,7 +143,7 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
 
 
 def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) -> BinSums:
-    """Sums over bins of equal width, in compiled form where that pays."""
+    """Compute sums over bins of equal width, with compiled code where it is faster."""
     count = len(edges) - 1
     kernel = None
     few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get("fill_bins") is None
@@ -163,7 +163,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
 
 
 def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums:
-    """Sums over `count` bins of what has a slot, by the same integers as the compiled loop."""
+    """Compute sums over `count` bins given the slots, with the same integers as the compiled loop."""
     totals = Totals(2 * (count + 1))
     single = score.dtype == np.float32
 
@@ -182,7 +182,7 @@ def slot_sums(score: Array, outcome: Array, slots: Slots, count: int) -> BinSums
 
 
 def class_sums(probs: Array, labels: Array, edges: Floats, closed: Closed) -> BinSums:
-    """Sums over bins of equal width for every class against the rest, (K, M) of each, in one pass over an (N, K) array."""
+    """Compute sums over bins of equal width for every class against the rest, of shape (K, M), in one pass over an (N, K) array."""
     n, k = probs.shape
     count = len(edges) - 1
     totals = Totals(k * (count + 1))
@@ -206,7 +206,7 @@ def class_sums(probs: Array, labels: Array, edges: Floats, closed: Closed) -> Bi
         positive = cell[np.arange(stop - start), labels[start:stop]]
         totals.add_block(value.ravel(), cell.ravel(), single, positive)
 
-    # A block must outweigh its sums, of which there are as many as cells.
+    # A block must be large compared with its sums, one for each cell.
     if kernel is not None:
         map_blocks(work_compiled, n, min(max(COMPILED_ROWS // k, 64 * count), COMPILED_ROWS), columns=k)
     else:
@@ -219,27 +219,27 @@ def _fits(scores: Array, count: int, closed: Closed) -> bool:
 
 
 class Totals:
-    """Sums over all blocks; integers, so it does not matter which thread comes first."""
+    """Accumulator of sums over blocks; integers, so the order of the threads does not matter."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.parts: list[Array] = []
-        """Rows, high part, low part, and positives where the cells do not tell them."""
+        """Rows, high part, low part, and positives unless the cells separate the outcomes."""
         self.lock = Lock()
 
     def add_packed(self, sums: Array, *positives: Array) -> None:
-        """Add what a compiled loop has summed: count and high part in one number, and the low part."""
+        """Add the sums of a compiled loop: count and high part in one number, and the low part."""
         packed, low = sums[:, 0], sums[:, 1]
         self.add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
 
     def add_block(self, value: Floats, cell: Array, single: bool, positive: Array | None = None) -> None:
-        """Add one block of scores (which are spoilt) to their cells, and the positive ones among these."""
+        """Add one block of scores to their cells, and the positive ones; the scores are overwritten in place."""
         size = self.size
         rows = np.bincount(cell, minlength=size)
         positives = () if positive is None else (np.bincount(positive, minlength=size),)
         rest: Any = 0
-        # Scores are added in units of 2^-37, what is left of them in units of 2^-62. No digit of a single above 2^-14 lies
-        # below 2^-37, so that only smaller ones leave anything.
+        # Scores are added in units of 2^-37, their remainders in units of 2^-62. A float32 above 2^-14 has no digits below 2^-37,
+        # so only smaller ones have a remainder.
         small: Any = np.flatnonzero(value < 2.0**-14) if single else slice(None)
         if not single or len(small):
             below = value[small] * 2.0**37
@@ -249,12 +249,12 @@ class Totals:
             rest = np.bincount(cell[small], np.floor(below, out=below), size).astype(np.int64)
             whole *= 2.0**-37
             value[small] = whole
-        # A block has at most 2^16 scores in a cell, so float64 holds the sum exactly.
+        # A block has at most 2^16 scores in a cell, so float64 represents the sum exactly.
         upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
         self.add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
 
     def add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:
-        """Add the sums of a block, which are spoilt."""
+        """Add the sums of a block, which are overwritten in place."""
         high += low >> LOW_BITS
         low &= LOW_MASK
         with self.lock:
@@ -265,7 +265,7 @@ class Totals:
                 part += more
 
     def bins(self, shape: tuple[int, ...]) -> BinSums:
-        """The sums by bin: the slot of the score 0 joins the first bin, to whose sum of scores it adds nothing."""
+        """Return the sums by bin; the slot of the score 0 is merged into the first bin."""
         rows, high, low, positives = [part.reshape(shape) for part in self.parts]
         for part in (rows, positives):
             part[..., 1] += part[..., 0]
@@ -274,7 +274,7 @@ class Totals:
         return BinSums(rows[..., 1:], positives[..., 1:], high[..., 1:], low[..., 1:])
 
     def bins_of_pairs(self) -> BinSums:
-        """The same for cells that alternate between outcome 0 and 1."""
+        """Return the sums by bin for cells that alternate between outcome 0 and 1."""
         rows, high, low = self.parts
         self.parts = [rows[::2] + rows[1::2], high[::2] + high[1::2], low[::2] + low[1::2], rows[1::2].copy()]
         return self.bins((-1,))

@@ -1,4 +1,4 @@
-"""Ways to cut scores into bins: a name, a rule, edges or a search becomes a BinTable, or the bin of each row."""
+"""Resolve ``binning=`` and ``bins=`` (a name, a rule, edges or a search) to a BinTable, or to the bin of each row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
 from .rules import BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
 from .searches import SEARCHES, EqualArea, check_search, choose_bins
@@ -41,25 +41,25 @@ Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "
 
 
 class _DefaultNumber(int):
-    """A number of bins that the user did not write: it gives way to a rule with a number of its own."""
+    """A default number of bins, which a rule with its own number overrides."""
 
 
 class _DefaultName(str):
-    """The name of a binning that the user did not write: it gives way to edges."""
+    """A default name of a binning, which edges override."""
 
     __slots__ = ()
 
 
 def as_default(value: Any) -> Any:
-    """The default of ``bins=`` or ``binning=``, marked as such, so that it can be told from the same value in a call."""
+    """Mark a default of ``bins=`` or ``binning=``, to distinguish it from the same value given explicitly."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _DefaultNumber(value)
-    # A search is what its metric is made of, and gives way to nothing.
+    # A search is part of the definition of its metric and is never overridden.
     return _DefaultName(value) if isinstance(value, str) and value not in SEARCHES else value
 
 
 def is_default(value: Any) -> bool:
-    """Whether the user did not write this value of ``bins=`` or ``binning=``."""
+    """Whether this value of ``bins=`` or ``binning=`` is a default."""
     return isinstance(value, (_DefaultNumber, _DefaultName))
 
 
@@ -74,7 +74,7 @@ NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea]] = {
 
 
 def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
-    """The rule that `binning` and `bins` ask for: a name and a number or a search, given edges, or a rule as it is."""
+    """Return the rule for `binning` and `bins`: a name with a number or a search, given edges, or a rule."""
     if isinstance(bins, int) and type(binning) in (str, _DefaultName) and binning in NAMED:
         return _named_rule(binning, bins)
     if are_edges(bins):
@@ -100,13 +100,15 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     elif isinstance(binning, BinTable):
         rule = Edges(tuple(binning.edges.tolist()), binning.closed)
     elif isinstance(binning, type):
-        raise ArgumentError("binning", f"is the class {binning.__name__}", f"call it: {binning.__name__}()")
+        raise ArgumentError(
+            "binning",
+            f"expected an instance, got the class {binning.__name__}",
+            InPython(f"call it: {binning.__name__}()"),
+        )
     elif hasattr(binning, "table") and hasattr(binning, "with_bins"):
         rule = binning
     elif isinstance(getattr(binning, "table", None), BinTable):
-        raise ArgumentError(
-            "binning", f"is a {type(binning).__name__}, which has its bins in a table", "pass its .table"
-        )
+        raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
     else:
         raise ArgumentError("binning", f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}")
     refuse_two_numbers(rule, bins)
@@ -123,12 +125,12 @@ def _named_rule(binning: str, bins: int) -> BinningRule:
 
 
 def are_edges(bins: Any) -> bool:
-    """Whether `bins` lists edges, and is neither a number nor the name of a search."""
+    """Whether `bins` is a list of edges, not a number or the name of a search."""
     return not isinstance(bins, (int, np.integer, str)) and np.ndim(bins) == 1
 
 
 def check_written(bins: Any, binning: Any) -> None:
-    """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and goes with ``binning=``, where given."""
+    """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and is compatible with ``binning=``."""
     if isinstance(bins, str):
         check_search(bins)
     elif not are_edges(bins):
@@ -143,11 +145,13 @@ def check_written(bins: Any, binning: Any) -> None:
 
 def _edges_beside(binning: Any) -> ArgumentError:
     shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
-    return ArgumentError("bins", f"edges were given beside binning={shown}", "pass a number of bins, or drop binning")
+    return ArgumentError(
+        "bins", f"edges cannot be combined with the binning {shown}", ("give a number of bins", Drop("binning"))
+    )
 
 
 def refuse_two_numbers(rule: Any, bins: Any) -> None:
-    """Raise where ``bins=`` was written beside a rule that has bins of its own, for one of the two would be ignored."""
+    """Raise if ``bins=`` is given together with a rule that has its own bins, since one of the two would be ignored."""
     takes_number = hasattr(rule, "with_bins") and rule.with_bins(1) is not rule
     if takes_number or is_default(bins):
         return
@@ -160,14 +164,14 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
         else "its own number"
     )
     remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
-    raise ArgumentError("bins", f"{bins!r} was given beside a binning with {own} ({name})", remedy)
+    raise ArgumentError("bins", f"{bins!r} conflicts with a binning that has {own} ({name})", remedy)
 
 
 def several_bins(bins: Any) -> list[int] | None:
-    """Numbers of bins to average over, from a list of numbers or of widths; None where `bins` is no such list.
+    """Return the numbers of bins to average over, from a list of numbers or of widths; None if `bins` is not such a list.
 
-    A list that runs from 0 to 1 is edges. Whole numbers are numbers of bins, fractions up to a quarter are widths (1/width
-    bins, rounded); larger ones are more likely edges that lack their ends, and are left to be refused.
+    A list from 0 to 1 contains edges. Integers are numbers of bins; fractions up to 0.25 are widths (1/width bins, rounded).
+    Larger fractions are more likely incomplete edges, for which an error is raised elsewhere.
     """
     if isinstance(bins, (int, np.integer, str)) or np.ndim(bins) != 1 or len(bins) == 0:
         return None
@@ -182,11 +186,11 @@ def several_bins(bins: Any) -> list[int] | None:
 
 
 def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> BinTable:
-    """Cut the scores of `view` into bins."""
+    """Return the bin table of a view, cached by rule."""
     rule = parse_binning(view, binning, bins)
     try:
         known: BinTable | None = view.tables.get(rule)
-    except TypeError:  # a user's rule that cannot be hashed
+    except TypeError:  # a rule of a user that is not hashable
         return rule.table(view)
     if known is None:
         known = view.tables[rule] = rule.table(view)
@@ -194,5 +198,5 @@ def bin_table(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> 
 
 
 def bin_cells(view: View, binning: Binning = EQUAL_WIDTH, bins: Bins = BINS) -> tuple[NDArray[np.intp], int]:
-    """The bin of each row of `view`, and how many bins there are."""
+    """Return the bin of each row of a view, and the number of bins."""
     return parse_binning(view, binning, bins).cells(view)

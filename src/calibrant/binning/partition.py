@@ -1,4 +1,4 @@
-"""Which cell each row falls into: bins of a number computed for each row, or the cells of a k-d tree over whole vectors."""
+"""Partitions of rows: bins of one number per row, and cells of a k-d tree or a grid over probability vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError
+from ..errors import ArgumentError, LensError, Use
 from ..input.convert import is_number
 from ..util.blocks import rows_per_block
 from ..views.view import VectorView, View
@@ -21,18 +21,18 @@ __all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_ranks
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# Variances and weights this close are taken as equal, so that rounding (another row order, other units of weight) moves no cell.
+# Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
 
 
 def bin_of_each(view: VectorView, key: Floats, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
-    """Cut one number in [0, 1] for each row into bins; gives the bin of each row and how many bins there are."""
+    """Return the bin of each row by a number in [0, 1], and the number of bins."""
     scalar = View(key, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
     return bin_cells(scalar, binning, bins)
 
 
 def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
-    """The bin of equal weight that each row falls into by any real number, ties together."""
+    """Return the equal-mass bin of each row by a real number, with ties in one bin."""
     distinct, place = np.unique(values, return_inverse=True)
     rank = place.ravel() / max(1, len(distinct) - 1)
     scalar = View(rank, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
@@ -40,7 +40,7 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
 
 
 def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
-    """What ``binning="auto"`` stands for: bins of equal width where a row has one score, else a k-d tree; edges cut every class."""
+    """Resolve ``binning="auto"``: equal-width bins for one score per row, else a k-d tree; edges apply to every class."""
     if not (isinstance(binning, str) and binning == "auto"):
         return binning
     if view.score_column is not None:
@@ -50,14 +50,14 @@ def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_si
     if not is_default(bins):
         raise LensError(
             "bins",
-            f"{bins!r} was given, and the vectors of {view.lens!r} are cut by a k-d tree",
-            "pass gamma= for its cells, or binning='simplex_grid' for a grid",
+            f"has no effect for {view.lens!r}, whose vectors are partitioned by a k-d tree; got {bins!r}",
+            (Use("gamma", None, "for its cells"), Use("binning", "simplex_grid", "for a grid")),
         )
     return KDTree(gamma, min_size)
 
 
 def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
-    """The cell of each row: of a k-d tree, or of bins of the score where a row has one."""
+    """Return the cell of each row in a k-d tree or a grid, or its bin if there is one score per row."""
     if isinstance(binning, (KDTree, SimplexGrid)):
         refuse_two_numbers(binning, bins)
         return binning.cells(view)
@@ -65,7 +65,9 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
         return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
     if view.score_column is None:
         raise LensError(
-            "binning", f"{view.lens!r} has several numbers per row, and {binning!r} cuts one", "use 'auto' or KDTree()"
+            "binning",
+            f"{binning!r} requires one score per row, and {view.lens!r} has several",
+            "use 'auto' or KDTree()",
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
     return bin_of_each(view, column.astype(np.float64), binning, bins)
@@ -73,25 +75,60 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
 
 @dataclass(frozen=True)
 class KDTree:
-    """Cells that adapt to the data: the most spread cell is halved at its median until each holds at most `gamma` of all rows."""
+    """Partition of probability vectors by a k-d tree.
+
+    The cell with the largest variance is split at the median of its widest coordinate until each cell contains at most the
+    fraction `gamma` of the rows.
+
+    Parameters
+    ----------
+    gamma : float, default 0.1
+        Largest fraction of the rows in a cell.
+    min_size : int, default 10
+        Smallest number of rows in a cell; a split that would leave fewer is not made.
+
+    See Also
+    --------
+    SimplexGrid : A fixed grid.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=0)
+    >>> round(cal.gece(data.y_true, data.y_prob, binning=cal.KDTree(gamma=0.25)), 3)
+    0.092
+    """
 
     gamma: float = 0.1
     min_size: int = 10
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):
-            raise ArgumentError("gamma", f"must lie above 0 and at most at 1; got {self.gamma!r}", "for example 0.1")
+            raise ArgumentError("gamma", f"must be in (0, 1]; got {self.gamma!r}", "for example 0.1")
         if isinstance(self.min_size, bool) or not isinstance(self.min_size, (int, np.integer)) or self.min_size < 1:
             raise ArgumentError(
-                "min_size", f"must be a whole number from 1 up; got {self.min_size!r}", "for example 10"
+                "min_size", f"must be an integer of at least 1; got {self.min_size!r}", "for example 10"
             )
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
-        """The cell of each row, numbered in the order cells became final."""
+        """Return the cell of each row.
+
+        Parameters
+        ----------
+        view : VectorView
+            Probability vectors and weights.
+
+        Returns
+        -------
+        cells : numpy.ndarray of shape (N,)
+            Index of the cell of each row, in the order in which cells became final.
+        count : int
+            Number of cells.
+        """
         cell = np.zeros(view.n, np.intp)
         count = 0
         root = np.arange(view.n)
-        # Entries: (minus variance, age, rows, coordinate); the oldest wins among equals.
+        # Entries: (minus variance, age, rows, coordinate); the oldest comes first among equals.
         waiting = [(-variance, 0, root, axis) for variance, axis in [self._spread(view, root)]]
         age = 1
         while waiting:
@@ -121,7 +158,7 @@ class KDTree:
 
     @staticmethod
     def _spread(view: VectorView, rows: Array) -> tuple[float, int]:
-        """The largest variance of a coordinate and the lowest coordinate that has it."""
+        """Return the largest variance of a coordinate, and the lowest coordinate with this variance."""
         columns = view.tree_columns
         step = rows_per_block(view.k)
         weight = float(view.weights[rows].sum())
@@ -142,12 +179,42 @@ class KDTree:
 
 @dataclass(frozen=True)
 class SimplexGrid:
-    """Cells of a grid over the simplex: bins of every class at once, equal-width ones or between given edges."""
+    """Partition of probability vectors by a grid on the simplex: bins of every class at once.
+
+    Parameters
+    ----------
+    bins : int or tuple of float, default 10
+        Number of equal-width bins of each class, or increasing edges from 0 to 1.
+
+    See Also
+    --------
+    KDTree : Cells that adapt to the data.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 2], [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]
+    >>> round(cal.gece(y_true, y_prob, binning=cal.SimplexGrid(2)), 4)
+    0.2667
+    """
 
     bins: int | tuple[float, ...] = 10
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
-        """The cell of each row, and how many hold any."""
+        """Return the cell of each row.
+
+        Parameters
+        ----------
+        view : VectorView
+            Probability vectors and weights.
+
+        Returns
+        -------
+        cells : numpy.ndarray of shape (N,)
+            Index of the cell of each row.
+        count : int
+            Number of cells that contain rows.
+        """
         if isinstance(self.bins, tuple):
             edges = np.asarray(Edges(self.bins).edges)[1:-1]
         else:
@@ -158,14 +225,14 @@ class SimplexGrid:
         place = np.empty((view.n, columns), kind)
         for span, block in view.blocks():
             place[span] = np.searchsorted(edges, block.probs[:, :columns], side="left")
-        # Whole rows as one opaque value each, so that one sort finds the cells that are used.
+        # Each row as one opaque value, so that a single sort finds the non-empty cells.
         keys = np.ascontiguousarray(place).view(np.dtype((np.void, columns * place.itemsize))).ravel()
         used, cell = np.unique(keys, return_inverse=True)
         return cell.astype(np.intp).ravel(), len(used)
 
 
 def _pop(waiting: list[tuple[float, int, Array, int]]) -> tuple[Array, int]:
-    """The most spread cell, the oldest among those within rounding of it."""
+    """Remove and return the cell with the largest variance, the oldest among those equal up to rounding."""
     first = heapq.heappop(waiting)
     ties = []
     while waiting and waiting[0][0] <= first[0] * (1 - SAME):
@@ -190,9 +257,9 @@ def _coordinate(view: VectorView, rows: Array, axis: int) -> Floats:
 
 
 def _upper_middle(values: Floats, weight: Floats) -> float:
-    """The middle value, the larger of two where the weight divides evenly between them.
+    """Return the upper weighted median: the larger of two values if the weight divides evenly between them.
 
-    What lies below it is what lies below the median (their mean), but neighbouring doubles have no mean between them.
+    The values below it are those below the median, which need not be representable between two neighbouring doubles.
     """
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])

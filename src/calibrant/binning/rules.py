@@ -1,4 +1,4 @@
-"""Rules that cut scores into bins: equal width, equal mass, given edges; each gives a BinTable, or the bin of each row."""
+"""Binning rules: equal width, equal mass and given edges; each returns a BinTable, or the bin of each row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import Prefix, View
@@ -23,18 +23,85 @@ Floats = NDArray[np.float64]
 
 
 class BinningRule(Protocol):
-    """A way to cut scores into bins."""
+    """A rule that divides scores into bins; a class of a user with these methods can be passed as ``binning=``."""
 
-    def table(self, view: View) -> BinTable: ...
+    def table(self, view: View) -> BinTable:
+        """Divide the scores of a view into bins.
 
-    def cells(self, view: View) -> tuple[NDArray[np.intp], int]: ...
+        Parameters
+        ----------
+        view : View
+            Scores, outcomes and weights.
 
-    def with_bins(self, bins: int) -> BinningRule: ...
+        Returns
+        -------
+        BinTable
+            Counts and sums of each bin.
+        """
+        ...
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        """Return the bin of each row.
+
+        Parameters
+        ----------
+        view : View
+            Scores, outcomes and weights.
+
+        Returns
+        -------
+        cells : numpy.ndarray of shape (N,)
+            Index of the bin of each row.
+        count : int
+            Number of bins.
+        """
+        ...
+
+    def with_bins(self, bins: int) -> BinningRule:
+        """Return the rule with a number of bins, unless it has its own.
+
+        Parameters
+        ----------
+        bins : int
+            Number of bins.
+
+        Returns
+        -------
+        BinningRule
+            Rule with this number of bins, or the rule itself.
+        """
+        ...
 
 
 @dataclass(frozen=True)
-class EqualWidth:
-    """Bins of equal width on `range`, right-closed with the lowest score in the first bin; ``closed="left"`` on request."""
+class EqualWidth(BinningRule):
+    """Bins of equal width.
+
+    Bins are closed on the right by default, and the smallest score belongs to the first bin.
+
+    Parameters
+    ----------
+    bins : int, optional
+        Number of bins; by default the number that the metric is called with.
+    closed : {"right", "left"}, default "right"
+        Which edge belongs to a bin.
+    range : tuple of float, default (0.0, 1.0)
+        Interval that is divided; all scores must lie inside.
+
+    See Also
+    --------
+    EqualMass : Bins of equal weight.
+    Edges : Given edges.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.5, 0.8, 0.9]
+    >>> round(cal.ece(y_true, y_prob, binning=cal.EqualWidth(2)), 4)
+    0.175
+    >>> round(cal.ece(y_true, y_prob, binning=cal.EqualWidth(2, closed="left")), 4)
+    0.225
+    """
 
     bins: int | None = None
     closed: Closed = "right"
@@ -50,7 +117,7 @@ class EqualWidth:
         return self if self.bins is not None else EqualWidth(bins, self.closed, self.range)
 
     def _edges(self) -> tuple[Floats, bool]:
-        """The edges, and whether they are k/M on all of [0, 1]."""
+        """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
         edges = np.arange(count + 1) / count
         low, high = self.range
@@ -86,8 +153,27 @@ class EqualWidth:
 
 
 @dataclass(frozen=True)
-class Edges:
-    """Given or fitted bins: rising edges from 0 to 1."""
+class Edges(BinningRule):
+    """Bins with given edges.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Strictly increasing edges from 0 to 1.
+    closed : {"right", "left"}, default "right"
+        Which edge belongs to a bin.
+
+    See Also
+    --------
+    EqualWidth : Bins of equal width.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+    >>> round(cal.ece(y_true, y_prob, binning=cal.Edges((0, 0.5, 1))), 4)
+    0.2
+    """
 
     edges: tuple[float, ...]
     closed: Closed = "right"
@@ -98,7 +184,7 @@ class Edges:
         if values.ndim != 1 or len(values) < 2 or values[0] != 0 or values[-1] != 1 or not (np.diff(values) > 0).all():
             raise ArgumentError(
                 "bins",
-                f"edges must rise strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
+                f"edges must increase strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
                 "for example [0, 0.5, 0.9, 1]",
             )
 
@@ -114,11 +200,33 @@ class Edges:
 
 
 @dataclass(frozen=True)
-class EqualMass:
-    """Bins of equal weight; tied scores stay together, so there may be fewer bins than asked for.
+class EqualMass(BinningRule):
+    """Bins of equal weight, at the quantiles of the scores.
 
-    ``ties="split"`` cuts through ties in row order, and ``split="array_split"`` also makes the first bins the larger ones,
-    both as some published code does: for unweighted rows only, and the value then depends on the order of the rows.
+    Tied scores stay in one bin by default, so that there may be fewer bins than requested.
+
+    Parameters
+    ----------
+    bins : int, optional
+        Number of bins; by default the number that the metric is called with.
+    ties : {"together", "split"}, default "together"
+        Whether tied scores stay together or are split in row order, as in some published code. Splitting requires unweighted
+        rows, and the value then depends on their order.
+    split : {"floor", "array_split"}, default "floor"
+        Which bins are larger if the number of rows is not a multiple of the number of bins; ``"array_split"`` follows NumPy's
+        function of that name, and implies that ties are split.
+
+    See Also
+    --------
+    EqualWidth : Bins of equal width.
+    EqualArea : Bins between equal width and equal mass.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.6, 0.7, 0.8, 0.9]
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualMass(2)).rate.tolist()
+    [0.5, 1.0]
     """
 
     bins: int | None = None
@@ -151,11 +259,11 @@ class EqualMass:
         return cells_by_starts(view, starts)
 
     def _split_starts(self, view: View) -> Array:
-        """The first row of each non-empty bin in rising order of score, cutting through ties."""
+        """Return the first row of each non-empty bin in increasing order of the score, splitting ties."""
         count = check_bins(self.bins)
         if view.weight is not None and not (view.weight == 1).all():
             raise WeightsNotSupportedError(
-                "binning", "splitting ties has no meaning under weights", "use ties='together'"
+                "binning", "splitting ties is not supported with weights", Use("ties", "together")
             )
         if self.split == "array_split":
             size, larger = divmod(view.n, count)
@@ -166,20 +274,20 @@ class EqualMass:
 
 
 def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
-    """The bin of each row, given the first row of each bin in rising order of score."""
+    """Return the bin of each row, given the first row of each bin in increasing order of the score."""
     cell = np.empty(view.n, np.intp)
     cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
     return cell, len(starts)
 
 
 def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
-    """The first tie group of each non-empty bin, where a group goes to bin floor(M C / W), C the weight before it."""
+    """Return the first tie group of each non-empty bin; a group belongs to bin floor(M C / W), with C the weight before it."""
     before, total = prefix.weight[:-1], prefix.weight[-1]
     number_of_bin = np.arange(1, count)
     if before.dtype.kind in "iu":
         least = -(-number_of_bin * int(total) // count)
     else:
-        # Sums of scaled weights miss a whole number by rounding only; without the slack, scaling would move bins.
+        # Sums of scaled weights deviate from an integer by rounding; without the slack, scaling the weights would move edges.
         least = (number_of_bin - 1e-9 * max(1, count)) * (total / count)
     cuts = np.append(0, np.searchsorted(before, least))
     cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
@@ -187,19 +295,19 @@ def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
 
 
 def check_bins(bins: Any, edges: bool = True) -> int:
-    """A number of bins, as an int from 1 up; `edges` says whether edges could have stood in its place."""
+    """Return a number of bins as an int, or raise; `edges` tells the message whether edges are accepted too."""
     if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
         instead = ", or rising edges from 0 to 1" if edges else ""
-        raise ArgumentError("bins", f"must be a whole number from 1 up{instead}; got {bins!r}")
+        raise ArgumentError("bins", f"must be an integer of at least 1{instead}; got {bins!r}")
     if bins < 1:
-        raise ArgumentError("bins", f"must be a whole number from 1 up; got {bins}")
+        raise ArgumentError("bins", f"must be an integer of at least 1; got {bins}")
     if bins > 10_000_000:
         raise ArgumentError("bins", f"must be at most 10 000 000; got {bins}")
     return int(bins)
 
 
 def edge_values(edges: Any) -> Floats:
-    """Edges as float64."""
+    """Return edges as float64."""
     try:
         return np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
@@ -214,7 +322,7 @@ def _check_closed(closed: str) -> None:
 def _check_inside(view: View, low: float, high: float) -> None:
     if view.raw_score.min() < low or view.raw_score.max() > high:
         worst = view.raw_score.min() if view.raw_score.min() < low else view.raw_score.max()
-        raise ArgumentError("range", f"({low}, {high}) leaves out the score {float(worst)!r}", "widen the range")
+        raise ArgumentError("range", f"({low}, {high}) excludes the score {float(worst)!r}", "widen the range")
 
 
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
@@ -234,6 +342,7 @@ def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> Bi
 
 
 def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.intp]:
+    """Return the bin of each row, given a function from scores to slots."""
     if not view.n:
         raise UndefinedMetricError("bins", "there are no rows")
     slot = np.concatenate(map_blocks(lambda a, b: slots(view.score[a:b]), view.n, rows_per_block(1)))
@@ -268,7 +377,7 @@ def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], 
 
 
 def table_by_groups(view: View, cuts: Array) -> BinTable:
-    """Bins that are runs of tie groups, from prefix sums; a bin ends at its largest score."""
+    """Build the table of bins that are runs of tie groups, from prefix sums; a bin ends at its largest score."""
     prefix = view.prefix
     ends = np.append(cuts[1:], len(prefix.score))
     high = prefix.score[ends - 1]
@@ -293,7 +402,7 @@ def table_by_groups(view: View, cuts: Array) -> BinTable:
 
 
 def _table_by_starts(view: View, starts: Array) -> BinTable:
-    """Bins that are runs of the sorted rows; a bin ends at its largest score."""
+    """Build the table of bins that are runs of sorted rows; a bin ends at its largest score."""
     order = view.order
     score, outcome, w = view.score[order], view.outcome[order], view.weights[order]
 

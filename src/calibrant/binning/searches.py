@@ -1,4 +1,4 @@
-"""How many bins the data bear: monotone sweep, bin-count search, cross-validation, T-Cal's dyadic grid; and bins of equal area."""
+"""Data-driven numbers of bins (monotonic sweep, bin-count search, cross-validation, T-Cal's dyadic grid) and bins of equal area."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..views.view import Prefix, View
-from .rules import EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
+from .rules import BinningRule, EqualMass, EqualWidth, cells_by_starts, check_bins, equal_mass_cuts, table_by_groups
 from .table import BinTable
 
 __all__ = ["SEARCHES", "EqualArea", "check_search", "choose_bins"]
@@ -24,7 +24,7 @@ Cuts = Callable[[Prefix, int], Array]
 
 SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
-# Rates closer than this are equal: sums of scaled weights differ by rounding.
+# Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
 
 
@@ -32,12 +32,12 @@ def check_search(how: str) -> None:
     """Raise unless `how` names a search for the number of bins."""
     if how not in SEARCHES:
         raise ArgumentError(
-            "bins", f"must be a whole number from 1 up, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
+            "bins", f"must be an integer of at least 1, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
         )
 
 
 def choose_bins(view: View, rule: Any, how: str) -> int:
-    """The number of bins of `rule` (equal width or equal mass) by one of the named searches."""
+    """Choose the number of bins of `rule` (equal width or equal mass) by a named search."""
     check_search(how)
     cuts = _cuts_of(rule, how)
     if how == "sweep":
@@ -56,11 +56,11 @@ def _cuts_of(rule: Any, how: str) -> Cuts:
         return equal_mass_cuts
     if isinstance(rule, EqualWidth) and rule.closed == "right" and rule.range == (0.0, 1.0):
         return equal_width_cuts
-    raise ArgumentError("bins", f"{how!r} goes with binning 'equal_width' or 'equal_mass', not {rule!r}")
+    raise ArgumentError("bins", f"{how!r} requires equal-width or equal-mass binning; got {rule!r}")
 
 
 def equal_width_cuts(prefix: Prefix, count: int) -> Array:
-    """The first tie group of each non-empty right-closed bin of equal width."""
+    """Return the first tie group of each non-empty right-closed bin of equal width."""
     inner = np.searchsorted(prefix.score, np.arange(1, count) / count, side="right")
     cuts = np.append(0, inner)
     cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
@@ -68,7 +68,7 @@ def equal_width_cuts(prefix: Prefix, count: int) -> Array:
 
 
 def _rising(prefix: Prefix, cuts: Array) -> bool:
-    """Whether the outcome rates of the bins do not fall."""
+    """Whether the outcome rates of the bins are non-decreasing."""
     ends = np.append(cuts[1:], len(prefix.score))
     weight = prefix.weight[ends] - prefix.weight[cuts]
     rate = (prefix.outcome[ends] - prefix.outcome[cuts]) / weight
@@ -80,10 +80,10 @@ def _rows(view: View) -> int:
 
 
 def sweep(view: View, cuts: Cuts) -> int:
-    """The largest M such that rates rise for every number of bins from 2 to M (Roelofs et al.)."""
+    """Return the largest M such that rates are non-decreasing for every number of bins from 2 to M (Roelofs et al.)."""
     prefix = view.prefix
     most = max(1, _rows(view) - 1)
-    # Rates that rise from one tie group to the next rise for any bins made of them.
+    # Rates that are monotone over tie groups are monotone for any bins made of them.
     if _rising(prefix, np.arange(len(prefix.score))):
         return most
     count = 1
@@ -93,11 +93,11 @@ def sweep(view: View, cuts: Cuts) -> int:
 
 
 def search(view: View, cuts: Cuts, practical: bool) -> int:
-    """Bin-count search (Petersen et al.): halving and doubling instead of one by one."""
+    """Find the number of bins by the bin-count search of Petersen et al., which halves and doubles it."""
     prefix, n = view.prefix, _rows(view)
     least = 10 if practical else 0
     if practical and n < 10:
-        raise UndefinedMetricError("bins", f"the search needs at least 10 rows; there are {n}", "pass a number of bins")
+        raise UndefinedMetricError("bins", f"the search requires at least 10 rows; got {n}", "give a number of bins")
     most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
     most = max(1, most)
     size = prefix.end if view.weight_kind == "importance" else prefix.weight
@@ -122,9 +122,9 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
 
 
 def cross_validated(view: View, rule: Any) -> int:
-    """The number of bins whose tilted-roof map predicts held-out rows best; folds are every tenth row in order of score.
+    """Choose the number of bins whose tilted-roof curve predicts held-out rows best; a fold is every tenth row in order of the score.
 
-    A count is so many rows, which go to the folds one by one.
+    A row with a count represents that many rows, which are assigned to the folds one by one.
     """
     score, outcome, weight = view.sorted_rows
     w = np.ones(view.n, np.int64) if weight is None else weight
@@ -148,19 +148,19 @@ def cross_validated(view: View, rule: Any) -> int:
 
 
 def _roof(table: BinTable, score: Floats) -> Floats:
-    """The tilted-roof map: the score minus the gap of its bin; an empty bin leaves it as it is."""
+    """Evaluate the tilted-roof curve: the score minus the gap of its bin, or the score itself in an empty bin."""
     place = np.clip(np.searchsorted(table.high, score, side="left"), 0, len(table) - 1)
     return score - table.gap[place]
 
 
 def dyadic(view: View, cuts: Cuts) -> int:
-    """Of 2, 4, 8, ... bins the number at which the debiased squared error stands out most from its null deviation."""
+    """Choose among 2, 4, 8, ... bins the number with the largest ratio of debiased squared error to its null standard deviation."""
     prefix = view.prefix
     score, outcome, weight = view.sorted_rows
     w = np.ones(view.n) if weight is None else weight.astype(np.float64)
     own = w if view.weight_kind != "importance" else w**2
     variance = own * score * (1 - score)
-    # What a row would add by meeting itself; under counts each copy is a row.
+    # Contribution of the pairs of a row with itself; under counts each copy is a row.
     alone = variance**2 if view.weight_kind == "importance" else variance * score * (1 - score)
 
     def sums(values: Floats) -> Floats:
@@ -182,8 +182,26 @@ def dyadic(view: View, cuts: Cuts) -> int:
 
 
 @dataclass(frozen=True)
-class EqualArea:
-    """Bins for which width times weight is the same: between equal width and equal mass."""
+class EqualArea(BinningRule):
+    """Bins for which width times weight is about the same, between equal width and equal mass.
+
+    Parameters
+    ----------
+    bins : int, optional
+        Largest number of bins; by default the number that the metric is called with.
+
+    See Also
+    --------
+    EqualWidth : Bins of equal width.
+    EqualMass : Bins of equal weight.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]
+    >>> round(cal.ece(y_true, y_prob, binning=cal.EqualArea(2)), 4)
+    0.15
+    """
 
     bins: int | None = None
 
@@ -200,14 +218,14 @@ class EqualArea:
         return cells_by_starts(view, view.prefix.end[cuts])
 
     def _cuts(self, view: View) -> tuple[Array, Floats]:
-        """The first tie group of each bin, and the edges, midway between neighbouring scores."""
+        """Return the first tie group of each bin, and the edges, midway between neighbouring scores."""
         most = check_bins(self.bins)
         prefix = view.prefix
         between = np.append((prefix.score[:-1] + prefix.score[1:]) / 2, 1.0)
         share = prefix.weight / prefix.weight[-1]
 
         def close(area: float) -> list[int]:
-            """Close a bin as soon as its width times share reaches `area`; the last ends at 1. Stops beyond `most`."""
+            """Close a bin as soon as its width times share reaches `area`; the last ends at 1. Stop beyond `most` bins."""
             ends: list[int] = []
             start, left = 0, 0.0
             while start < len(between) and len(ends) <= most:
@@ -225,7 +243,7 @@ class EqualArea:
         low, high = 0.0, 1.0
         ends = close(high)
         for _ in range(60):
-            if high - low <= SAME * high:  # closer, rounding would decide which of several equal areas still fits
+            if high - low <= SAME * high:  # any closer, rounding would decide between equal areas
                 break
             middle = (low + high) / 2
             found = close(middle)

@@ -1,4 +1,4 @@
-"""BinTable: bins of scores with what fell into each; every binned metric is read from one."""
+"""BinTable: counts and sums over bins of the scores, from which every binned metric is computed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,48 @@ Closed = Literal["right", "left"]
 
 @dataclass(frozen=True, repr=False)
 class BinTable(Result):
-    """Bins of scores with what fell into each; empty bins are kept and shown as empty.
+    """Bins of the scores, with the number of rows and the sums over each bin; empty bins are kept.
 
-    `excess` is the sum of weight times (score - outcome), exact for unweighted rows: positive where the scores are too high.
+    Tables are returned by binning rules and as part of calibration curves. A table can be passed as ``binning=`` to evaluate
+    other rows or models on the same bins.
+
+    Parameters
+    ----------
+    low : numpy.ndarray of shape (M,)
+        Lower edge of each bin.
+    high : numpy.ndarray of shape (M,)
+        Upper edge of each bin.
+    rows : numpy.ndarray of shape (M,)
+        Number of rows in each bin.
+    weight : numpy.ndarray of shape (M,)
+        Sum of the weights; the number of rows without weights.
+    positives : numpy.ndarray of shape (M,)
+        Sum of weight times outcome.
+    score_sum : numpy.ndarray of shape (M,)
+        Sum of weight times score.
+    excess : numpy.ndarray of shape (M,)
+        Sum of weight times (score - outcome), exact for unweighted rows; positive where the scores are too high.
+    square : numpy.ndarray of shape (M,)
+        Sum of squared weights.
+    total : float
+        Sum of all weights.
+    weight_kind : {"unit", "counts", "importance"}, default "unit"
+        Kind of the weights.
+    closed : {"right", "left"}, default "right"
+        Which edge belongs to a bin.
+    is_soft : bool, default False
+        Whether the outcomes are soft labels.
+
+    Attributes
+    ----------
+    mean_score : numpy.ndarray of shape (M,)
+        Mean score of each bin; NaN if it is empty.
+    rate : numpy.ndarray of shape (M,)
+        Observed outcome rate of each bin; NaN if it is empty.
+    gap : numpy.ndarray of shape (M,)
+        Mean score minus outcome rate; 0 for an empty bin.
+    share : numpy.ndarray of shape (M,)
+        Fraction of the total weight.
     """
 
     _numeric = range(6)
@@ -40,7 +79,6 @@ class BinTable(Result):
     score_sum: Floats
     excess: Floats
     square: Floats
-    """Sum of squared weights."""
     total: float
     weight_kind: WeightKind = "unit"
     closed: Closed = "right"
@@ -55,41 +93,60 @@ class BinTable(Result):
 
     @cached_property
     def share(self) -> Floats:
-        """The part of all weight that fell into each bin."""
+        """Fraction of the total weight in each bin."""
         return self.weight / self.total
 
     @cached_property
     def gap(self) -> Floats:
-        """Mean score minus mean outcome; 0 in an empty bin, whose share is 0."""
+        """Mean score minus outcome rate; 0 for an empty bin, whose share is 0."""
         return np.divide(self.excess, self.weight, out=np.zeros(len(self)), where=self.weight > 0)
 
     @cached_property
     def mean_score(self) -> Floats:
-        """Mean score of each bin, NaN where it is empty."""
+        """Mean score of each bin; NaN if it is empty."""
         return np.divide(self.score_sum, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
 
     @cached_property
     def rate(self) -> Floats:
-        """Mean outcome of each bin, NaN where it is empty."""
+        """Observed outcome rate of each bin; NaN if it is empty."""
         rate = np.divide(self.positives, self.weight, out=np.full(len(self), np.nan), where=self.weight > 0)
-        return np.clip(rate, 0, 1)  # differences of sums of weights can miss the ends by rounding
+        return np.clip(rate, 0, 1)  # differences of prefix sums can exceed the bounds by rounding
 
     @property
     def edges(self) -> Floats:
-        """Rising edges from 0 to 1. The table itself serves as ``binning=`` on other rows, selections or models."""
-        # A first bin that holds only the score 0 still needs a width, and bins of a narrower range reach to 1.
+        """Increasing edges from 0 to 1. The table itself can be passed as ``binning=`` for other rows, selections or models."""
+        # A first bin with the score 0 alone still needs a width, and bins of a narrower range extend to 1.
         return np.concatenate([[0.0], np.maximum(self.high[:-1], 5e-324), [1.0]])
 
     def interval(self, level: float = 0.95, method: str = "clopper_pearson") -> tuple[Floats, Floats]:
-        """Lower and upper bound of each bin's outcome rate; NaN in empty bins.
+        """Compute a binomial confidence interval of the outcome rate of each bin.
 
-        `method` is ``"clopper_pearson"``, ``"jeffreys"`` or ``"wilson"``. Importance weights use the effective size.
+        Importance weights enter through the effective sample size of the bin.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level.
+        method : {"clopper_pearson", "jeffreys", "wilson"}, default "clopper_pearson"
+            Kind of the interval.
+
+        Returns
+        -------
+        lower : numpy.ndarray of shape (M,)
+            Lower bounds; NaN for empty bins.
+        upper : numpy.ndarray of shape (M,)
+            Upper bounds; NaN for empty bins.
+
+        Raises
+        ------
+        ArgumentError
+            If `level` is not between 0 and 1, or `method` is unknown.
+        UndefinedMetricError
+            If the labels are soft.
         """
         check_interval(level, method)
         if self.is_soft:
-            raise UndefinedMetricError(
-                "interval", "binomial intervals need hard labels, and these are soft", "pass interval=None"
-            )
+            raise UndefinedMetricError("interval", "binomial intervals are not defined for soft labels", "use None")
         n = (
             self.weight
             if self.weight_kind != "importance"
@@ -99,7 +156,7 @@ class BinTable(Result):
             return _binomial_interval(n * self.rate, n, 1 - level, method)
 
     def _fields(self) -> dict[str, Any]:
-        """An empty bin has no means."""
+        """Return the columns, with NaN for the means of empty bins."""
         fields = {name: getattr(self, name) for name in ("low", "high", "rows", "weight", "mean_score", "rate")}
         return {**fields, "gap": np.where(self.empty, np.nan, self.gap)}
 
@@ -122,14 +179,14 @@ class BinTable(Result):
 
 
 def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
-    """Sum of share times |gap|^norm; the largest |gap| for the infinite norm."""
+    """Compute the sum of share times |gap|^norm, or the largest |gap| for an infinite norm."""
     if norm == math.inf:
         return float(np.abs(gap).max())
     return math.fsum(share * np.abs(gap) ** norm)
 
 
 def check_interval(level: Any, method: Any, argument: str = "level") -> None:
-    """Raise unless `level` lies between 0 and 1 and `method` is one of the three."""
+    """Raise unless `level` is between 0 and 1 and `method` is known."""
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     if method not in ("clopper_pearson", "jeffreys", "wilson"):

@@ -1,4 +1,4 @@
-"""Further columns for a text file whose own bytes stay as they are: quotes, separators, line ends, encoding and all."""
+"""Columns appended to a text file whose own bytes are unchanged, including quotes, separators, line ends and encoding."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["appended"]
 def appended(
     connection: Any, path: str, kind: str, width: int, rows: Sequence[int], names: Sequence[str], columns: Sequence[Any]
 ) -> bytes | None:
-    """The text of a file with more columns behind its own; None where its records are not told apart for sure.
+    """The text of a file with columns appended; None if its records cannot be separated reliably.
 
     Parameters
     ----------
     connection
-        A DuckDB connection, which knows the separator and the quotes of the file.
+        A DuckDB connection, which detects the separator and the quotes of the file.
     path, kind
         The file, and whether it is ``"csv"`` or ``"tsv"``.
     width
         How many columns it has.
     rows
-        The numbers of the rows to keep, from 0 up and rising; `columns` have an entry for each.
+        Numbers of the rows to keep, counted from 0 and ascending; `columns` have one entry for each.
     names, columns
         The new columns.
     """
@@ -46,7 +46,7 @@ def appended(
     number, (place, more) = -1, (-1, new.getvalue())
     try:
         for record, fields in _records(path, written):
-            if not fields:  # an empty line is no row
+            if not fields:  # empty lines are not rows
                 parts.append(record)
                 continue
             if fields != width:
@@ -62,9 +62,9 @@ def appended(
 
 
 def _records(path: str, written: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Each record as it is written, with its line end, and how many fields it has."""
+    """Each record with its line end, and its number of fields."""
     raw = read_limited(path, Path(path).stat().st_size)
-    # Every byte is a sign of Latin-1, so that what comes out is what went in, whatever the encoding means by it.
+    # Every byte is a character of Latin-1, so that all bytes are preserved whatever the encoding.
     text = (gzip.decompress(raw) if Path(path).suffix == ".gz" else raw).decode("latin-1")
     taken: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What a monitor takes in, from the columns of a file: predictions with their times and ids, and labels that came later."""
+"""Input of a monitor from the columns of a file: predictions with times and ids, and labels that arrive later."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def rows_of(
 ) -> dict[str, Any]:
     """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after.
 
-    `watched` is the column of groups that the monitor was made with: another beside it in the same file holds other groups.
+    `watched` is the column of groups that the monitor was created with; another column of the same file has other groups.
     """
     named = (("--time", time), ("--id", id_column), ("--by", by))
     as_text = [(option, name) for option, name in named if name]
     with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
         for option, name in as_text:
             if option != "--by" and name in opened.scores:
-                raise ArgumentError(option, f"{name!r} is the column of scores", "name another column")
+                raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")
         if by not in (None, watched) and watched in opened.names:
-            told = f"is {by}, and this monitor was begun with --by {watched}, which {file} has too"
-            raise ArgumentError("--by", told, "drop --by")
+            problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
+            raise ArgumentError("--by", problem, "drop --by")
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
@@ -50,15 +50,15 @@ def rows_of(
         if by is not None and opened.text:
             keywords["groups"] = named_as_written(keywords["groups"])
     if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":
-        problem = f"column {time!r} holds numbers ({keywords['when'].dtype}), and times are needed"
-        raise InputTypeError("--time", problem, "write them as timestamps, or as text such as 2026-01-31T12:00:00Z")
+        problem = f"expected times in column {time!r}, got numbers ({keywords['when'].dtype})"
+        raise InputTypeError("--time", problem, "write timestamps, or text such as 2026-01-31T12:00:00Z")
     if keywords["input"] == "prob":
         del keywords["input"]
     return {**keywords, "normalize": normalize, "clip": clip}
 
 
 def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:
-    """The scores in the order of the classes of the reference, where their columns are named after these; else by place."""
+    """The scores in the order of the reference classes if their columns are named after them; otherwise by position."""
     own = like_classes(list(keywords.pop("classes", ())), classes)
     if keywords.get("y_true") is not None:
         keywords["y_true"] = labels_like(keywords["y_true"], classes)
@@ -66,13 +66,13 @@ def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, An
     if set(found) == set(wanted):
         keywords["y_prob"] = keywords["y_prob"][:, [found.index(name) for name in wanted]]
     elif set(found) & set(wanted) and not all(name.isdigit() for name in found):
-        problem = f"the columns are named after {', '.join(found[:10])}, and the reference has {', '.join(wanted[:10])}"
+        problem = f"the columns are {', '.join(found[:10])}, and the classes of the reference {', '.join(wanted[:10])}"
         raise ColumnError("--probs", problem, "name one column for each class of the reference")
     return keywords
 
 
 def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
-    """Labels in the spelling of the reference, where both are words for true and false; holes stay."""
+    """Labels in the spelling of the reference if both are words for true and false; missing labels stay missing."""
     import numpy as np
 
     if labels.dtype.kind not in "bOU":
@@ -87,7 +87,7 @@ def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
 
 
 def _column(table: Table, name: str, option: str) -> Any:
-    """One column as it was read, holes included; ids and groups without loss."""
+    """One column as it was read, including missing values; ids and groups without loss."""
     found = match_columns(table.names, [name], option)[0]
     sql = lossless(found, table.types[found]) if option in ("--id", "--by") else quoted(found)
     query = f"SELECT {sql} AS wanted FROM rows_read"  # noqa: S608 - a quoted name
@@ -95,14 +95,14 @@ def _column(table: Table, name: str, option: str) -> Any:
 
 
 def labels_of(file: str, id_column: str, label: str | None, where: str | None, format: str | None) -> tuple[Any, Any]:
-    """Two columns of a file that needs no scores; the ids stand where scores are looked for."""
+    """The ids and labels of a file without scores; the column of ids is passed as that of the scores."""
     try:
         as_text = [("--id", id_column)]
         with open_table(file, Columns(label=label, prob=id_column), where, format, as_text=as_text) as table:
             usual = [name for name in table.names if name.lower() in LABEL_NAMES and name != id_column]
             if label is None and not usual:
                 known = ", ".join(table.names[:20])
-                raise ColumnError("--label", "no column has a usual name for labels", f"the columns are {known}")
+                raise ColumnError("--label", "no column has a common name for labels", f"the columns are {known}")
             return _column(table, id_column, "--id"), _column(table, label or usual[0], "--label")
     except ColumnError as error:
-        raise ColumnError(error.argument.replace("--prob", "--id"), error.problem, error.remedy) from None
+        raise error.replaced({"--prob": "--id"}) from None

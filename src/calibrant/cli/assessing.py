@@ -1,4 +1,4 @@
-"""``calibrant assess`` and ``calibrant compare``: could it be chance, and which model is better."""
+"""``calibrant assess`` and ``calibrant compare``: significance tests, and comparison of models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
 from .evaluating import named_classes, positive_class, rows_of
 from .listing import metric_named
-from .screen import clean, in_options_here, print_json, print_lines, resampling_bar, say, warnings_as_lines
+from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .source import load_each, split
 from .streaming import streamed
 
@@ -37,7 +37,7 @@ def run(
     fail_if_rejected: bool,
     **source: Any,
 ) -> bool:
-    """Test and print; true when the command shall fail because something was rejected."""
+    """Test and print; True if the command has to fail because calibration was rejected."""
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
@@ -58,7 +58,7 @@ def run(
         rejected = {"rejected": result.rejected}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **rejected})
     else:
-        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
+        print_lines([*_positive_line(positive), *repr(result).split("\n")])
     if not (fail_if_rejected and result.rejected):
         return False
     names = result.metric if metrics is None else ", ".join(result.rejected)
@@ -69,28 +69,28 @@ def run(
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
     if metrics is None:
         if correction is not None:
-            raise ArgumentError("--correction", "is for several metrics", "name them with --metrics")
+            raise ArgumentError("--correction", "applies to several metrics", "name them with --metrics")
     elif metric is not None:
-        raise ArgumentError("--metrics", "was given beside --metric", "pass one of them")
+        raise ArgumentError("--metrics", "cannot be combined with --metric", "give one of them")
     elif method is not None:
-        raise ArgumentError("--method", "is for one metric; several are tested by drawing outcomes", "use --metric")
+        raise ArgumentError("--method", "applies to one metric; several are tested on simulated labels", "use --metric")
 
 
 def _check_groups(metrics: list[Metric]) -> None:
-    """Refuse groups that nothing would look at: a gate on them would pass in silence."""
+    """Raise if no metric uses the groups: a gate on them would pass silently."""
     if any("groups" in metric.needs for metric in metrics):
         return
     readers = [metric.id for metric in catalogue.values() if "groups" in metric.needs]
     asked = metrics[0].id if len(metrics) == 1 else "these metrics"
     raise ArgumentError(
         "--by",
-        f"is for metrics that read groups ({', '.join(readers)}), and {asked} would test all rows together",
-        "drop it; --where tests one group, and evaluate --by measures each",
+        f"applies to metrics of groups ({', '.join(readers)}); {asked} would test all rows together",
+        "drop it; --where selects one group, and evaluate --by measures each",
     )
 
 
 def _in_vain(unused: tuple[str, ...], seed: int) -> tuple[str, ...]:
-    """The options that were given and made no difference; a seed of 0 is what the command takes by itself."""
+    """The options that were given and had no effect; a seed of 0 is the default of the command."""
     options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed else {})
     return tuple(options[word] for word in unused if word in options)
 
@@ -124,10 +124,10 @@ def run_compare(
     fail_if_worse: bool = False,
     **source: Any,
 ) -> bool:
-    """Compare and print; True where a later model is worse than the first and that was asked about."""
+    """Compare and print; True if ``--fail-if-worse`` was given and a model is worse than the first."""
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
-        raise ArgumentError("--models", f"must name two or more; got {models!r}", "for example p_old,p_new")
+        raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     asked = metric_named(metric, "--metric")
     if fail_if_worse:
         _check_lower_is_better(asked)
@@ -138,10 +138,10 @@ def run_compare(
         parts = load_each(file, choices, given["where"], given["format"], given["table"])
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
-        raise ColumnError(names.get(error.argument, error.argument), error.problem, error.remedy) from None
-    _order_classes(parts, told=given["classes"] is not None)
+        raise error.replaced(names) from None
+    _order_classes(parts, named=given["classes"] is not None)
     for part in parts:
-        part["by_place"] = part.get("by_place", False) and part is parts[0]  # it is said once
+        part["by_place"] = part.get("by_place", False) and part is parts[0]  # one note is enough
         named_classes(part, given["classes"], given["pos_label"])
     keywords = parts[0]
     positive = positive_class(keywords)
@@ -159,22 +159,24 @@ def run_compare(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})
     else:
-        print_lines([*_positive_line(positive), *map(in_options_here, repr(result).split("\n"))])
+        print_lines([*_positive_line(positive), *repr(result).split("\n")])
     first, *others = result.values
     worse = [name for name in others if fail_if_worse and _is_worse(result[first, name])]
     if worse:
-        line = f"gate failed: {', '.join(worse)} worse than {first} by {result.metric} at {level:.0%}"
+        line = (
+            f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
+        )
         say(clean(line), err=True)
     return bool(worse)
 
 
 def _is_worse(found: Difference) -> bool:
-    """Whether the first is better than the second beyond chance; an infinite loss is worse than any other."""
+    """Whether the first is significantly better than the second; an infinite loss is worse than any other."""
     if math.isnan(found.difference):
         raise ArgumentError(
             "--fail-if-worse",
-            f"cannot be judged: the metric of {found.first} and {found.second} is infinite",
-            "--metric brier",
+            f"undecidable: the metric is infinite for {found.first} and {found.second}",
+            "use --metric brier",
         )
     return found.high < 0 or found.difference == -math.inf
 
@@ -182,17 +184,17 @@ def _is_worse(found: Difference) -> bool:
 def _check_lower_is_better(metric: Metric) -> None:
     if metric.signed or not (metric.proper == "strictly" or metric.ideal == metric.range[0]):
         raise ArgumentError(
-            "--fail-if-worse", f"needs a metric of which less is better, and {metric.id} is none", "--metric brier"
+            "--fail-if-worse", f"requires a metric for which lower is better, unlike {metric.id}", "use --metric brier"
         )
 
 
 def _name(spec: str) -> str:
-    """The model's name: its column, or what stands before the star of a pattern."""
+    """The name of a model: its column, or the part of a pattern before the star."""
     return spec[:-1].rstrip("_.") or spec if spec.endswith("*") else spec
 
 
-def _order_classes(parts: list[dict[str, Any]], *, told: bool) -> None:
-    """The columns of all models in the order of the classes of the first; `told` where the classes are named by an option."""
+def _order_classes(parts: list[dict[str, Any]], *, named: bool) -> None:
+    """Bring the columns of all models into the order of the classes of the first; `named` if an option names the classes."""
     first = parts[0].get("classes")
     for part in parts[1:]:
         own = part.get("classes")
@@ -200,5 +202,5 @@ def _order_classes(parts: list[dict[str, Any]], *, told: bool) -> None:
             continue
         if own is not None and first is not None and set(own) == set(first):
             part |= {"y_prob": part["y_prob"][:, [own.index(name) for name in first]], "classes": first}
-        elif not told:
-            raise ArgumentError("--models", f"name different classes: {first} and {own}", "name them with --classes")
+        elif not named:
+            raise ArgumentError("--models", f"the models have different classes: {first} and {own}", "use --classes")

@@ -1,4 +1,4 @@
-"""``calibrant demo``: predictions of a real model that come with the package, measured, assessed and repaired, and a report to open."""
+"""``calibrant demo``: evaluate, test and recalibrate packaged predictions of a real model, and write a report."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["run"]
 
 NAMES = ("digits_validation", "digits_test")
 STORY = (
-    "Boosted trees read handwritten digits. They were trained on 200 of the 1797 images that come with scikit-learn; "
-    "these are their probabilities for 899 images that they never saw. A map was chosen on 698 others."
+    "A gradient boosting classifier of handwritten digits, trained on 200 of the 1797 images of scikit-learn's digits data. "
+    "It is evaluated on 899 test images; calibrators are compared on 698 validation images."
 )
 
 
 def run(out: str, save_data: str | None = None) -> None:
-    """Measure the packaged predictions, ask whether it is chance, repair them on other rows, and write the report."""
+    """Evaluate and test the packaged predictions, recalibrate them on validation data, and write the report."""
     path = Path(out)
     try:
         form_of(path, None)
     except ArgumentError as error:
-        raise ArgumentError("--out", error.problem, "end it in .html, .md or .json") from None
+        raise error.replaced(argument="--out") from None
     folder = None if save_data is None else make_folder(save_data)
     validation, test = (_packaged(name) for name in NAMES)
     before = evaluate(test)
@@ -42,16 +42,15 @@ def run(out: str, save_data: str | None = None) -> None:
     chance = [assess(test, metric=metric, rng=0).verdict for metric in ("ecce_mad", "ecd")]
     print_lines(["", "Could it be chance?", *chance, ""])
     found = recalibrate(validation.labels, validation.probs)
-    mended = calibrated(test, found.calibrator)
-    after = evaluate(mended)
-    print_lines(["What repairs it, on held-out validation rows:", *repr(found).splitlines(), ""])
+    after = evaluate(calibrated(test, found.calibrator))
+    print_lines(["Recalibration, by cross-validation on the validation data:", *repr(found).splitlines(), ""])
     headings, rows = _side_by_side(before, after)
     print_table(headings, rows, range(1, 3))
-    report(test, path=path, title="Handwritten digits, read by boosted trees")
-    say(f"\nwrote {path.resolve()}: open it in a browser")
+    report(test, path=path, title="Handwritten digits, gradient boosting")
+    say(f"\nWrote {path.resolve()}; open it in a browser.")
     for name in NAMES if folder is not None else ():
         content = (files("calibrant") / "cli" / "data" / f"{name}.csv").read_bytes()
-        say(f"wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")
+        say(f"Wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")
 
 
 def _packaged(name: str) -> Predictions:

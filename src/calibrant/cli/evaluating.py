@@ -1,4 +1,4 @@
-"""``calibrant evaluate``: measure a file, print the table, judge the gates."""
+"""``calibrant evaluate``: evaluate a file, print the table, check the gates."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, choose_metrics, evaluate
+from ..evaluation.result import MetricResult
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
 from .listing import metric_named
+from .places import label_column
 from .screen import (
     clean,
-    in_options_here,
     note_positive,
     print_json,
     print_lines,
@@ -28,6 +30,7 @@ from .screen import (
 )
 from .source import load, split
 from .streaming import is_sketch, streamed
+from .wording import in_options
 
 __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
@@ -64,7 +67,7 @@ def parse_gate(text: str) -> Gate:
         if match is None:
             raise ValueError
         limit = float(match[3])
-        if math.isnan(limit):  # which nothing is above or below
+        if math.isnan(limit):  # no value is above or below it
             raise ValueError
     except ValueError:
         raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
@@ -87,9 +90,10 @@ def run(
     gates: tuple[str, ...],
     calibrator: str | None = None,
     stream: bool | None = None,
+    outcome: str | None = None,
     **source: Any,
 ) -> bool:
-    """Measure and print; true when a gate failed."""
+    """Evaluate and print; True if a gate failed."""
     conditions = [parse_gate(text) for text in gates]
     chosen = choose_metrics(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
@@ -97,18 +101,19 @@ def run(
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
     sketches = streamed(file, stream, *split(source))
     if sketches is not None and calibrator is not None:
-        raise ArgumentError("--map", "needs whole rows, and these are read as a stream", "apply the map first")
+        raise ArgumentError(
+            "--calibrator", "cannot be applied to a stream", "use --no-stream, or calibrant apply first"
+        )
     keywords: dict[str, Any] = {"y_true": sketches}
     if sketches is None:
         keywords = rows_of(file, source)
         keywords |= {"by": keywords.pop("groups", None), "calibrator": calibrator}
+        outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         if resamples != RESAMPLES or seed != 0:
             option = "--seed" if resamples == RESAMPLES else "--resamples"
-            raise ArgumentError(
-                option, "is for intervals and p-values, and neither was asked for", "add --interval or --assess"
-            )
+            raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
@@ -121,6 +126,7 @@ def run(
             budget=budget,
             interval=interval,
             assess=assess,
+            outcome=outcome,
             **draws,
             **keywords,
         )
@@ -135,24 +141,33 @@ def run(
     return bool(failures)
 
 
+def _outcome(keywords: Mapping[str, Any]) -> str | None:
+    """Return the name of the event: the positive class, or the label column where the labels are 0 and 1."""
+    positive = keywords.get("pos_label")
+    classes = (
+        [None, positive] if isinstance(positive, str) else None if positive is not None else keywords.get("classes")
+    )
+    return event_name(classes, label_column()) or None
+
+
 def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
-    """The reasons of what has no value in the words of the command line; `streamed` is a file that was not read as rows."""
+    """The reasons for missing values in the terms of the command; `streamed` is a file that was not read as rows."""
 
-    def spoken(text: str) -> str:
-        if streamed is not None:
-            kept = is_sketch(streamed)
-            for start in ("y_true: is a sketch, and ", "y_true: is sketches, and "):
-                text = text.replace(start, "a sketch keeps no rows, and " * kept, 1) if text.startswith(start) else text
-            text = text.replace("pass the rows", "evaluate the files it was made of" if kept else "pass --no-stream")
-        return in_options_here(text)
+    def spoken(found: MetricResult) -> MetricResult:
+        if found.error is None:
+            return found
+        if streamed is not None and found.error.argument == "y_true":
+            remedy = "evaluate the files that it summarizes" if is_sketch(streamed) else "use --no-stream"
+            return replace(found, reason=f"{found.error.problem}; {remedy}")
+        return replace(found, reason=in_options(found.error))
 
-    results = tuple(replace(found, reason=spoken(found.reason), note=spoken(found.note)) for found in result.results)
+    results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
     return replace(result, results=results, groups=groups)
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for `Predictions`: the rows of a file by the options that say where they are, as far as they were given."""
+    """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
     found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
@@ -160,7 +175,7 @@ def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str | None) -> dict[str, Any]:
-    """What was read from a file, with the classes named on the command line; of two columns, that of the positive class last."""
+    """Apply ``--classes`` and ``--pos-label`` to what was read from a file; of two columns, that of the positive class is last."""
     several = getattr(keywords["y_prob"], "ndim", 2) == 2
     own = list(keywords.get("classes", ())) if several else []
     by_place = keywords.pop("by_place", False)
@@ -176,8 +191,7 @@ def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str 
     if pos_label is not None:
         positive = like_labels([pos_label], keywords["y_true"])[0]
         if len(own) == 2 and positive not in own:
-            named = f"is {positive!r}, and the columns are named after {own[0]}, {own[1]}"
-            raise ArgumentError("--pos-label", named, "name one of them")
+            raise ArgumentError("--pos-label", f"must be one of the classes {own[0]}, {own[1]}; got {positive!r}")
         if len(own) == 2:
             turned = positive == own[0]
             keywords |= {"y_prob": keywords["y_prob"][:, ::-1], "classes": own[::-1]} if turned else {}
@@ -187,14 +201,14 @@ def named_classes(keywords: dict[str, Any], classes: str | None, pos_label: str 
 
 
 def positive_class(keywords: dict[str, Any]) -> str:
-    """The name of the positive class of two in what was read; empty where there is none, or it has no other name than 1."""
+    """The name of the positive class of two; empty for several classes, or if its only name is 1."""
     classes = keywords.get("classes", ())
     name = keywords.get("pos_label", classes[1] if len(classes) == 2 else "")
     return "" if [str(each) for each in classes] == ["0", "1"] and "pos_label" not in keywords else str(name)
 
 
 def like_labels(names: list[str], labels: Any) -> list[Any]:
-    """Names typed on the command line or told by columns, as numbers or truth values where the labels are such."""
+    """Names from the command line or from columns, converted to numbers or Booleans if the labels are."""
     if labels.dtype.kind == "b":
         return as_booleans(names) or list(names)
     if labels.dtype.kind not in "iuf":
@@ -206,22 +220,22 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
 
 
 def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
-    """What failed, for all rows and for each group; a metric without a value cannot pass a gate."""
+    """The gates that failed, for all rows and for each group; a metric without a value raises."""
     failures = []
     for name, part in [("", result), *result.groups.items()]:
         for gate in gates:
             found = next((r for r in part.results if r.metric == gate.metric.id), None)
             place = f" (group {name})" if part is not result else ""
             if found is None or found.value is None:
-                reason = found.reason if found is not None else "left out by the budget"
-                raise ArgumentError("--fail-if", f"{gate} cannot be judged{place}: {reason}")
+                reason = found.reason if found is not None else "left out because of the time budget"
+                raise ArgumentError("--fail-if", f"{gate} cannot be evaluated{place}: {reason}")
             if gate.holds(found.value):
-                failures.append(f"{gate}: it is {found.value:.6g}{place}")
+                failures.append(f"{gate}: the value is {found.value:.6g}{place}")
     return failures
 
 
 def show(result: Evaluation) -> None:
-    """The header and the table."""
+    """Print the header and the table."""
     print_lines([*result.header.lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))

@@ -1,4 +1,4 @@
-"""``calibrant fit``, ``apply`` and ``select``: a map from validation rows, put to use, and a threshold with a promise."""
+"""``calibrant fit``, ``apply`` and ``select``: fit a calibrator on validation data, apply it, and choose a threshold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
 from ..util.version import __version__
 from .evaluating import like_labels, rows_of
-from .screen import clean, in_options_here, print_json, print_lines, say, warnings_as_lines
+from .places import label_column
+from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import split
 from .tables import check_target, open_table
 
@@ -29,27 +30,29 @@ __all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply"
 def read(file: str, **source: Any) -> Predictions:
     """Checked predictions from a file."""
     keywords = rows_of(file, source)
-    return Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
+    found = Predictions(keywords.pop("y_true"), keywords.pop("y_prob"), **keywords)
+    found.label_name = label_column()
+    return found
 
 
 def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
-    """The best of the maps named, fitted; it keeps the names of the classes."""
+    """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
     return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed)  # type: ignore[arg-type]
 
 
 def rows_in(p: Predictions) -> int:
-    """How many rows there are; one given with a count is so many."""
+    """The number of observations; a row with a count represents several."""
     return p.n if p.weight is None or p.weight_kind != "counts" else int(p.weight.sum())
 
 
 def check_apart(out: str | Path, *inputs: str) -> None:
-    """Raise where what is written would take the place of what is read."""
+    """Raise if the output would overwrite an input."""
     target = Path(out)
     for name in inputs:
         if name != "-" and target.exists() and Path(name).exists() and target.samefile(name):
-            raise ArgumentError("--out", f"would write over {name}, which is read", "name another file")
+            raise ArgumentError("--out", f"would overwrite the input {name}", "name another file")
 
 
 def run_fit(
@@ -64,7 +67,7 @@ def run_fit(
     as_json: bool,
     **source: Any,
 ) -> None:
-    """Fit, print the candidates, write the map."""
+    """Fit, print the candidates, write the calibrator."""
     check_apart(out, file)
     with warnings_as_lines():
         p = read(file, **source)
@@ -77,22 +80,22 @@ def run_fit(
     print_lines(
         [
             "",
-            f"wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}",
+            f"Wrote {path}: {type(found.calibrator).__name__}, fitted on {rows_in(p):,} rows{_classes_of(p)}.",
             _next_step(found, out),
         ]
     )
 
 
 def _classes_of(p: Predictions) -> str:
-    """Which class is positive, where two have names."""
+    """The positive class, if the two classes have names."""
     named = p.kind == "binary" and p.classes is not None and [str(name) for name in p.classes] != ["0", "1"]
     return f"; positive class {p.classes[1]}" if named and p.classes is not None else ""
 
 
 def _next_step(found: Recalibration, out: str) -> str:
     if found.method == "none":
-        return "it leaves probabilities as they are"
-    return f"measure it on other rows: calibrant apply {out} TEST --out calibrated.parquet"
+        return "It leaves the probabilities unchanged."
+    return f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet"
 
 
 def apply_map(
@@ -101,7 +104,7 @@ def apply_map(
     out: str,
     **source: Any,
 ) -> tuple[Path, int]:
-    """Write the rows of a file with calibrated columns; gives where, and how many rows."""
+    """Write the rows of a file with calibrated columns; returns the path and the number of rows."""
     _check_not_grouped(calibrator)
     check_target(out)
     columns, given = split(source)
@@ -116,7 +119,7 @@ def apply_map(
         elif "classes" in keywords:
             keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
         rows = len(keywords["y_prob"])
-        # Nothing is asked of the labels, so any label will do.
+        # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
         p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
         _check_kind(calibrator, p)
@@ -125,17 +128,17 @@ def apply_map(
 
 def _check_not_grouped(calibrator: Calibrator) -> None:
     if isinstance(calibrator, GroupedCalibrator):
-        problem = f"is a {type(calibrator).__name__}, which asks for the group of each row"
+        problem = f"a {type(calibrator).__name__} requires the group of each row"
         raise ArgumentError(
-            "calibrator", problem, "apply it in Python: calibrant.load(file).predict_proba(scores, groups)"
+            "calibrator", problem, "apply it in Python with calibrant.load(file).predict_proba(scores, groups)"
         )
 
 
 def _check_kind(calibrator: Calibrator, p: Predictions) -> None:
-    """Say it in the words of the command line."""
+    """Raise if the calibrator does not match the scores."""
     if len(calibrator.classes_) != p.k:
         problem = f"was fitted on {len(calibrator.classes_)} classes, and the file has {p.k}"
-        raise ArgumentError("calibrator", problem, "name the score columns with --probs, or fit a map for these")
+        raise ArgumentError("calibrator", problem, "name the score columns with --probs, or fit another calibrator")
     if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
             "calibrator", "was fitted on logits, and these are probabilities", "name logits with --logits"
@@ -143,13 +146,13 @@ def _check_kind(calibrator: Calibrator, p: Predictions) -> None:
 
 
 def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None, **source: Any) -> None:
-    """Apply a map from a file to the rows of another, and say where they are."""
+    """Apply a saved calibrator to the rows of a file."""
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
         path, rows = apply_map(fitted, file, out, **source)
-    print_lines([f"wrote {path}: {rows:,} rows with calibrated probabilities by {type(fitted).__name__}"])
-    print_lines([f"with labels, measure them: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
+    print_lines([f"Wrote {path}: {rows:,} rows with probabilities calibrated by {type(fitted).__name__}."])
+    print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 
 
 def run_select(
@@ -166,7 +169,7 @@ def run_select(
     calibrator: str | None = None,
     **source: Any,
 ) -> bool:
-    """Choose a threshold and print it; true when none can be promised."""
+    """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
     p = read(file, confidence=confidence_column, **source)
     if calibrator is not None:
         with warnings_as_lines():
@@ -183,7 +186,7 @@ def run_select(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **chosen.to_dict()})
     else:
-        print_lines([in_options_here(line) for line in repr(chosen).split("\n")])
+        print_lines(repr(chosen).split("\n"))
     if chosen.threshold is None:
-        say(clean(f"no threshold was found for {chosen.target}"), err=True)
+        say(clean(f"no threshold found for {chosen.target}"), err=True)
     return chosen.threshold is None

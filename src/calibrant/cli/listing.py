@@ -1,4 +1,4 @@
-"""``calibrant metrics``: the catalogue as a tree, one entry in full, or what a use case calls for."""
+"""``calibrant metrics``: the catalogue as a tree, one entry in full, or the metrics recommended for a use case."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .screen import print_lines, say
 __all__ = ["metric_named", "run"]
 
 
-# Functions that take other arguments than labels and probabilities, or give more than one number.
+# Functions that have other arguments than labels and probabilities, or return more than one number.
 BESIDE = [
-    "beside the catalogue, in Python",
-    "  assess, interval, compare          could it be chance, how sure is it, which model is better",
+    "further functions, in Python",
+    "  assess, interval, compare          significance tests, confidence intervals, comparison of models",
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
-    "  decompose, skill_score             parts of a proper score, and its gain over a reference",
-    "  calibration_curve                  bin by bin, with intervals",
-    "  calibration_band                   where the curve can lie, for all scores at once",
+    "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
+    "  calibration_curve                  observed rates by bin, with confidence intervals",
+    "  calibration_band                   simultaneous confidence band of the calibration curve",
 ]
 
 
 def run(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """Print what was asked for."""
+    """Print the catalogue, one metric, or a recommendation."""
     if use_case is not None:
         chosen = recommend(use_case)
         if as_json:
@@ -42,16 +42,21 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
         _print_json([metric.to_dict() for metric in catalogue.values()])
     else:
         print_lines(
-            [*repr(catalogue).split("\n"), *BESIDE, "", "calibrant metrics NAME shows one; --for USE_CASE recommends"]
+            [
+                *repr(catalogue).split("\n"),
+                *BESIDE,
+                "",
+                "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some.",
+            ]
         )
 
 
 def metric_named(name: str, option: str) -> Metric:
-    """The metric of a name; an error names the option or argument."""
+    """The metric of this name; errors name the option or argument."""
     try:
         return catalogue[name]
     except CalibrantError as error:
-        raise type(error)(option, error.problem, error.remedy) from None
+        raise error.replaced(argument=option) from None
 
 
 def _print_json(content: object) -> None:
@@ -69,17 +74,17 @@ def describe(metric: Metric) -> list[str]:
         "lens": metric.lens,
         "options": ", ".join(f"{word}={value!r}" for word, value in metric.options.items()),
         "proper": metric.proper,
-        "direction": "" if metric.sides is None else f"above the ideal {metric.sides[0]}, below it {metric.sides[1]}",
+        "direction": "" if metric.sides is None else f"{metric.sides[0]} above the ideal, {metric.sides[1]} below",
         "tests": ", ".join(metric.tests),
         "weights": " and ".join(
             kind for kind, has in (("counts", metric.counts), ("sample_weight", metric.importance)) if has
         ),
         "needs": ", ".join(metric.needs),
         "cost": metric.cost,
-        "good": metric.pros,
-        "beware": metric.cons,
-        "note": metric.notes,
+        "advantages": metric.pros,
+        "cautions": metric.cons,
+        "notes": metric.notes,
         "certainty": metric.certainty,
-        "paper": metric.reference,
+        "reference": metric.reference,
     }
     return [f"{metric.id}: {metric.name}", *(f"  {word + ':':<12} {text}" for word, text in facts.items() if text)]

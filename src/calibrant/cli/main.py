@@ -1,4 +1,4 @@
-"""Entry point of ``calibrant``: options, exit codes and errors; the work is done by the library."""
+"""Entry point of ``calibrant``: commands, options, exit codes and errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ..errors import CalibrantError
 from ..util.version import __version__
 from . import options
 from .monitoring import monitor
-from .places import forget_read, in_file
-from .screen import forget, in_options, say, warnings_as_lines
+from .places import forget_read
+from .screen import forget, say, warnings_as_lines
+from .wording import in_options, set_wording
 
 __all__ = ["main"]
 
@@ -21,10 +22,16 @@ EXIT_GATE, EXIT_BAD_INPUT, EXIT_FAULT, EXIT_INTERRUPTED = 1, 2, 70, 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 fine, 1 a gate failed, 2 bad input, 3 a monitor's alarm, 70 a fault, 130 interrupted."""
+    """Run the command line and exit.
+
+    The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
+    130 if interrupted.
+    """
     forget_read()
+    words = sys.argv[1:] if arguments is None else arguments
+    set_wording(_options_of(words), words)
     try:
-        # A command that ends by `Exit` gives its code here.
+        # The exit code of a command that ends with `Exit`.
         with warnings_as_lines():
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
@@ -35,29 +42,28 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         say("interrupted", err=True)
         code = EXIT_INTERRUPTED
-    except SystemExit:  # click ends so where nobody reads the help it prints
+    except SystemExit:  # click exits so if the reader of the help has closed the pipe
         forget(sys.stdout)
         code = 0
     except click.ClickException as error:
         say(f"error: {error.format_message()}", err=True)
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
-        words = sys.argv[1:] if arguments is None else arguments
-        told = f"error: {in_options(in_file(_one_line(str(error))), _options_of(words))}"
-        say(format_exc() if "--debug" in words else told, err=True)
+        text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
+        say(format_exc() if "--debug" in words else f"error: {text}", err=True)
         code = EXIT_BAD_INPUT
-    except Exception:  # a mistake of ours must not pass for a failed gate, which is what Python's own code 1 says
+    except Exception:  # Python would exit with 1, which is the code of a failed gate
         say(format_exc(), err=True)
         code = EXIT_FAULT
     sys.exit(code)
 
 
 class _GateFailed(Exception):
-    """What ``--fail-if`` or ``--fail-if-rejected`` asks about holds."""
+    """The condition of ``--fail-if`` or ``--fail-if-rejected`` holds."""
 
 
 def _options_of(words: list[str]) -> set[str]:
-    """The options of the command that was called."""
+    """The options and arguments of the command that was called."""
     command: click.Command = cli
     for word in words:
         if isinstance(command, click.Group):
@@ -65,31 +71,29 @@ def _options_of(words: list[str]) -> set[str]:
     return {option for parameter in command.params for option in parameter.opts}
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 @click.group(cls=options.OnceGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="calibrant %(version)s")
+@click.version_option(__version__, message="calibrant %(version)s", help="Show the version and exit.")
 def cli() -> None:
-    """Does "80 %" mean 80 %? Probability calibration of classifiers."""
+    """Probability calibration of classifiers: measure, test, compare, recalibrate, report and monitor.
+
+    `calibrant COMMAND --help` describes a command. Try `calibrant demo`.
+    """
 
 
-@cli.command()
-@options.source_options(options.score_options, options.by_option("Measure each group as well."))
-@click.option(
-    "--metrics",
-    metavar="NAMES",
-    default="recommended",
-    help="Ids or aliases with commas, 'recommended' (default) or 'all'.",
-)
+NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or 'all'."
+
+
+@cli.command(short_help="Measure the calibration of predictions.")
+@options.source_options(options.score_options, options.by_option("Column of groups, which are measured as well."))
+@click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.metric_options
 @click.option(
-    "--budget", type=float, default=60.0, show_default=True, help="Seconds; slower metrics are left out by name."
+    "--budget", type=float, default=60.0, show_default=True, help="Seconds; slower metrics are left out and listed."
 )
-@click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals, for example of level 0.95.")
-@click.option("--assess", is_flag=True, help="Add how often chance alone gives such a value.")
-@options.map_option
+@click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
+@click.option("--assess", is_flag=True, help="Add p-values under the null hypothesis of perfect calibration.")
+@options.outcome_option
+@options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
 @options.json_option
@@ -98,90 +102,103 @@ def cli() -> None:
     "gates",
     metavar="CONDITION",
     multiple=True,
-    help='Exit with 1 if it holds, such as "ece > 0.05". Repeatable.',
+    help='Exit with 1 if a condition such as "ece > 0.05" holds. Can be repeated.',
 )
 @options.debug_option
 def evaluate(file: str, **options: Any) -> None:
-    """Measure the calibration of predictions in FILE (CSV, TSV, Parquet, JSON lines, NPZ, or - for standard input)."""
+    """Measure the calibration of the predictions in FILE.
+
+    FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    """
     from . import evaluating
 
     if evaluating.run(file, **options):
         raise _GateFailed
 
 
-@cli.command()
+@cli.command(short_help="Test whether predictions are calibrated.")
 @options.source_options(
-    options.score_options, options.by_option("Groups of rows, for metrics that read them: pce, fece, mcm.")
+    options.score_options, options.by_option("Column of groups, for the metrics that use them: pce, fece, mcm.")
 )
-@click.option("--metric", metavar="NAME", help="Id or alias; ecce_mad if not given.")
+@click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
 @click.option(
-    "--method", metavar="NAME", help="A test of the metric, 'consistency' or 'enumeration'; chosen if not given."
+    "--method",
+    metavar="NAME",
+    help="A test of the metric, 'consistency' or 'enumeration'; by default the best available.",
 )
-@click.option("--metrics", metavar="NAMES", help="Several metrics instead, with commas, all on the same draws.")
+@click.option("--metrics", metavar="NAMES", help="Comma-separated metrics, all tested on the same simulated labels.")
 @click.option(
     "--correction",
     type=click.Choice(["holm", "benjamini_hochberg", "min_p", "none"]),
-    help="How p-values of several metrics are corrected for their number; holm if not given.",
+    help="Correction of p-values for several metrics; holm by default.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the test.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level of the test.")
 @options.metric_options
 @options.draw_options(999)
 @options.json_option
-@click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if the deviation is unlikely to be chance.")
+@click.option("--fail-if-rejected", is_flag=True, help="Exit with 1 if calibration is rejected.")
 @options.debug_option
 def assess(file: str, **options: Any) -> None:
-    """Ask whether the deviation in FILE could be chance: the labels being drawn from the probabilities given."""
+    """Test whether the predictions in FILE are calibrated.
+
+    The null hypothesis is that the labels follow the predicted probabilities.
+    """
     from . import assessing
 
     if assessing.run(file, **options):
         raise _GateFailed
 
 
-@cli.command()
+@cli.command(short_help="Compare models on the same rows.")
 @options.source_options(
     click.option(
         "--models",
         metavar="COLUMNS",
         required=True,
-        help="A column of probabilities for each model, with commas; a pattern such as 'old_*,new_*' for several classes.",
+        help="Comma-separated columns of probabilities, one for each model; for several classes patterns such as 'old_*,new_*'.",
     ),
-    click.option("--logits", is_flag=True, help="The columns hold logits."),
+    click.option("--logits", is_flag=True, help="The columns contain logits."),
 )
-@click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
-@click.option("--cluster", metavar="COLUMN", help="Draw whole groups of rows, such as all rows of one patient.")
+@click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias of the metric.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option(
+    "--cluster", metavar="COLUMN", help="Column of groups to resample as a whole, such as all rows of one patient."
+)
 @options.metric_options
 @options.draw_options(1000)
 @options.json_option
-@click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is worse than the first, beyond chance.")
+@click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is significantly worse than the first.")
 @options.debug_option
 def compare(file: str, **options: Any) -> None:
-    """Compare models on the same rows of FILE: every difference of a metric with its interval and p-value."""
+    """Compare models on the same rows of FILE.
+
+    Prints every pairwise difference of a metric with its confidence interval and p-value.
+    """
     from . import assessing
 
     if assessing.run_compare(file, **options):
         raise _GateFailed
 
 
-@cli.command()
+@cli.command(short_help="Fit a calibrator and write it to a file.")
 @options.source_options(options.class_score_options)
 @options.fit_options
-@options.written_option("--out", default="map.json", show_default=True, help="Where to write the map.")
+@options.written_option("--out", default="calibrator.json", show_default=True, help="Where to write the calibrator.")
 @options.preprocessing_option
 @options.seed_option
 @options.json_option
 @options.debug_option
 def fit(file: str, **options: Any) -> None:
-    """Find the map that makes the probabilities in FILE better, if any does, and write it.
+    """Fit the calibrator with the lowest cross-validated loss on FILE and write it.
 
-    FILE holds validation rows: neither those the model was trained on nor those it will be judged by.
+    FILE contains validation data: neither the training data of the model nor the data on which it will be evaluated.
     """
     from . import fitting
 
     fitting.run_fit(file, **options)
 
 
-@cli.command()
+@cli.command(short_help="Apply a calibrator to predictions.")
 @click.argument("calibrator")
 @click.argument("file")
 @options.written_option("--out", required=True, help="Where to write the rows: .parquet, .csv or .tsv.")
@@ -193,46 +210,46 @@ def fit(file: str, **options: Any) -> None:
 @options.preprocessing_option
 @options.debug_option
 def apply(calibrator: str, file: str, **options: Any) -> None:
-    """Apply the MAP that fit wrote to the rows of FILE: each score column p gets a column p_calibrated beside it.
+    """Apply the CALIBRATOR written by fit to the rows of FILE.
 
-    Labels are not needed.
+    Each column of scores p gets a column p_calibrated next to it. Labels are not required.
     """
     from . import fitting
 
     fitting.run_apply(calibrator, file, **options)
 
 
-@cli.command()
+@cli.command(short_help="Choose a confidence threshold with a guarantee.")
 @options.source_options(
     options.class_score_options,
     click.option(
         "--confidence-column",
         metavar="COLUMN",
-        help="Confidence of the predicted class; the label then says whether it was right.",
+        help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
     ),
 )
-@click.option("--accuracy", type=float, metavar="SHARE", help="Least accuracy of the answers given.")
-@click.option("--coverage", type=float, metavar="SHARE", help="Instead: least share of rows answered.")
+@click.option("--accuracy", type=float, metavar="SHARE", help="Minimum accuracy of the accepted predictions.")
+@click.option("--coverage", type=float, metavar="SHARE", help="Instead: minimum share of accepted predictions.")
 @click.option(
     "--cost",
     type=(float, float),
     metavar="ERROR REVIEW",
-    help="Instead: what a wrong answer and a row that is not answered cost.",
+    help="Instead: cost of a wrong answer and of a review.",
 )
 @options.confidence_level_option
 @click.option(
     "--method",
     type=click.Choice(["sequence", "conformal", "bonferroni", "sgr"]),
-    help="How the threshold is found; sequence if not given, bonferroni for costs.",
+    help="How the threshold is chosen; sequence by default, bonferroni for costs.",
 )
-@click.option("--lens", help="Which question: top_label (default), class:NAME, ...")
-@options.map_option
+@click.option("--lens", help="What is accepted: top_label (default), class:NAME, ...")
+@options.calibrator_option
 @options.json_option
 @options.debug_option
 def select(file: str, **options: Any) -> None:
-    """Choose above which confidence to answer, so that an accuracy, a coverage or a cost is promised for new rows.
+    """Choose the confidence from which predictions are accepted, with a guaranteed accuracy, coverage or cost.
 
-    The rows of FILE must be new to the model and to its map. Exits with 1 where no threshold can be promised.
+    Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
     """
     from . import fitting
 
@@ -240,128 +257,152 @@ def select(file: str, **options: Any) -> None:
         raise _GateFailed
 
 
-@cli.command()
-@click.option("--validation", required=True, metavar="FILE", help="Rows to fit the map and choose the threshold on.")
-@click.option("--test", required=True, metavar="FILE", help="Other rows, to measure before and after on.")
-@options.written_option("--out", folder=True, required=True, help="Where to write; made if it is not there.")
+@cli.command(short_help="Recalibrate, evaluate and report in one step.")
+@click.option(
+    "--validation", required=True, metavar="FILE", help="Validation data, for the calibrator and the threshold."
+)
+@click.option("--test", required=True, metavar="FILE", help="Test data, evaluated before and after recalibration.")
+@options.written_option("--out", folder=True, required=True, help="Output folder; created if it does not exist.")
 @options.column_options(options.class_score_options)
 @options.fit_options
 @options.preprocessing_option
-@click.option("--accuracy", type=float, default=0.95, show_default=True, help="Least accuracy of the answers given.")
-@options.confidence_level_option
 @click.option(
-    "--metrics",
-    metavar="NAMES",
-    default="recommended",
-    help="What to measure: names with commas, 'recommended' or 'all'.",
+    "--accuracy", type=float, default=0.95, show_default=True, help="Minimum accuracy of the accepted predictions."
 )
+@options.confidence_level_option
+@click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@options.outcome_option
+@options.meta_option
 @click.option(
     "--hold-out",
     type=float,
     default=0.3,
     show_default=True,
     metavar="SHARE",
-    help="Share of the validation rows kept from the map, for the threshold; 0 for no threshold.",
+    help="Share of the validation data held out from fitting, for the threshold; 0 for no threshold.",
 )
 @click.option(
-    "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
+    "--interval",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="LEVEL",
+    help="Confidence level of the intervals.",
 )
 @options.draw_options(200)
 @options.json_option
 @options.debug_option
 def run(**options: Any) -> None:
-    """From validation and test predictions to calibrated ones: fit, measure before and after, threshold, report.
+    """Fit a calibrator on validation data, evaluate it on test data, choose a threshold and write a report.
 
-    Writes map.json, metrics.json, calibrated.parquet and report.html.
+    Writes calibrator.json, metrics.json, calibrated.parquet and report.html.
     """
     from . import workflow
 
     workflow.run(**options)
 
 
-@cli.command()
+@cli.command(short_help="Summarize files of any size in a sketch.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.label_option
-@click.option("--prob", metavar="COLUMN", help="Probability of the positive class.")
-@click.option("--probs", metavar="COLUMNS", help="One probability per class: a list, or a pattern such as 'p_*'.")
-@options.by_option("Keep each group by itself as well.")
+@click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+@click.option(
+    "--probs",
+    metavar="COLUMNS",
+    help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
+)
+@options.by_option("Column of groups, which are summarized as well.")
 @options.where_option
 @options.classes_option
-@click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Kind of the files.")
+@click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
-@options.written_option("--out", required=True, help="Where to write, ending in .sketch.")
+@options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
-    """Read FILES of any size once and keep what every score metric needs of them; or add .sketch FILES.
+    """Read FILES of any size once and write a sketch from which metrics can be computed, or merge .sketch FILES.
 
-    Patterns such as 'preds/*.parquet' name many files. What is written is read by evaluate.
+    Patterns such as 'preds/*.parquet' name many files. The sketch is read by evaluate, assess and report.
     """
     from . import streaming
 
     streaming.run(files, **options)
 
 
-@cli.command()
+@cli.command(short_help="Write a report as HTML, Markdown or JSON.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@options.column_options(options.score_options, options.by_option("Look at each group by itself as well."))
-@options.written_option("--out", help="Where to write: .html, .md or .json; report.html if not given, - to print.")
+@options.column_options(options.score_options, options.by_option("Column of groups, which are reported as well."))
+@options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
 @click.option(
-    "--as", "form", type=click.Choice(["html", "md", "json"]), help="What to write, where --out does not say."
+    "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
 )
 @click.option(
     "--compare",
     "kind",
     type=click.Choice(["models", "periods", "before-after"]),
-    help="How several files relate: models on the same rows, periods with different rows, or before and after a map.",
+    help="How several files are related: models on the same rows, periods with different rows, or before and after recalibration.",
 )
-@click.option("--map", metavar="FILE", help="With --compare before-after and one file: the map that fit wrote.")
+@click.option(
+    "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
+)
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
+@options.outcome_option
+@options.meta_option
+@click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option("--lens", help="What is evaluated: top_label, class:NAME, ...")
 @click.option(
-    "--metrics", metavar="NAMES", default="recommended", help="Ids or aliases with commas, 'recommended' or 'all'."
+    "--interval",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="LEVEL",
+    help="Confidence level of the intervals.",
 )
-@click.option("--lens", help="Which question: top_label, class:NAME, ...")
 @click.option(
-    "--interval", type=float, default=0.95, show_default=True, metavar="LEVEL", help="Level of the intervals."
+    "--recalibration/--no-recalibration",
+    default=True,
+    show_default=True,
+    help="Compare calibration methods on held-out data.",
 )
-@click.option("--repair/--no-repair", default=True, show_default=True, help="Try maps that could make it better.")
-@click.option("--accuracy", type=float, default=0.95, show_default=True, help="What the threshold promises.")
+@click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
 @click.option(
     "--confidence-level",
     type=float,
     default=0.9,
     show_default=True,
-    help="With what probability the promise holds.",
+    help="Probability with which the guarantee holds.",
 )
 @options.draw_options(200)
 @options.debug_option
 def report(files: tuple[str, ...], **options: Any) -> None:
-    """Write a report of FILE: verdict, diagram, metrics, where it fails, what repairs it, which threshold to use.
+    """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
 
-    With --compare, several files side by side.
+    With --compare, the report compares several files.
     """
     from . import reporting
 
     reporting.run(files, **options)
 
 
-@cli.command()
+@cli.command(short_help="List the metrics, or describe one.")
 @click.argument("name", required=False)
-@click.option("--for", "use_case", metavar="USE_CASE", help="Only those recommended for a use case, and why.")
+@click.option("--for", "use_case", metavar="USE_CASE", help="Only the metrics recommended for a use case, and why.")
 @options.json_option
 @options.debug_option
 def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """List the metrics, or show one: its meaning, range, defaults, cautions and paper."""
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference."""
     from . import listing
 
     listing.run(name, use_case, as_json)
 
 
-@cli.command()
-@options.written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the page.")
-@options.written_option("--save-data", folder=True, help="Also write the predictions there, to try other commands on.")
+@cli.command(short_help="Evaluate the predictions of a real model.")
+@options.written_option("--out", default="calibrant-demo.html", show_default=True, help="Where to write the report.")
+@options.written_option(
+    "--save-data", folder=True, help="Folder to write the predictions to, for use with other commands."
+)
 @options.debug_option
 def demo(out: str, save_data: str | None) -> None:
-    """Measure a real model's predictions and write a page to open in a browser."""
+    """Evaluate, test and recalibrate the predictions of a real model, and write a report."""
     from . import demonstration
 
     demonstration.run(out, save_data)

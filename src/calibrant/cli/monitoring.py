@@ -1,4 +1,4 @@
-"""``calibrant monitor``: predictions watched over time, from a scheduled job; exits with 3 where there is an alarm."""
+"""``calibrant monitor``: monitor predictions over time in a scheduled job; exits with 3 if there is an alarm."""
 
 from __future__ import annotations
 
@@ -25,68 +25,80 @@ fail_option = click.option(
     type=click.Choice(["any", "calibration", "never"]),
     default="any",
     show_default=True,
-    help="Which alarms make the command exit with 3: any, those that labels raised, or none.",
+    help="Alarms for which the command exits with 3: any, only those about calibration, or none.",
 )
 format_option = click.option(
     "--format",
     type=click.Choice(["csv", "tsv", "parquet", "json"]),
-    help="Kind of the file, where its name does not say.",
+    help="File format, if it is not clear from the file name.",
 )
 
 
-@click.group(cls=options.OnceGroup)
+@click.group(cls=options.OnceGroup, short_help="Monitor drift and calibration over time.")
 def monitor() -> None:
-    """Watch predictions over time: drift, calibration as labels come, alarms.
+    """Monitor predictions over time: drift, calibration as labels arrive, and alarms.
 
-    STORE is one SQLite file. Exit codes, for scheduled jobs: 0 quiet, 3 an alarm, 2 bad input or a store that cannot be used. update
-    and labels look at alarms raised by that call, status at those that nobody acknowledged.
+    STORE is one SQLite file. The exit codes, for scheduled jobs, are 0 for no alarm, 3 for an alarm, and 2 for invalid input or an
+    unusable store. The commands update and labels report the alarms that they raise, status those that are not acknowledged.
     """
 
 
-@monitor.command()
+@monitor.command(short_help="Create a monitor with reference data.")
 @click.argument("store")
-@click.option("--reference", required=True, metavar="FILE", help="Labelled rows from when all was well, or a sketch.")
+@click.option("--reference", required=True, metavar="FILE", help="Labelled reference data, or a sketch of them.")
 @options.label_option
 @options.score_options
-@options.by_option("Groups to watch as well.")
+@options.by_option("Column of groups, which are monitored as well.")
 @options.where_option
 @options.classes_option
 @options.file_options
-@click.option("--every", metavar="DURATION", help="Length of a window: 1h, 1d, 1w, ...")
-@click.option("--rows", type=int, help="Instead: windows of so many rows.")
-@click.option("--lens", default="auto", show_default=True, help="Which question: binary, top_label, class:NAME.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Chance of ever a false alarm of the bets.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
+@click.option("--rows", type=int, help="Instead: number of rows in a window.")
+@click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
-    "--run-length", type=float, default=1000, show_default=True, help="Windows between false alarms of a change."
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability that the sequential test ever raises a false alarm.",
+)
+@click.option(
+    "--run-length",
+    type=float,
+    default=1000,
+    show_default=True,
+    help="Mean number of windows between false alarms of the change detector.",
 )
 @click.option(
     "--drift-alpha",
     type=float,
     default=0.01,
     show_default=True,
-    help="Probability of a false drift alarm in a window, averaged over references.",
+    help="Probability of a false drift alarm in a window, averaged over reference data.",
 )
 @click.option(
-    "--mature", type=float, default=0.95, show_default=True, help="Share of labels at which a window is judged."
+    "--mature", type=float, default=0.95, show_default=True, help="Share of labels from which a window is tested."
 )
-@click.option("--horizon", metavar="DURATION", help="How long labels are waited for: 30d; for ever if not given.")
+@click.option(
+    "--horizon", metavar="DURATION", help="How long to wait for labels, such as 30d; without limit by default."
+)
 @click.option(
     "--missing",
     type=click.Choice(["ignore", "negative"]),
     default="ignore",
     show_default=True,
-    help="What a label that never came means.",
+    help="How to treat labels that are still missing after the horizon.",
 )
-@click.option("--resamples", type=int, default=999, show_default=True, help="Exchanges of rows for p-values of drift.")
+@click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
-    """Begin a monitor in the new file STORE."""
+    """Create a monitor in the new file STORE."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from .screen import print_lines, warnings_as_lines
 
     if (options["every"] is None) == (options["rows"] is None):
-        raise ArgumentError("--every", "and --rows are two ways to cut windows", "give either --every or --rows")
+        raise ArgumentError("--every", "windows are defined by a duration or by rows", "give either --every or --rows")
     keywords = {
         name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
     }
@@ -99,12 +111,12 @@ def init(store: str, **options: Any) -> None:
     with warnings_as_lines():
         made = Monitor.create(store, reference=_reference(file, options), **keywords)
     time = " --time COLUMN" if made.settings.rule.by_time else ""
-    print_lines([repr(made), f"next: calibrant monitor update {store} FILE{time} --id COLUMN"])
+    print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
-    """Rows of a table, or the sketch that was written before, of which only the column of its groups can be told."""
-    from ..errors import ArgumentError, LabelError
+    """Rows of a table, or a sketch, for which only the column of its groups can be given."""
+    from ..errors import ArgumentError, LabelError, Use
     from ..sketches.collection import Sketches
     from ..util.files import read_limited
     from .fitting import read
@@ -112,36 +124,42 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
         given = next((name for name, value in source.items() if value and name != "by"), None)
         if given is not None:
-            told = f"is for rows, and {file} holds a sketch of them"
-            raise ArgumentError(f"--{given}", told, "pass it to scan")
+            raise ArgumentError(f"--{given}", f"applies to rows, and {file} is a sketch", "give it to scan")
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
         return read(file, **source)
     except LabelError as error:
-        if "pos_label" not in error.remedy:
+        if not any(isinstance(remedy, Use) and remedy.argument == "pos_label" for remedy in error.remedies):
             raise
-        remedy = "pass --classes NEGATIVE,POSITIVE"
-        raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
+        raise error.replaced(remedy="use --classes NEGATIVE,POSITIVE") from None
 
 
-@monitor.command()
+@monitor.command(short_help="Add predictions.")
 @click.argument("store")
 @click.argument("file")
 @click.option(
-    "--time", metavar="COLUMN", help="When each prediction was made; needed unless windows are counted in rows."
+    "--time",
+    metavar="COLUMN",
+    help="Column with the time of each prediction; required unless windows are counted in rows.",
 )
-@click.option("--id", "id_column", metavar="COLUMN", help="Id of each row: the same row twice counts once.")
-@click.option("--delivery", metavar="NAME", help="Name of this file, for rows without ids: the same name comes once.")
+@click.option(
+    "--id", "id_column", metavar="COLUMN", help="Column with the id of each row; a row that is added twice counts once."
+)
+@click.option(
+    "--delivery",
+    metavar="NAME",
+    help="Name of this delivery, for rows without ids; a delivery that is added twice counts once.",
+)
 @options.label_option
 @options.score_options
-@options.by_option("Group of each row; by default the column that init named.")
+@options.by_option("Column of groups; by default the one given to init.")
 @options.where_option
 @options.file_options
 @fail_option
 @options.json_option
 @options.debug_option
 def update(store: str, file: str, **options: Any) -> None:
-    """Add the predictions in FILE to STORE; labels that are missing may come later."""
+    """Add the predictions in FILE to STORE; missing labels can be added later."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor, some_names
     from .arrivals import in_order, rows_of
@@ -150,24 +168,26 @@ def update(store: str, file: str, **options: Any) -> None:
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
-        raise ArgumentError("--time", "is missing, and windows are spans of time", "name the column of times")
+        raise ArgumentError("--time", "is required for windows of time", "name the column of times")
     if options["by"] is None:
         options["by"] = opened.settings.by
         if options["by"] is None and opened.groups:
-            told = f"is missing, and this monitor watches groups ({some_names(opened.groups)})"
-            raise ArgumentError("--by", told, "name their column")
+            problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
+            raise ArgumentError("--by", problem, "name their column")
     options["watched"] = opened.settings.by
     with warnings_as_lines(), _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
     _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
-@monitor.command()
+@monitor.command(short_help="Add or correct labels.")
 @click.argument("store")
 @click.argument("file")
-@click.option("--id", "id_column", required=True, metavar="COLUMN", help="Id of each row, as given to update.")
+@click.option(
+    "--id", "id_column", required=True, metavar="COLUMN", help="Column with the id of each row, as given to update."
+)
 @options.label_option
-@click.option("--now", metavar="TIME", help="What time it is; by default that of the newest prediction.")
+@click.option("--now", metavar="TIME", help="Current time; by default that of the latest prediction.")
 @options.where_option
 @format_option
 @fail_option
@@ -184,7 +204,7 @@ def labels(
     fail_on: str,
     as_json: bool,
 ) -> None:
-    """Add the labels in FILE to predictions that STORE has, or correct them."""
+    """Add the labels in FILE to the predictions in STORE, or correct them."""
     from ..monitoring.monitor import Monitor
     from ..monitoring.windows import read_time
     from .arrivals import labels_like, labels_of
@@ -200,33 +220,33 @@ def labels(
 
 @contextmanager
 def _labels_of_reference(opened: Monitor) -> Iterator[None]:
-    """The store knows the classes, so no option names them here."""
+    """Name the classes of the reference in errors about labels; no option gives them here."""
     from ..errors import LabelError
 
     try:
         yield
     except LabelError as error:
         known = ", ".join(map(str, opened.settings.classes[:10]))
-        remedy = f"the reference has the classes {known}"
-        raise LabelError(error.argument, error.problem, remedy, row=error.row) from None
+        remedy = f"the classes of the reference are {known}"
+        raise error.replaced(remedy=remedy) from None
 
 
-@monitor.command()
+@monitor.command(short_help="Show the latest windows and alarms.")
 @click.argument("store")
-@click.option("--last", type=int, default=10, show_default=True, help="How many windows to show.")
-@click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
+@click.option("--last", type=int, default=10, show_default=True, help="Number of windows to show.")
+@click.option("--group", metavar="NAME", help="Group to show; all rows by default.")
 @options.json_option
-@click.option("--prometheus", is_flag=True, help="Print gauges that Prometheus reads.")
+@click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
 @fail_option
 @options.debug_option
 def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
-    """Say how things stand, and exit with 3 where an alarm is not acknowledged."""
+    """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from .screen import say
 
     if as_json and prometheus:
-        raise ArgumentError("--prometheus", "was given beside --json", "choose one")
+        raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
     found = _status(Monitor.open(store), last, group)
     if as_json:
         say(found.to_json())
@@ -237,31 +257,31 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
     _exit(found.open_alarms, fail_on)
 
 
-@monitor.command()
+@monitor.command(short_help="Write the timeline as an HTML report.")
 @click.argument("store")
-@options.written_option("--out", default="monitor.html", show_default=True, help="Where to write the page.")
-@click.option("--title", metavar="TEXT", help="Heading of the page; the name of STORE if not given.")
-@click.option("--last", type=int, default=90, show_default=True, help="How many windows to show.")
-@click.option("--group", metavar="NAME", help="Whose windows to show; all rows if not given.")
+@options.written_option("--out", default="monitor.html", show_default=True, help="Where to write the report.")
+@click.option("--title", metavar="TEXT", help="Heading of the report; the name of STORE by default.")
+@click.option("--last", type=int, default=90, show_default=True, help="Number of windows to show.")
+@click.option("--group", metavar="NAME", help="Group to show; all rows by default.")
 @options.debug_option
 def report(store: str, out: str, title: str | None, last: int, group: str | None) -> None:
-    """Write the timeline as a page to open in a browser; an alarm does not change the exit code."""
+    """Write the timeline as an HTML report; an alarm does not change the exit code."""
     from ..monitoring.monitor import Monitor
     from ..reporting.timeline import write_timeline
     from .screen import print_lines
 
     found = _status(Monitor.open(store), last, group)
     written = write_timeline(out, found, title=title or Path(store).stem)
-    print_lines([found.verdict, f"wrote {written}"])
+    print_lines([found.verdict, f"Wrote {written}."])
 
 
-@monitor.command()
+@monitor.command(short_help="Acknowledge all alarms.")
 @click.argument("store")
 @options.debug_option
 def acknowledge(store: str) -> None:
-    """Mark all alarms as seen, so that update and status exit with 3 for new ones only.
+    """Acknowledge all alarms, so that update and status exit with 3 for new alarms only.
 
-    A change of calibration that goes on stays acknowledged; it is a new one after a recovery, or in another direction.
+    A persistent change of calibration stays acknowledged; it is a new alarm after a recovery, or in the other direction.
     """
     from ..monitoring.monitor import Monitor
     from .screen import print_lines
@@ -271,7 +291,7 @@ def acknowledge(store: str) -> None:
 
 
 def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
-    """Names typed here are text, and groups may be numbers."""
+    """The status of a group; names on the command line are text, those of groups may be numbers."""
     from ..errors import ArgumentError
 
     if last < 1:

@@ -11,23 +11,31 @@ Command = Callable[..., Any]
 
 
 class OnceCommand(click.Command):
-    """A command that takes each option once, unless it is made to be repeated: the last of two would win without a word."""
+    """A command that accepts each option once, unless the option is declared as repeatable; click would silently use the last one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and refuse an option that was given twice; a flag may be."""
+        """Parse the arguments; raise if an option other than a flag is repeated."""
         order = self.make_parser(ctx).parse_args(list(args))[2]
         for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
             plain_flag = option.is_flag and not option.secondary_opts
             if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
-                remedy = "give its values once, with commas" if "with commas" in (option.help or "") else "give it once"
-                raise click.UsageError(f"{option.opts[0]}: was given {_times(order.count(option))}; {remedy}")
+                listed = "comma-separated" in (option.help or "").lower()
+                remedy = "give its values as one comma-separated list" if listed else "give it once"
+                raise click.UsageError(f"{option.opts[0]}: given {_times(order.count(option))}; {remedy}")
         return super().parse_args(ctx, args)
 
 
 class OnceGroup(click.Group):
-    """Commands that take each option once."""
+    """A group of commands that accept each option once, and print their help if called without arguments."""
 
     command_class = OnceCommand
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; without any, print the help and exit with 0."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
 
 def _times(count: int) -> str:
@@ -35,7 +43,7 @@ def _times(count: int) -> str:
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator."""
+    """Combine several options into one decorator."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -46,7 +54,7 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[[Command], Command]:
-    """An option that names what is written; where that cannot be, it is said before the work."""
+    """An option that names an output file or folder; whether it is writable is checked before the work starts."""
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         from ..util.files import check_writable
@@ -59,15 +67,17 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
 
 
 class_score_options = with_options(
-    click.option("--prob", metavar="COLUMN", help="Probability of the positive class."),
+    click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
     click.option(
         "--probs",
         metavar="COLUMNS",
-        help="One probability per class: a list, or a pattern such as 'p_*'. Of two, the second is of the positive class, unless "
-        "their names tell it, as p_yes and p_no do.",
+        help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'. Of two columns, the second is "
+        "that of the positive class unless their names decide it, as p_yes and p_no do.",
     ),
     click.option(
-        "--logits", metavar="COLUMNS", help="Logits instead of probabilities: one column, a list or a pattern."
+        "--logits",
+        metavar="COLUMNS",
+        help="Columns with logits instead of probabilities: one column, a comma-separated list or a pattern.",
     ),
 )
 score_options = with_options(
@@ -75,84 +85,92 @@ score_options = with_options(
     click.option(
         "--confidence",
         metavar="COLUMN",
-        help="Confidence of the predicted class; the label then says whether it was right.",
+        help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
     ),
 )
-label_option = click.option("--label", metavar="COLUMN", help="The true class. Found by its name if not given.")
-where_option = click.option("--where", metavar="SQL", help="Which rows, as one SQL expression: \"country = 'FR'\".")
+label_option = click.option(
+    "--label", metavar="COLUMN", help="Column with the true class; by default found by its name."
+)
+where_option = click.option(
+    "--where", metavar="SQL", help="Use only the rows that satisfy an SQL expression, such as \"country = 'FR'\"."
+)
 classes_option = click.option(
     "--classes",
     metavar="NAMES",
-    help="Names of the classes in the order of the columns, of two the positive one last, with commas.",
+    help="Comma-separated names of the classes in the order of the columns; of two classes, the positive one last.",
 )
-table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database, where it has several.")
+table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
 file_options = with_options(
     click.option(
         "--format",
         type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
-        help="Kind of the file, where its name does not say.",
+        help="File format, if it is not clear from the file name.",
     ),
     table_option,
-    click.option("--normalize", is_flag=True, help="Rescale rows to sum to 1."),
-    click.option("--clip", is_flag=True, help="Move entries into [0, 1]."),
+    click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
+    click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
 )
 
 
 def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Which columns of a file hold what; `more` says where the scores and the groups are."""
+    """Options for the columns of a file; `more` are those for the scores and groups."""
     return with_options(
         label_option,
         *more,
-        click.option("--weight", metavar="COLUMN", help="Importance of each row."),
-        click.option("--counts", metavar="COLUMN", help="How many rows each row stands for."),
+        click.option("--weight", metavar="COLUMN", help="Column with the weight of each row."),
+        click.option(
+            "--counts", metavar="COLUMN", help="Column with the number of observations that each row represents."
+        ),
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="Which of two classes is the positive one."),
+        click.option("--pos-label", metavar="VALUE", help="The positive one of two classes."),
         file_options,
     )
 
 
 def source_options(*more: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Which file, and which of its columns hold what."""
+    """The argument FILE and the options for its columns."""
     return with_options(click.argument("file"), column_options(*more))
 
 
 def by_option(help: str) -> Callable[[Command], Command]:
-    """``--by`` names the column of groups."""
+    """``--by``, the column of groups."""
     return click.option("--by", metavar="COLUMN", help=help)
 
 
 metric_options = with_options(
-    click.option("--lens", help="Which question: top_label, classwise, class:NAME, rank:2, ..."),
+    click.option("--lens", help="What is evaluated: top_label, classwise, class:NAME, rank:2, ..."),
     click.option("--bins", type=int, help="Number of bins."),
-    click.option("--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How to cut scores into bins."),
+    click.option(
+        "--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How scores are divided into bins."
+    ),
 )
 
 
 def draw_options(resamples: int) -> Callable[[Command], Command]:
-    """How many samples are drawn, from which seed."""
+    """Options for the number of resamples and the seed."""
     return with_options(
         click.option(
-            "--resamples", type=int, default=resamples, show_default=True, help="Samples to draw, where any are drawn."
+            "--resamples", type=int, default=resamples, show_default=True, help="Number of resamples or simulations."
         ),
-        click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same samples."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers."),
     )
 
 
-map_option = click.option(
-    "--map", metavar="FILE", help="A map that fit wrote: what it makes of the scores is looked at."
+calibrator_option = click.option(
+    "--calibrator", metavar="FILE", help="Calibrator written by fit; the calibrated probabilities are evaluated."
 )
 stream_option = click.option(
     "--stream/--no-stream",
     default=None,
-    help="Read in bounded memory, as is done for patterns, databases and files above 512 MB.",
+    help="Read in bounded memory. This is the default for patterns, databases and files above 512 MB.",
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--debug`` shows the traceback of an error."""
+    """``--debug``, which shows the traceback of an error."""
     return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
 
 
@@ -162,21 +180,23 @@ fit_options = with_options(
         metavar="NAME",
         default="auto",
         show_default=True,
-        help="A map, several with commas, or auto: those that the number of rows can bear.",
+        help="Calibration method, a comma-separated list of methods to choose from, or auto for those suited to the number of rows.",
     ),
     click.option(
         "--loss",
         type=click.Choice(["nll", "brier"]),
         default="nll",
         show_default=True,
-        help="What maps are compared by, on rows they have not seen.",
+        help="Loss by which calibrators are compared in cross-validation.",
     ),
-    click.option("--folds", type=int, default=5, show_default=True, help="Parts that the rows are cut into for that."),
+    click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of the cross-validation."),
 )
 preprocessing_option = click.option(
-    "--preprocessing", metavar="TEXT", help="How the scores came to be; a map refuses scores that came otherwise."
+    "--preprocessing",
+    metavar="TEXT",
+    help="Description of how the scores were produced. A calibrator raises an error for scores with another description.",
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="The same seed makes the same folds.")
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random folds.")
 confidence_level_option = click.option(
     "--confidence",
     "--level",
@@ -184,5 +204,34 @@ confidence_level_option = click.option(
     type=float,
     default=0.9,
     show_default=True,
-    help="With what probability the promise holds.",
+    help="Probability with which the guarantee holds.",
+)
+
+outcome_option = click.option(
+    "--outcome",
+    metavar="NAME",
+    help="Name of the event that the positive class represents; by default that class, or the label column for 0 and 1.",
+)
+
+
+def _metadata(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return the values of ``--meta`` by key."""
+    found: dict[str, str] = {}
+    for text in values:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise click.UsageError(f"--meta: {text!r} is not of the form key=value; for example --meta owner=Risk")
+        if key.strip() in found:
+            raise click.UsageError(f"--meta: the key {key.strip()!r} was given twice; give it once")
+        found[key.strip()] = value.strip()
+    return found
+
+
+meta_option = click.option(
+    "--meta",
+    "metadata",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_metadata,
+    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Repeatable.",
 )

@@ -1,4 +1,4 @@
-"""``calibrant report``: everything about the predictions of one file, or several files side by side, as one file."""
+"""``calibrant report``: a report on one file, or a comparison of several files."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def run(
     kind: str | None,
     calibrator: str | None,
     title: str | None,
+    outcome: str | None,
+    metadata: dict[str, str],
     metrics: str,
     lens: str | None,
     interval: float,
-    repair: bool,
+    recalibration: bool,
     accuracy: float,
     confidence_level: float,
     resamples: int,
     seed: int,
     **source: Any,
 ) -> None:
-    """Build it, write it and say where it is; ``--out -`` prints it instead."""
+    """Build and write the report; ``--out -`` prints it instead."""
     _check(files, kind, calibrator)
     target = out or f"report.{form or 'html'}"
     shape = _shape(target, form)
@@ -55,9 +57,11 @@ def run(
         interval,
         resamples,
         seed,
-        repair and not several,
+        recalibration and not several,
         accuracy,
         confidence_level,
+        outcome,
+        metadata,
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     found: Any
@@ -72,31 +76,33 @@ def run(
         return
     written = write_atomic(target, text.encode())
     print_lines([found.verdict.sentence if kind is None else found.sentence])
-    say(clean(f"wrote {written}"))
+    say(clean(f"Wrote {written}."))
 
 
 def _shape(target: str, form: str | None) -> Form:
     try:
         return form_of("x.md" if target == "-" else target, form)
     except ArgumentError as error:
-        raise ArgumentError("--out", error.problem, "end it in .html, .md or .json, or pass --as") from None
+        raise error.replaced(argument="--out", remedy="end it in .html, .md or .json, or use --as") from None
 
 
 def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> None:
     if calibrator is not None and kind != "before-after":
-        raise ArgumentError("--map", "is for --compare before-after", "add it, or drop --map")
+        raise ArgumentError("--calibrator", "requires --compare before-after", "add it, or drop --calibrator")
     if kind is None and len(files) > 1:
         raise ArgumentError(
-            "FILE", f"{len(files)} files were given", "say how they relate: --compare models, periods or before-after"
+            "FILE", f"expected one file, got {len(files)}", "use --compare with models, periods or before-after"
         )
     if kind is not None and len(files) + (calibrator is not None) < 2:
         raise ArgumentError(
-            "--compare", "needs at least two files, or one and a --map", "name them one after the other"
+            "--compare", "requires at least two files, or one file and --calibrator", "name them one after the other"
         )
     if calibrator is not None and len(files) > 1:
-        raise ArgumentError("--map", f"is applied to one file, and {len(files)} were given", "name one")
+        raise ArgumentError("--calibrator", f"is applied to one file; got {len(files)}", "name one file")
     if files.count("-") > 1 or ("-" in files and len(files) > 1):
-        raise ArgumentError("-", "is read once, and several files are needed", "name the files")
+        raise ArgumentError(
+            "-", "standard input can be read only once, and several files are required", "name the files"
+        )
 
 
 def _name(file: str) -> str:
@@ -104,21 +110,21 @@ def _name(file: str) -> str:
 
 
 def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictions:
-    """The rows of a file; of a sketch, what stands for them, which `given` then says."""
+    """The rows of a file, or the cells of a sketch, which is noted in `given`."""
     sketches = streamed(file, False, *split(source))
     if sketches is None:
         return read(file, **source)
-    given["rows"] = f"{sketches.n:,}, read from a sketch: scores are the means of cells"
+    given["rows"] = f"{sketches.n:,}, from a sketch: scores are the means of its cells"
     return sketches.predictions()
 
 
 def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
-    """Predictions by the names of their files; by their paths where two files have the same name."""
+    """Predictions by the names of their files, or by their paths if two files have the same name."""
     if calibrator is not None:
         before = _read(files[0], source, {})
         return {"before": before, "after": calibrated(before, calibrator)}
     stems = [Path(file).stem for file in files]
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
-        raise ArgumentError("FILE", "the same file was given twice", "name each once")
+        raise ArgumentError("FILE", "the same file is given twice", "name each file once")
     return {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}

@@ -1,4 +1,4 @@
-"""Rows of files as one table in SQL: a file of any kind, a pattern of files, a table of a database, or standard input."""
+"""Rows of files as one SQL table: a file of any format, a pattern of files, a table of a database, or standard input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .places import remember_read
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
-# A column that reading adds, under a name that no file has.
+# A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"
 
 
@@ -46,7 +46,7 @@ class Rows:
     shown: str
     kind: str
     sql: str
-    """A table that holds the rows asked for."""
+    """A table of the selected rows."""
     types: dict[str, str]
     where: str | None
 
@@ -61,7 +61,7 @@ class Rows:
         return self.kind in PRINTED
 
     def execute(self, query: str) -> Any:
-        """Run a query over `sql`; a failure names the condition or the file."""
+        """Run a query over `sql`; an error names the condition or the file."""
         import duckdb
 
         try:
@@ -78,7 +78,7 @@ class Rows:
 
 
 def connect() -> Any:
-    """A database in memory that loads nothing from elsewhere."""
+    """An in-memory database that loads no extensions."""
     import duckdb
 
     return duckdb.connect(":memory:", config=CONFIG)
@@ -86,7 +86,7 @@ def connect() -> Any:
 
 @contextmanager
 def on_disk(file: str) -> Iterator[list[str]]:
-    """The files that a name or a pattern means; what comes on standard input is copied to one."""
+    """The files of a name or pattern; standard input is copied to a file."""
     if file != "-":
         yield paths_of(file)
         return
@@ -95,25 +95,25 @@ def on_disk(file: str) -> Iterator[list[str]]:
             copy.write(chunk)
         copy.flush()
         if copy.tell() == 0:
-            raise FileError(file, "is empty (0 bytes)", "check what wrote it")
+            raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
         yield [copy.name]
 
 
 def kind_of_all(paths: list[str], format: str | None) -> str:
-    """The kind of some files, which must be one."""
+    """The common format of some files."""
     kinds = [format or _kind(Path(path)) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:
-            raise FileError(path, f"is {kind}, and {paths[0]} is {kinds[0]}", "name files of one kind")
+            raise FileError(path, f"is {kind}, and {paths[0]} is {kinds[0]}", "name files of one format")
     if kinds[0] == "npz" and len(paths) > 1:
-        raise FileError(paths[1], "is a second .npz file", "name one, or write tables")
+        raise FileError(paths[1], "only one .npz file can be read", "name one, or write tables")
     return kinds[0]
 
 
 def _kind(path: Path) -> str:
     if path.suffix == SKETCH:
         readers = "evaluate, assess, report, scan and monitor init --reference"
-        raise FileError(str(path), "holds a sketch, and here rows are needed", f"{readers} read sketches")
+        raise FileError(str(path), "is a sketch; expected rows", f"sketches are read by {readers}")
     return "npz" if path.suffix.lower() == ".npz" else kind_of(path) or _sniff(path)
 
 
@@ -125,12 +125,12 @@ def _sniff(path: Path) -> str:
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
         if b"[Content_Types].xml" in head or b"mimetypeapplication/vnd" in head:
-            raise FileError(str(path), "is a spreadsheet, which cannot be read", "save it as CSV")
+            raise FileError(str(path), "is a spreadsheet, which is not supported", "save it as CSV")
         return "npz"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise not_utf8(str(path))
     if b"\0" in head:
-        remedy = "CSV, TSV, Parquet, JSON lines, NPZ and DuckDB databases are read; --format says which"
+        remedy = "give a CSV, TSV, Parquet, JSON lines, NPZ or DuckDB file, if necessary with --format"
         raise FileError(str(path), "is not a text file", remedy)
     if head.lstrip().startswith((b"{", b"[")):
         return "json"
@@ -154,24 +154,23 @@ def open_rows(
     Parameters
     ----------
     connection
-        Of `connect`.
+        From `connect`.
     paths, shown, kind
-        The files, what they are called in messages, and their kind.
+        The files, their name in messages, and their format.
     where
-        Which rows, as one SQL expression.
+        Condition on the rows, as one SQL expression.
     table
         Table of a database.
     as_text
-        Options, and the columns they name, that are to arrive as they were written: of a printed date or number DuckDB guesses the
-        form, file by file.
+        Options and the columns they name that are read as text; otherwise DuckDB infers types of dates and numbers for each file.
     numbered
-        Whether each row gets its number, before a condition leaves some out, as a column `NUMBER` that is not among the names.
+        Whether to add the number of each row before filtering, as a column `NUMBER` that is not among the names.
     """
     remember_read(paths, kind, where)
     if where is not None:
         check_expression(connection, where)
     if table is not None and kind != "duckdb":
-        raise ArgumentError("--table", "is for DuckDB databases", "drop it")
+        raise ArgumentError("--table", "applies to DuckDB databases only", "drop it")
     source = attached(connection, paths, table) if kind == "duckdb" else _read(kind, paths)
     types = _described(connection, source, shown, kind)
     named = {match_columns(list(types), [name], option)[0]: option for option, name in as_text}
@@ -179,10 +178,10 @@ def open_rows(
     if written:
         changed = dict.fromkeys(written, "VARCHAR")
         types = {**types, **changed}
-        # Of JSON, all columns are named or none.
-        told = named_types("columns", types) if kind == "json" else named_types("types", changed)
+        # For JSON, the types of all columns have to be given, or none.
+        kept = named_types("columns", types) if kind == "json" else named_types("types", changed)
         ids = {name for name in written if named[name] == "--id"}
-        source = with_texts(_read(kind, paths, told), written, where, ids)
+        source = with_texts(_read(kind, paths, kept), written, where, ids)
     else:
         if numbered:
             source = with_numbers(source)
@@ -197,11 +196,11 @@ def with_numbers(source: str) -> str:
 
 
 def all_as_text(kind: str, paths: list[str], types: dict[str, str]) -> str:
-    """Text files as SQL, all columns as they were written and numbered; lists and the like, which JSON has, as they are."""
+    """Text files as SQL with row numbers and all columns as text; nested columns of JSON keep their types."""
     if kind == "json":
-        told = {name: type if re.search(r"[\](]", type) else "VARCHAR" for name, type in types.items()}
-        return with_numbers(_read(kind, paths, named_types("columns", told)))
-    # Of an empty field and two quotes, only the first is missing.
+        kept = {name: type if re.search(r"[\](]", type) else "VARCHAR" for name, type in types.items()}
+        return with_numbers(_read(kind, paths, named_types("columns", kept)))
+    # An empty field is missing, two quotes are an empty text.
     return with_numbers(_read(kind, paths, "all_varchar = true", "allow_quoted_nulls = false"))
 
 
@@ -215,7 +214,7 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
         if not_read_as_utf8(error, shown):
             raise not_utf8(shown) from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
-        raise FileError(shown, problem, "check the file, or say its kind with --format") from error
+        raise FileError(shown, problem, "check the file, or give its format with --format") from error
     types = {row[0]: row[1] for row in found}
     check_cut(shown, types)
     return types

@@ -22,14 +22,14 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..util.files import read_npz
-from .places import remember_read
+from .places import remember_label, remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 
 __all__ = ["Columns", "load", "load_each", "split"]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
-    """The options of a command that say where the predictions are: which columns hold what, and the others."""
+    """Split the options of a command into those for columns and the others."""
     names = Columns.__dataclass_fields__
     columns = {name: value for name, value in source.items() if name in names}
     return Columns(**columns), {name: value for name, value in source.items() if name not in names}
@@ -38,7 +38,7 @@ def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
 def load(
     file: str, columns: Columns, where: str | None = None, format: str | None = None, table: str | None = None
 ) -> dict[str, Any]:
-    """Arguments for `Predictions`, read from a file or a pattern of files; ``-`` is standard input."""
+    """Arguments for `Predictions` from a file or a pattern of files; ``-`` is standard input."""
     return load_each(file, [columns], where, format, table)[0]
 
 
@@ -51,7 +51,7 @@ def load_each(
         if kind != "npz":
             return [_from_table(paths, file, kind, columns, where, table) for columns in several]
         if where is not None:
-            raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+            raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
         remember_read(paths, kind, where)
         return [_from_arrays(read_npz(Path(paths[0])), columns, text=False) for columns in several]
 
@@ -64,7 +64,7 @@ def _from_table(
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
         wanted = dict.fromkeys(_wanted(rows.names, columns))
         label, by = next(iter(wanted)), columns.by
-        # Names of classes and groups are what was written, not what DuckDB makes of it: true for yes, 1.1 for 1.10.
+        # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
         written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
         written += [("--by", by)] if by is not None else []
         if rows.printed and written:
@@ -77,8 +77,8 @@ def _from_table(
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
-        remedy = "loosen --where" if where is not None else "check what wrote it"
-        raise FileError(shown, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+        remedy = "relax --where" if where is not None else "check the program that wrote it"
+        raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
     if by is not None and rows.printed:
         arrays[by] = named_as_written(arrays[by])
     return _from_arrays(arrays, columns, text=rows.printed)
@@ -102,6 +102,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
 
     chosen = replace(columns, logits="logits") if _npz_logits(arrays, columns) else columns
     label, names = find_columns(list(arrays), chosen)
+    remember_label(label)
     scores = _stack([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
@@ -116,7 +117,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         words["y_true"], classes = label_classes(arrays[label], of_columns)
         if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
             words["classes"] = classes
-            # A list of columns has the order that was meant.
+            # A list of columns is in the intended order.
             if len(classes) == 2 and several and "," not in (columns.probs or columns.logits or ""):
                 words["by_place"] = True
     elif columns.confidence:
@@ -133,7 +134,7 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
 
 
 def _numbers_of_text(values: Any) -> Any:
-    """Numbers that a typed file holds as text; anything else as it is."""
+    """Convert numbers stored as text; return other values unchanged."""
     import numpy as np
 
     if not _distinct_texts(values):
@@ -145,9 +146,9 @@ def _numbers_of_text(values: Any) -> Any:
 
 
 def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[Any] | None]:
-    """Labels, and the classes in the order of the columns, the positive one of two last; None where nothing names them.
+    """Labels, and the classes in the order of the columns, the positive one of two last; None if they have no names.
 
-    Words for true and false mean the same in labels and in names of columns; what is shown is what the labels hold.
+    Words for true and false are matched between labels and column names; the spelling of the labels is kept.
     """
     import numpy as np
 
@@ -173,7 +174,7 @@ def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[
 
 
 def _distinct_texts(labels: Any) -> list[str]:
-    """The labels that occur, where all are text; else none."""
+    """The distinct labels if all are text; otherwise an empty list."""
     import numpy as np
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
@@ -183,7 +184,7 @@ def _distinct_texts(labels: Any) -> list[str]:
 
 
 def _truth_values(labels: Any) -> Any:
-    """Whether a prediction was right, in words, as truth values; anything else as it is."""
+    """Convert words for correct and incorrect to Booleans; return other labels unchanged."""
     import numpy as np
 
     truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
@@ -192,7 +193,7 @@ def _truth_values(labels: Any) -> Any:
 
 
 def named_as_written(values: Any) -> Any:
-    """Groups by the text of the file: numbers where that says no less, so that they are sorted as such."""
+    """Groups by their text in the file, converted to numbers where that is lossless, so that they sort numerically."""
     import numpy as np
 
     if not _distinct_texts(values):
@@ -233,11 +234,11 @@ def _stack(parts: list[Any]) -> Any:
 
 
 def printed_tolerance(scores: Any) -> float:
-    """How far printed rows may be from 1: what rounding to the last decimal printed can do, three at the coarsest, six at the finest."""
+    """Tolerance of the sum of printed rows: the rounding error of the last printed decimal, between three and six decimals."""
     import numpy as np
 
     sample = scores[:10_000]
     for digits in (3, 4, 5, 6):
         if np.allclose(np.round(sample, digits), sample, rtol=0, atol=1e-9):
-            return rounding_of(scores.shape[1]) * 10.0**-digits * (1 + 1e-9)  # sums of decimals miss it by rounding
+            return rounding_of(scores.shape[1]) * 10.0**-digits * (1 + 1e-9)  # sums of decimals exceed it by rounding
     return 1e-6

@@ -1,4 +1,4 @@
-"""A whole table in memory: read from any kind of file, given further columns, written as CSV, TSV or Parquet."""
+"""A whole table in memory, read from a file of any format and written with further columns as CSV, TSV or Parquet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TARGETS = {
 
 
 def check_target(out: str) -> str:
-    """How to write a file of this name."""
+    """The DuckDB options to write a file of this name."""
     target = TARGETS.get(Path(out).suffix.lower())
     if target is None:
         raise ArgumentError("--out", f"must end in {', '.join(TARGETS)}; got {out!r}", "for example calibrated.parquet")
@@ -45,10 +45,10 @@ class Table:
     scores: list[str]
     logits: bool
     text: bool
-    """Whether numbers were printed, so that rows sum to 1 only roughly."""
+    """Whether numbers were printed, so that rows sum to 1 only approximately."""
     pattern: str
     paths: tuple[str, ...] = ()
-    """The text files whose rows these are, where they are to be written as they came; their rows are numbered."""
+    """The text files of these rows if their text is to be preserved; their rows are numbered."""
     kind: str = ""
 
     @property
@@ -71,20 +71,20 @@ class Table:
         return keywords if classes is None else {**keywords, "classes": classes}
 
     def write(self, out: str, probs: Any) -> Path:
-        """All columns, and for each score column one more with what `probs` holds; the old file or the new one, never a part."""
+        """Write all columns and the calibrated columns atomically."""
         import duckdb
 
         target = check_target(out)
         columns = [probs] if probs.ndim == 1 else list(probs.T)
         scores = self.scores
-        if len(scores) == len(columns):  # in the order of the file, which may not be that of the classes
+        if len(scores) == len(columns):  # the order of the file may differ from that of the classes
             scores = sorted(scores, key=self.names.index)
             columns = [columns[self.scores.index(name)] for name in scores]
         names = [name + CALIBRATED for name in scores]
         taken = {name.lower() for name in self.names}
         for name in names:
             if name.lower() in taken:
-                raise ColumnError(name, "is a column of the file already", "drop it there, or name other columns")
+                raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
         text = self._appended(out, names, columns)
         if text is not None:
             return write_atomic(out, text)
@@ -99,18 +99,18 @@ class Table:
             try:
                 self.connection.execute(f"COPY ({query}) TO '{str(copy).replace(chr(39), chr(39) * 2)}' ({target})")
             except duckdb.Error as error:
-                raise FileError(out, f"cannot be written: {first_line(error)}", "choose another kind") from error
+                raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
             return write_atomic(out, copy.read_bytes())
 
     def _appended(self, out: str, names: list[str], columns: list[Any]) -> bytes | None:
-        """The text of the one file with the new columns, where text of its kind is asked for."""
+        """The text of the file with the new columns if the output has the same text format."""
         if len(self.paths) != 1 or Path(out).suffix.lower() != f".{self.kind}" or len(names) != len(columns):
             return None
         kept = self.connection.execute(f"SELECT {quoted(NUMBER)} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
         return appended(self.connection, self.paths[0], self.kind, len(self.types), kept.tolist(), names, columns)
 
     def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
-        """All columns and the new ones as a query; of text files as they were written, if `typed` unless a type holds the same."""
+        """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         if not self.paths:
             self.connection.register("rows_added", added)
             return f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
@@ -137,7 +137,7 @@ class Table:
 
 
 def _plain(column: Any, dtype: str = "float64") -> Any:
-    """An own array that nothing else looks into."""
+    """A copy of an array."""
     import numpy as np
 
     return np.array(column, dtype=dtype)
@@ -154,9 +154,9 @@ def open_table(
     *,
     to_write: bool = False,
 ) -> Iterator[Table]:
-    """Files as a table, a label not being needed; `as_text` as for `open_rows`, ``-`` is standard input.
+    """Files as a table, with or without labels; `as_text` as for `open_rows`, ``-`` is standard input.
 
-    With `to_write`, the columns of text files are written as they came.
+    With `to_write`, the text of text files is preserved.
     """
     connection = connect()
     try:
@@ -175,17 +175,17 @@ def open_table(
                     found = replace(found, paths=tuple(paths), kind=kind)
             ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
             if count == 0:
-                remedy = "loosen --where" if where is not None else "check what wrote it"
-                raise FileError(file, "has no rows" + (" that fit --where" if where is not None else ""), remedy)
+                remedy = "relax --where" if where is not None else "check the program that wrote it"
+                raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
             yield found
     finally:
         connection.close()
 
 
 def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
-    """Arrays as columns, those of a matrix numbered."""
+    """Arrays as columns; those of a matrix are numbered."""
     if where is not None:
-        raise ArgumentError("--where", "needs a table, and an .npz file holds arrays", "filter before saving")
+        raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
     arrays = read_npz(path)
     logits = _npz_logits(arrays, columns)
@@ -209,7 +209,7 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
 
 
 def _scores(names: list[str], columns: Columns) -> list[str]:
-    """The score columns; a label is left out where there is one."""
+    """The score columns without the label."""
     return find_columns(names, columns, labelled=False)[1]
 
 

@@ -1,4 +1,4 @@
-"""``calibrant run``: measure, fit on validation rows, measure again on test rows, choose a threshold, report."""
+"""``calibrant run``: fit a calibrator on validation data, evaluate it on test data, choose a threshold, and report."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ..errors import (
     warn_caller,
 )
 from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
+from ..evaluation.result import NOT_SIGNIFICANT
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
@@ -30,7 +31,7 @@ from ..recalibration.scores import Scores
 from ..reporting.building import Options, Report, build, diagram_of, read_options
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
-from ..reporting.repairs import repairs_of
+from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
 from ..reporting.words import level_text, percent
 from ..util.files import make_folder, write_atomic
@@ -41,50 +42,50 @@ from .screen import _finite, print_json, print_lines, print_table, resampling_ba
 
 __all__ = ["run"]
 
-# Strictly proper scores first, which say whether the probabilities as a whole are better.
+# Strictly proper scores first, which measure the probabilities as a whole.
 COMPARED = ("nll", "brier", "ece")
-WRITTEN = ("map.json", "metrics.json", "calibrated.parquet", "report.html")
+WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
     "guarantee holds for new data from the same source.",
 )
-SAME_ROWS = "the test rows are the validation rows, so what is seen after the map looks better than it is"
+SAME_ROWS = "the test data are the validation data, so the results after recalibration are optimistic"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that was found, before any of it is written."""
+    """All results, before any of them is written."""
 
     validation: Predictions
     held_out: int
-    """How many of them were kept from the map."""
+    """Number of validation rows held out from fitting."""
     test: Predictions
     mapped: Predictions
-    """The test rows after the map."""
+    """The test data after recalibration."""
     found: Recalibration
     before: Evaluation
     after: Evaluation
     changes: tuple[Comparison, ...]
     chosen: ThresholdChoice | None
-    """On the validation rows kept from the map."""
+    """On the validation rows held out from fitting."""
     seen: ThresholdChoice | None
-    """The same threshold on the test rows."""
+    """The same threshold on the test data."""
     without: str
-    """Why there is no threshold; empty where there is one."""
+    """Why there is no threshold; empty if there is one."""
     same_rows: bool
 
     def sentences(self) -> list[str]:
-        """What happened, in words."""
+        """The results in words."""
         given = rows_in(self.validation)
         kept = f", {self.held_out:,} for the threshold" if self.held_out else ""
         lines = [
-            f"{given:,} validation rows ({given - self.held_out:,} for the map{kept}), {rows_in(self.test):,} test rows."
+            f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())
         if self.found.method == "none":
-            lines.append(f"On the test rows: {'; '.join(means_of(self.before.header))}.")
+            lines.append(f"On the test data: {'; '.join(means_of(self.before.header))}.")
         else:
             lines += [
                 f"{when}: {'; '.join(means_of(found.header))}."
@@ -95,29 +96,29 @@ class Outcome:
         return lines + self._threshold()
 
     def choice(self) -> str:
-        """Which map, or why none."""
+        """Which calibrator was chosen, or why none."""
         fitted = [c for c in self.found.candidates if not c.reason]
         rivals = len(self.found.candidates) - 1
         if self.found.method != "none":
             least = min(c.loss for c in fitted)
             passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = "those whose fit warns of nothing" if passed else f"{len(fitted)}"
-            return f"Map: {self.found.method}, the lowest held-out {self.found.loss} of {among}."
+            among = "the methods fitted without warnings" if passed else f"{len(fitted)} methods"
+            return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
         if not rivals:
-            return "No map was tried, so nothing was changed."
+            return "No calibration method was tried; the probabilities are unchanged."
         if len(fitted) == 1:
-            return "No map could be fitted, so nothing was changed."
-        return f"Leave it alone: no map tried lowers the held-out {self.found.loss}, so nothing was changed."
+            return "No calibration method could be fitted; the probabilities are unchanged."
+        return f"No calibration method lowers the cross-validated {self.found.loss}; the probabilities are unchanged."
 
     def _disagreement(self) -> list[str]:
         moved = {change.metric: change["after", "before"].difference for change in self.changes}
         if moved.get("nll", 0.0) < 0 < moved.get("ece", 0.0):
             return [
-                "Note: ece rose although nll fell. ece looks at one question in bins, where errors can cancel; "
-                "nll is a proper score of every row. Trust it more."
+                "Note: ece rose although nll fell. Within the bins of ece errors can cancel; nll is a proper score of each row and "
+                "is more reliable."
             ]
         if moved.get("nll", 0.0) > 0 > moved.get("ece", 0.0):
-            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test rows."]
+            return ["Note: ece fell although nll rose: the probabilities as a whole are worse on the test data."]
         return []
 
     def _threshold(self) -> list[str]:
@@ -128,8 +129,8 @@ class Outcome:
         lines = [f"Threshold {number(self.chosen.threshold)}: {self.chosen.guarantee}."]
         if not self.seen.accepted:
             return [*lines, "It accepts none of the test rows."]
-        right = f"{percent(1 - self.seen.risk)} of them right"
-        return [*lines, f"On the test rows it accepts {percent(self.seen.coverage)}, {right}."]
+        right = f"with an accuracy of {percent(1 - self.seen.risk)}"
+        return [*lines, f"On the test data it accepts {percent(self.seen.coverage)} of the rows, {right}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for metrics.json."""
@@ -155,6 +156,8 @@ def run(
     folds: int,
     preprocessing: str | None,
     metrics: str,
+    outcome: str | None,
+    metadata: dict[str, str],
     accuracy: float,
     confidence_level: float,
     hold_out: float,
@@ -164,21 +167,23 @@ def run(
     as_json: bool,
     **source: Any,
 ) -> None:
-    """Do all of it, write four files and print a summary."""
+    """Run all steps, write four files and print a summary."""
     if not 0 <= hold_out < 1:
-        raise ArgumentError("--hold-out", f"must be a share from 0 to below 1; got {hold_out:g}", "for example 0.3")
+        raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     check_level(accuracy, "--accuracy")
     check_level(confidence_level, "--confidence")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
     if "-" in (validation, test):
-        raise ArgumentError("-", "is read once, and two files are needed", "name both files")
+        raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
-    asked = read_options(None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level)
+    asked = read_options(
+        None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
+    )
     with warnings_as_lines(), resampling_bar():
-        outcome = _found(
+        result = _found(
             read(validation, **source),
             read(test, **source),
             {"method": method, "loss": loss, "folds": folds, "seed": seed},
@@ -186,16 +191,17 @@ def run(
             {"level": interval, "n_resamples": resamples, "rng": seed},
             metrics,
             hold_out,
+            outcome,
         )
-        method = outcome.found.method
+        method = result.found.method
         title = f"{given['test']}, {'not recalibrated' if method == 'none' else f'recalibrated ({method})'}"
-        page = _report(outcome, replace(asked, title=title), folds, {**given, "repair": method})
+        page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-        apply_map(outcome.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
-    save(outcome.found.calibrator, folder / "map.json", preprocessing=preprocessing)
+        apply_map(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
+    save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.write(folder / "report.html")
-    content = {"calibrant": __version__, "validation": validation, "test": test, **outcome.to_dict()}
+    content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())
     if as_json:
@@ -203,8 +209,8 @@ def run(
         return
     assert page.before_after is not None
     print_table(*changes_table(page.before_after), range(1, 5))
-    print_lines(outcome.after.notes())
-    print_lines(["", *outcome.sentences(), f"wrote {', '.join(WRITTEN)} in {folder}"])
+    print_lines(result.after.notes())
+    print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
 
 
 def _found(
@@ -215,22 +221,24 @@ def _found(
     draws: dict[str, Any],
     metrics: str | list[str],
     hold_out: float,
+    outcome: str | None,
 ) -> Outcome:
     if test.k != validation.k:
-        raise ArgumentError("--test", f"has {test.k} classes, and the validation rows have {validation.k}")
+        raise ArgumentError("--test", f"has {test.k} classes, and the validation data have {validation.k}")
     place = np.random.default_rng(fit["seed"]).permutation(validation.n)
     held_out = int(hold_out * validation.n)
     kept = validation.take(np.sort(place[:held_out])) if held_out else None
     found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
     mapped = calibrated(test, found.calibrator)
-    if same and kept is not None:  # the map itself knows only the rows that it was fitted on
+    if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on
         warn_caller(SAME_ROWS, InSampleWarning)
     keywords = {
         "interval": draws["level"],
         "n_resamples": draws["n_resamples"],
         "rng": draws["rng"],
         "metrics": metrics,
+        "outcome": outcome,
     }
     before, after = evaluate(test, **keywords), evaluate(mapped, **keywords)
     changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
@@ -244,7 +252,7 @@ def _found(
                     mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
                 )
         except WeightsNotSupportedError:
-            without = "a guarantee counts rows, and these have importance weights"
+            without = "guarantees are not available with weighted rows"
         except CalibrantError as error:
             if error.argument in promise:
                 raise
@@ -265,7 +273,7 @@ def _change(found: Comparison) -> str:
     values = f"{number(found.values['before'])} to {number(found.values['after'])}"
     if not math.isfinite(moved.difference):
         return f"{found.metric} {word} from {values}."
-    chance = "" if moved.low > 0 or moved.high < 0 else ", which may be chance"
+    chance = "" if moved.low > 0 or moved.high < 0 else ", not significant"
     low, high = (-moved.high, -moved.low) if word == "fell" else (moved.low, moved.high)
     return f"{found.metric} {word} from {values} (by [{number(low)}, {number(high)}] at {level_text(found.level)}{chance})."
 
@@ -282,13 +290,13 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
             tuple(_changes(outcome.before, outcome.after)),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
         ),
-        repairs=repairs_of(outcome.found, folds),
+        recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),
     )
 
 
 def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
-    """Being right, for two classes what happens, and then the metrics."""
+    """The rows of the table of changes: accuracy, for two classes the positive class, and the metrics."""
     for (name, old), (_, new) in zip(_heads(before), _heads(after), strict=True):
         yield Change(name, old, None, None, new, None, None)
     for one, other in zip(before.results, after.results, strict=False):
@@ -296,31 +304,35 @@ def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
 
 
 def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
-    """What stands above the metrics: being right, and for two classes what happens."""
+    """The rows above the metrics: accuracy and confidence, and for two classes the positive class."""
     header = found.header
     rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
-    if header.event_says is not None:
-        rows += [("positive class happens", header.prevalence[1]), ("positive class is given", header.event_says)]
+    if header.event_mean_score is not None:
+        name = header.outcome or "the positive class"
+        rows += [
+            (f"observed rate of {name}", header.prevalence[1]),
+            (f"mean predicted probability of {name}", header.event_mean_score),
+        ]
     return rows
 
 
 def means_of(header: Header) -> list[str]:
-    """What is said on average and what happens, in phrases; what chance hardly explains comes first.
+    """Phrases for the mean prediction and the observed rate; significant differences come first.
 
-    Of two classes the question is the positive one, and how often the model is right is another one. Where one class is always
-    predicted they are the same, and the class is easier to grasp.
+    For two classes, these are the rate of the positive class and the accuracy. If one class is always predicted, the two are
+    equivalent and only the first is given.
     """
     phrases = [header.event] if _always_one_class(header) else [header.event, header.direction]
-    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(": within chance"))
+    return sorted(filter(None, phrases), key=lambda keywords: keywords.endswith(f"({NOT_SIGNIFICANT})"))
 
 
 def _always_one_class(header: Header) -> bool:
-    if header.event_says is None or header.accuracy is None or header.mean_confidence is None:
+    if header.event_mean_score is None or header.accuracy is None or header.mean_confidence is None:
         return False
-    says, happens = header.event_says, header.prevalence[1]
+    mean, rate = header.event_mean_score, header.prevalence[1]
     return any(
         math.isclose(header.mean_confidence, sure, abs_tol=1e-9) and math.isclose(header.accuracy, right, abs_tol=1e-9)
-        for sure, right in ((says, happens), (1 - says, 1 - happens))
+        for sure, right in ((mean, rate), (1 - mean, 1 - rate))
     )
 
 

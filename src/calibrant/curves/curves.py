@@ -1,4 +1,4 @@
-"""One curve fitted to one View: the rate of events expected at each score."""
+"""Calibration curves fitted to a view: the probability of the event as a function of the score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, UndefinedMetricError, Use
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
 from ..views.view import View
@@ -50,27 +50,46 @@ __all__ = [
 Floats = NDArray[np.float64]
 Space = Literal["probability", "logit"]
 
-# In the directions that the data leave open the height of a node stays on the diagonal.
+# In directions that the data do not determine, the height of a node stays on the diagonal.
 OPEN_DIRECTION = 1e-10
-# Half the price of a squared logit, in rows: keeps a node finite where no event or nothing but events were seen.
+# Half the ridge penalty of a squared logit, in rows: keeps a node finite if only one outcome was observed there.
 NODE_RIDGE = 1e-3
-# Rates of neighbours that differ by less than this differ by rounding only.
+# Rates of neighbours that differ by less than this are equal up to rounding.
 SAME_RATE = 1e-12
-# Up to so many rows a spline is fitted to each of them, above that to lots of each group of ties.
+# Up to so many rows a spline is fitted to every row, above that to batches of each tie group.
 SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
-FIRTH = "use penalty='firth' where it is taken, or an isotonic curve"
+FIRTH = Use("penalty", "firth", "where available"), "use an isotonic curve"
 
 
 def _separated(groups: Groups) -> SeparatedError:
     if not (groups.events.any() and groups.others.any()):
-        return SeparatedError("y_true", "only one outcome occurs, so the coefficients are infinite", FIRTH)
+        return SeparatedError("y_true", "all outcomes are equal, so the coefficients are infinite", FIRTH)
     why = "a threshold separates the outcomes (every event scores above every non-event, or below), so the slope is infinite"
     return SeparatedError("y_true", why, FIRTH)
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """sigmoid(intercept + slope * logit(score)): Platt scaling of log-odds, Cox's calibration line."""
+    r"""Logistic calibration curve: Platt scaling of log-odds, Cox's recalibration model.
+
+    Parameters
+    ----------
+    intercept : float
+        Intercept :math:`a`.
+    slope : float
+        Slope :math:`b`.
+
+    Notes
+    -----
+    The curve is :math:`\sigma(a + b \operatorname{logit} p)` with :math:`\sigma(t) = 1 / (1 + e^{-t})`; :math:`a = 0, b = 1` is the
+    identity.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Logistic
+    >>> Logistic(0.0, 0.5)([0.2, 0.8]).round(4)
+    array([0.3333, 0.6667])
+    """
 
     intercept: float
     slope: float
@@ -82,7 +101,7 @@ class Logistic:
 
 
 def fit_line(groups: Groups, *, firth: bool = False) -> LogisticFit:
-    """Logistic regression of the outcome on the log-odds of the score: intercept and slope."""
+    """Fit the logistic regression of the outcome on the log-odds of the score: intercept and slope."""
     feature = logit(groups.score)
     if not firth and separating_side(groups, 1 if feature[0] < feature[-1] else 0, feature):
         raise _separated(groups)
@@ -91,12 +110,39 @@ def fit_line(groups: Groups, *, firth: bool = False) -> LogisticFit:
 
 def _converged(fit: LogisticFit) -> LogisticFit:
     if not fit.converged:
-        raise UndefinedMetricError("y_prob", "the likelihood has no maximum that could be found", "give more rows")
+        raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return fit
 
 
 def logistic(view: View) -> Logistic:
-    """The logistic curve of greatest likelihood; where all scores are one, the rate of events."""
+    r"""Fit a logistic calibration curve by maximum likelihood.
+
+    If all scores are equal, the curve is constant at the outcome rate.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+
+    Returns
+    -------
+    Logistic
+        Curve with the attributes `intercept` and `slope`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If a threshold separates the outcomes, so that no finite maximum exists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import logistic
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> round(logistic(view).slope, 4)
+    0.5805
+    """
     groups = groups_of(view)
     feature = logit(groups.score)
     if feature[0] == feature[-1]:
@@ -105,7 +151,29 @@ def logistic(view: View) -> Logistic:
 
 
 def smoothed_logistic(view: View) -> Logistic:
-    """The same for shares strictly between 0 and 1, which nothing separates, so that the rows need not be sorted."""
+    r"""Fit a logistic calibration curve to soft outcomes strictly between 0 and 1.
+
+    Such outcomes are never separated by a threshold, so that the rows need not be sorted.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+
+    Returns
+    -------
+    Logistic
+        Curve with the attributes `intercept` and `slope`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import smoothed_logistic
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> round(smoothed_logistic(View(np.array([0.2, 0.8]), np.array([0.3, 0.7]))).slope, 4)
+    0.6112
+    """
     groups = rows_of(view)
     feature = logit(groups.score)
     if feature.min() == feature.max():
@@ -123,7 +191,27 @@ def _constant_logit(groups: Groups) -> float:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """sigmoid(constant + slope l + bend l^2) of the log-odds l; the identity is (0, 1, 0)."""
+    r"""Calibration curve that is quadratic in log-odds.
+
+    Parameters
+    ----------
+    constant : float
+        Constant :math:`a`.
+    slope : float
+        Coefficient :math:`b` of the log-odds.
+    bend : float
+        Coefficient :math:`c` of the squared log-odds.
+
+    Notes
+    -----
+    With log-odds :math:`l = \operatorname{logit} p` the curve is :math:`\sigma(a + b l + c l^2)`; :math:`(0, 1, 0)` is the identity.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Quadratic
+    >>> Quadratic(0.0, 1.0, 0.1)([0.2, 0.8]).round(4)
+    array([0.2325, 0.829 ])
+    """
 
     constant: float
     slope: float
@@ -137,7 +225,34 @@ class Quadratic:
 
 
 def quadratic(view: View) -> Quadratic:
-    """The quadratic curve of greatest likelihood; a line where there are but two scores."""
+    r"""Fit a calibration curve that is quadratic in log-odds by maximum likelihood.
+
+    With fewer than three distinct scores the curve is logistic.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+
+    Returns
+    -------
+    Quadratic
+        Curve with the attributes `constant`, `slope` and `bend`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If a threshold separates the outcomes, so that no finite maximum exists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import quadratic
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> round(quadratic(view).bend, 4)
+    0.1025
+    """
     groups = groups_of(view)
     feature = logit(groups.score)
     if len(np.unique(feature)) < 3:
@@ -151,7 +266,32 @@ def quadratic(view: View) -> Quadratic:
 
 @dataclass(frozen=True)
 class Beta:
-    """sigmoid(a ln p - b ln(1 - p) + c); the identity is a = b = 1, c = 0 (Kull et al. 2017)."""
+    r"""Beta calibration curve.
+
+    Parameters
+    ----------
+    a : float
+        Coefficient of :math:`\ln p`.
+    b : float
+        Coefficient of :math:`-\ln(1 - p)`.
+    c : float
+        Constant.
+
+    Notes
+    -----
+    The curve is :math:`\sigma(a \ln p - b \ln(1 - p) + c)` [1]_; :math:`a = b = 1, c = 0` is the identity.
+
+    References
+    ----------
+    .. [1] Kull, Silva Filho and Flach (2017): Beta calibration: a well-founded and easily implemented improvement on logistic
+       calibration for binary classifiers. AISTATS.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Beta
+    >>> Beta(0.5, 1.0, 0.0)([0.2, 0.8]).round(4)
+    array([0.3586, 0.8173])
+    """
 
     a: float
     b: float
@@ -165,14 +305,43 @@ class Beta:
 
 
 def beta_features(scores: Any) -> tuple[Floats, Floats]:
-    """ln p and -ln(1 - p), with p kept within [1e-12, 1 - 1e-12]."""
+    """Compute ln p and -ln(1 - p), with p truncated to [1e-12, 1 - 1e-12]."""
     small, large = math.log(CLIP), math.log1p(-CLIP)
     with np.errstate(divide="ignore"):
         return np.clip(np.log(scores), small, large), np.clip(-np.log1p(-np.asarray(scores)), -large, -small)
 
 
 def beta(view: View, constrained: bool = True) -> Beta:
-    """The beta curve of greatest likelihood; `constrained` keeps it rising, by leaving out the term that came out negative."""
+    r"""Fit a beta calibration curve by maximum likelihood.
+
+    With fewer than three distinct scores the curve is logistic.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+    constrained : bool, default True
+        Whether the curve must be non-decreasing; a term with a negative coefficient is then left out.
+
+    Returns
+    -------
+    Beta
+        Curve with the attributes `a`, `b` and `c`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If a threshold separates the outcomes, so that no finite maximum exists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import beta
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> round(beta(view).a, 4)
+    0.072
+    """
     groups = groups_of(view)
     low, high = beta_features(groups.score)
     distinct = len(np.unique(logit(groups.score)))
@@ -195,7 +364,7 @@ def beta(view: View, constrained: bool = True) -> Beta:
 
 
 def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
-    """Slope and intercept of one feature; slope 0 where it would be negative."""
+    """Fit slope and intercept of one feature; the slope is 0 where it would be negative."""
     side = separating_side(groups, 1, feature) if feature[0] < feature[-1] else Side(1, 1)
     if side and (side.turns == 0 or side.first < 0):
         raise _separated(groups)
@@ -208,7 +377,23 @@ def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Interpolated:
-    """Straight lines between given points, constant beyond the first and the last."""
+    r"""Piecewise linear interpolation between given points, constant beyond the first and the last.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the method that fitted the points.
+    scores : tuple of float
+        Scores of the points.
+    rates : tuple of float
+        Probabilities at these scores.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Interpolated
+    >>> Interpolated("isotonic", (0.2, 0.8), (0.3, 0.7))([0.1, 0.5]).round(4)
+    array([0.3, 0.5])
+    """
 
     kind: str
     scores: tuple[float, ...]
@@ -219,13 +404,13 @@ class Interpolated:
 
 
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
-    """Rate of each block of pooled neighbours, and the first group of each with their number at the end."""
+    """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
     from scipy.optimize import isotonic_regression
 
     fit = isotonic_regression(groups.rate, weights=groups.weight)
     starts = fit.blocks.astype(np.intp)
     rate = _rate_of(groups, starts)
-    # Equal rates are one block, also where rounding of the weights tells them apart.
+    # Blocks with equal rates are merged, also where rounding of the weights separates them.
     apart = np.append(True, np.diff(rate) > SAME_RATE)
     if apart.all():
         return rate, starts
@@ -239,21 +424,78 @@ def _rate_of(groups: Groups, starts: NDArray[np.intp]) -> Floats:
 
 
 def isotonic(view: View) -> Interpolated:
-    """The rising curve of least squares: constant on blocks of pooled neighbours, straight lines between them."""
+    r"""Fit a non-decreasing calibration curve by isotonic regression.
+
+    The curve is constant on blocks of pooled scores and linear between them.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+
+    Returns
+    -------
+    Interpolated
+        Curve with the attributes `scores` and `rates`.
+
+    See Also
+    --------
+    centered_isotonic : Isotonic regression with strictly increasing interpolation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import isotonic
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> isotonic(view).rates
+    (0.0, 0.5, 0.5, 1.0)
+    """
     groups = groups_of(view)
     rate, starts = _pooled(groups)
     ends = np.column_stack([groups.score[starts[:-1]], groups.score[starts[1:] - 1]]).ravel()
-    kept = np.append(True, np.diff(ends) > 0)  # a block of one score has one end
+    kept = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point
     return Interpolated("isotonic", tuple(ends[kept].tolist()), tuple(np.repeat(rate, 2)[kept].tolist()))
 
 
 def centered_isotonic(view: View) -> Interpolated:
-    """Isotonic blocks, each placed at its mean score, with straight lines between (Oron and Flournoy 2017)."""
+    r"""Fit a calibration curve by centered isotonic regression.
+
+    Each block of pooled scores is placed at its mean score, and the curve is linear between the blocks [1]_.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+
+    Returns
+    -------
+    Interpolated
+        Curve with the attributes `scores` and `rates`.
+
+    See Also
+    --------
+    isotonic : Isotonic regression.
+
+    References
+    ----------
+    .. [1] Oron and Flournoy (2017): Centered isotonic regression: point and interval estimation for dose-response studies.
+       Statistics in Biopharmaceutical Research 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import centered_isotonic
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> centered_isotonic(view).rates
+    (0.0, 0.5, 1.0)
+    """
     groups = groups_of(view)
     rate, starts = _pooled(groups)
     weight = np.add.reduceat(groups.weight, starts[:-1])
     score = np.add.reduceat(groups.weight * groups.score, starts[:-1])
-    # Scores of rate 0 or 1 are already at the bound, and stay where they are.
+    # Scores with rate 0 or 1 are at the bound already and are not moved.
     block = np.repeat(np.arange(len(rate)), np.diff(starts))
     alone = ((rate <= 0) | (rate >= 1))[block]
     first = np.append(True, (block[1:] != block[:-1]) | alone[1:])
@@ -263,7 +505,25 @@ def centered_isotonic(view: View) -> Interpolated:
 
 @dataclass(frozen=True)
 class PiecewiseLinear:
-    """Heights at knots, with straight lines between; in logit space both are log-odds."""
+    r"""Piecewise linear calibration curve, in probabilities or in log-odds.
+
+    Parameters
+    ----------
+    space : {"probability", "logit"}
+        Scale of knots and heights.
+    knots : tuple of float
+        Knots.
+    heights : tuple of float
+        Heights of the curve at the knots.
+    clipped : bool, default True
+        Whether the curve is clipped to [0, 1].
+
+    Examples
+    --------
+    >>> from calibrant.curves import PiecewiseLinear
+    >>> PiecewiseLinear("probability", (0.0, 0.5, 1.0), (0.1, 0.4, 1.0))([0.25, 0.75]).round(4)
+    array([0.25, 0.7 ])
+    """
 
     space: Space
     knots: tuple[float, ...]
@@ -283,7 +543,7 @@ class PiecewiseLinear:
 
 
 def hats(x: Floats, knots: Floats) -> Floats:
-    """(N, M) values of the functions that are 1 at one knot, 0 at the others, and linear between."""
+    """Evaluate the linear B-spline basis (hat functions) at `x`: an array of shape (N, M)."""
     place, part = _between(x, knots)
     values = np.zeros((len(x), len(knots)))
     rows = np.arange(len(x))
@@ -293,7 +553,7 @@ def hats(x: Floats, knots: Floats) -> Floats:
 
 
 def _between(x: Floats, knots: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """The interval of each number and how far along it lies."""
+    """Return the interval between knots of each number, and its relative position inside."""
     place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     return place, (x - knots[place]) / (knots[place + 1] - knots[place])
 
@@ -304,7 +564,7 @@ def _on_hats(x: Floats, knots: Floats, heights: Floats) -> Floats:
 
 
 def least_squares_heights(x: Floats, knots: Floats, weight: Floats, events: Floats) -> Floats:
-    """Heights above the diagonal that fit the rates best; 0 in directions that the data leave open."""
+    """Compute the least-squares heights above the diagonal; 0 in directions that the data do not determine."""
     place, part = _between(x, knots)
     count = len(knots)
     left, right = weight * (1 - part), weight * part
@@ -323,7 +583,7 @@ def least_squares_heights(x: Floats, knots: Floats, weight: Floats, events: Floa
 
 
 def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
-    """Log-odds above the diagonal at knots in logit space, by greatest likelihood."""
+    """Compute the maximum-likelihood log-odds above the diagonal at knots in logit space."""
     ridge = NODE_RIDGE if len(knots) > 2 else 0.0
     if not ridge and separating_side(groups, 1, feature):
         raise _separated(groups)
@@ -334,9 +594,39 @@ def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
 def piecewise_linear(
     view: View, knots: int | Sequence[float], space: Space = "probability", clipped: bool = True
 ) -> PiecewiseLinear:
-    """A continuous curve of straight pieces: least squares, or in logit space greatest likelihood.
+    r"""Fit a continuous piecewise linear calibration curve.
 
-    `knots` is the number of interior knots, which then lie at quantiles of the scores, or all of them with both ends.
+    In probability space the fit is by least squares, in logit space by maximum likelihood.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+    knots : int or sequence of float
+        Number of interior knots, placed at quantiles of the scores, or all knots including both ends.
+    space : {"probability", "logit"}, default "probability"
+        Scale in which the curve is linear.
+    clipped : bool, default True
+        Whether the curve is clipped to [0, 1].
+
+    Returns
+    -------
+    PiecewiseLinear
+        Curve with the attributes `knots` and `heights`.
+
+    Raises
+    ------
+    ArgumentError
+        If `knots` is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import piecewise_linear
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> [round(height, 4) for height in piecewise_linear(view, 0).heights]
+    [0.2162, 0.8243]
     """
     groups = groups_of(view)
     if space == "probability":
@@ -353,7 +643,7 @@ def piecewise_linear(
 
 
 def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tuple[float, float]) -> Floats:
-    """Rising knots with both ends, equal ones merged."""
+    """Return increasing knots with both ends; equal ones are merged."""
     if isinstance(knots, (int, np.integer)) and not isinstance(knots, bool):
         inner = quantiles(groups, x, np.arange(1, check_whole(knots, "knots", 0) + 1) / (int(knots) + 1))
         return np.unique(np.concatenate([[ends[0]], inner, [ends[1]]]))
@@ -362,21 +652,52 @@ def knots_of(groups: Groups, knots: int | Sequence[float], x: Floats, ends: tupl
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
-        raise ArgumentError("knots", f"must be a whole number from 0 up, or rising numbers; got {knots!r}")
+        raise ArgumentError("knots", f"must be a non-negative integer or increasing numbers; got {knots!r}")
     return given
 
 
 def spline(view: View, knots: int = 6) -> Interpolated:
-    """The score plus the slope of a spline through the cumulative differences (Gupta et al. 2021).
+    r"""Fit a calibration curve by a spline of the cumulative differences.
 
-    A natural cubic spline with equispaced knots is fitted to sum(y - p) over the share of rows; tied rows share their rate.
+    A natural cubic spline with equispaced knots is fitted to the cumulative sum of :math:`y - p` over the fraction of rows, and the
+    curve is the score plus its slope [1]_. Tied rows share their outcome rate.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+    knots : int, default 6
+        Number of knots.
+
+    Returns
+    -------
+    Interpolated
+        Curve with the attributes `scores` and `rates`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If there are fewer rows than knots.
+
+    References
+    ----------
+    .. [1] Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley (2021): Calibration of neural networks using splines. ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import spline
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> [round(rate, 4) for rate in spline(view, 3).rates]
+    [0.395, 0.4482, 0.4077, 0.497, 0.4565, 0.6097]
     """
     from scipy.interpolate import CubicSpline
 
     groups = groups_of(view)
     rows = float(groups.rows.sum())
     if rows < check_whole(knots, "knots", 2):
-        raise UndefinedMetricError("y_true", f"the spline needs at least {knots} rows; there are {rows:g}")
+        raise UndefinedMetricError("y_true", f"the spline requires at least {knots} rows; got {rows:g}")
     cardinal = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
     matrix, wanted = _spline_equations(groups, cardinal, knots)
     heights = np.linalg.lstsq(matrix, wanted, rcond=1e-12)[0]
@@ -387,9 +708,9 @@ def spline(view: View, knots: int = 6) -> Interpolated:
 
 
 def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats, Floats]:
-    """Normal equations over rows, block by block: a count may stand for more rows than memory holds.
+    """Build the normal equations over rows, block by block, since counts may represent more rows than fit into memory.
 
-    Of very many rows, those of a group are taken in lots of one size, each at its middle.
+    Very many rows of a tie group are divided into batches of equal size, each represented by its middle.
     """
     total = groups.weight.sum()
     first, last = positions(groups)
@@ -403,7 +724,7 @@ def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats
         group = np.searchsorted(last_lot, lot, side="right")
         size = groups.rows[group] / lots[group]
         row = (lot - last_lot[group] + lots[group] + 0.5) * size - 0.5
-        back = (groups.rows[group] - 1 - row) / groups.rows[group]  # how much of the group is still to come
+        back = (groups.rows[group] - 1 - row) / groups.rows[group]  # fraction of the group that follows
         step = groups.rows[group] / np.maximum(groups.rows[group] - 1, 1)
         x = last[group] - (last[group] - first[group]) * back * step
         drift = (groups.events[group] - groups.weight[group] * groups.score[group]) / total
@@ -417,7 +738,25 @@ def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats
 
 @dataclass(frozen=True)
 class Kernel:
-    """Mean of the outcomes around each score, weighed by Gaussians of the given widths."""
+    r"""Kernel regression of the outcomes on the scores with Gaussian kernels.
+
+    Parameters
+    ----------
+    scores : tuple of float
+        Distinct scores.
+    weights : tuple of float
+        Weight at each score.
+    events : tuple of float
+        Weighted number of events at each score.
+    widths : tuple of float
+        Standard deviation of the kernel of each score.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Kernel
+    >>> Kernel((0.2, 0.8), (1.0, 1.0), (0.0, 1.0), (0.2, 0.2))([0.5]).round(4)
+    array([0.5])
+    """
 
     scores: tuple[float, ...]
     weights: tuple[float, ...]
@@ -430,7 +769,7 @@ class Kernel:
 
         def work(start: int, stop: int) -> Floats:
             exponent = -0.5 * np.square((x[start:stop, None] - at) / width) - np.log(width)
-            with np.errstate(under="ignore"):  # shifted, so that a score far from all others still finds the nearest
+            with np.errstate(under="ignore"):  # shifted, so that a score far from all others still has the nearest one
                 near = np.exp(exponent - exponent.max(axis=1, keepdims=True))
             return np.asarray((near @ events) / (near @ weight))
 
@@ -439,7 +778,35 @@ class Kernel:
 
 
 def kernel(view: View, bandwidth: float, adaptive: bool = False) -> Kernel:
-    """Kernel regression (Nadaraya-Watson); `adaptive` widens the kernel where scores are rare (Abramson 1982)."""
+    r"""Fit a calibration curve by kernel regression (Nadaraya-Watson).
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+    bandwidth : float
+        Standard deviation of the Gaussian kernel.
+    adaptive : bool, default False
+        Whether the kernel is wider where scores are sparse, by Abramson's square-root rule [1]_.
+
+    Returns
+    -------
+    Kernel
+        The curve.
+
+    References
+    ----------
+    .. [1] Abramson (1982): On bandwidth variation in kernel estimates. Annals of Statistics 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import kernel
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9]), np.array([0, 1, 0, 1, 0, 1]))
+    >>> kernel(view, 0.1)([0.2, 0.8]).round(4)
+    array([0.4519, 0.5502])
+    """
     h = check_positive(bandwidth, "bandwidth")
     groups = groups_of(view)
     widths = np.full(len(groups.score), h)

@@ -1,4 +1,4 @@
-"""Smooth curves through outcomes: LOESS and LOWESS as in R, and logistic regression on splines of the log-odds."""
+"""Smooth calibration curves: LOESS and LOWESS as in R, and logistic regression on splines of the log-odds."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ __all__ = [
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-# Up to this many distinct scores every one gets its own fit; above, nodes do and the rest is interpolated.
+# Up to this many distinct scores each has its own fit; above, fits at nodes are interpolated.
 DIRECT_SCORES = 2000
 NODES = 500
-# Fits at nodes read the data merged into about this many cells, each at its mean: an error of the order of
+# Fits at nodes use the data merged into about this many cells, each at its mean: an error of the order of
 # (cell / bandwidth)^2, far below that of the interpolation.
 CELLS = 4096
 MOST_NEIGHBOURHOODS = 20
 # Entries of one tile of nodes times rows in their windows.
 TILE = 1 << 16
-# Scores closer than this are the same place, for squares of their distances are no numbers.
+# Scores closer than this are treated as equal, since squares of their distances underflow.
 NO_DISTANCE = 1e-150
-# Least ratio of the eigenvalues of the normal equations at which they are solved as they are.
+# Smallest ratio of the eigenvalues at which the normal equations are solved directly.
 SOUND = 1e-5
-# Logarithms are taken of probabilities at least this far from 0 and 1.
+# Probabilities are truncated this far from 0 and 1 before taking logarithms.
 LEAST = 1e-12
-# Harrell's default places of the knots, as quantiles.
+# Harrell's default knots, as quantiles.
 KNOTS = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}
 MOST_STEPS = 100
 
 
 class Groups(NamedTuple):
-    """Rows of equal score taken together, in rising order of score."""
+    """Tie groups: rows of equal score, in increasing order of the score."""
 
     score: Floats
     rate: Floats
     """Mean outcome."""
     weight: Floats
-    """Share of all weight, times the number of rows."""
+    """Fraction of the total weight times the number of rows."""
     end: Whole
-    """How many rows there are up to and including each; a count of 3 is three rows."""
+    """Cumulative number of rows; a count of 3 represents three rows."""
 
     @property
     def rows(self) -> int:
@@ -66,7 +66,7 @@ class Groups(NamedTuple):
 
 
 def tie_groups(view: View) -> Groups:
-    """The tie groups of a view; where weights are importance, neighbours are counted in rows all the same."""
+    """Return the tie groups of a view; with importance weights neighbourhoods are still defined by numbers of rows."""
     score, outcome, weight = view.sorted_rows
     start = np.append(0, np.flatnonzero(score[1:] != score[:-1]) + 1)
     ends = np.append(start[1:], len(score)).astype(np.int64)
@@ -82,7 +82,7 @@ def tie_groups(view: View) -> Groups:
 
 
 def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
-    """The fitted curve at each distinct score."""
+    """Return the fitted curve at each distinct score."""
     near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
     stretch = math.sqrt(max(1.0, span))  # a span above 1 multiplies the squared bandwidth
     if surface == "interpolate":
@@ -92,7 +92,7 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
     if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
-    # A score that fills its neighbourhood alone is its own mean, and not near what lies beside it.
+    # A score that fills its neighbourhood alone is its own mean, which may differ from its neighbours.
     alone = np.diff(groups.end, prepend=0) >= near
     at = _nodes(groups, nodes)
     at = at[~alone[np.searchsorted(groups.score, at)]]
@@ -104,7 +104,7 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:
-    """Distance from each place to its `near`-th nearest row.
+    """Return the distance from each place to its `near`-th nearest row.
 
     The nearest rows are neighbours in rank; the first of them is found by bisection, for the distance to it falls and that to
     the last of them rises.
@@ -127,7 +127,7 @@ def reach(groups: Groups, at: Floats, near: int) -> Floats:
 
 
 def _window(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[slice, Floats]:
-    """The groups that some place of a tile can see, and their distances from each place over its bandwidth.
+    """Return the groups within reach of any place of a tile, and their distances from each place divided by its bandwidth.
 
     Places of a tile are neighbours, so one slice for all of them is little longer than that of each.
     """
@@ -139,7 +139,7 @@ def _window(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[slice, Float
 
 
 def local_fits(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
-    """Value and slope at each place of the polynomial fitted around it."""
+    """Return value and slope of the local polynomial at each place."""
 
     def work(start: int, stop: int) -> Floats:
         return _polynomials(groups, at[start:stop], bandwidth[start:stop], degree)
@@ -151,7 +151,7 @@ def local_fits(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tu
 
 
 def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
-    """Groups in the widest window, and how many places to take together: not so many that their windows differ much."""
+    """Return the number of groups in the widest window, and the number of places in a tile, whose windows should overlap."""
     score = groups.score
     widths = np.searchsorted(score, at + bandwidth, "right") - np.searchsorted(score, at - bandwidth, "left") + 1
     widest = int(widths.max())
@@ -159,7 +159,7 @@ def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
 
 
 def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> Floats:
-    """Least squares with tricube weights in powers of the distance over the bandwidth, columns brought to length 1."""
+    """Fit by least squares with tricube weights in powers of the distance over the bandwidth, with normalised columns."""
     seen, away = _window(groups, at, bandwidth)
     distance = np.minimum(np.abs(away), 1.0)
     kernel = 1 - distance * distance * distance
@@ -178,7 +178,7 @@ def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> 
 
 
 def _least_squares(columns: Floats) -> Floats:
-    """For each place the coefficients of the first columns that give the last; the shortest ones where many do."""
+    """Solve for the coefficients of the first columns that give the last, at each place; the minimum-norm solution if there are many."""
     product = columns @ columns.transpose(0, 2, 1)
     length = np.sqrt(np.einsum("nkk->nk", product))
     length = np.where(length > 0, length, 1.0)
@@ -193,7 +193,7 @@ def _least_squares(columns: Floats) -> Floats:
 
 
 def _shortest(columns: Floats) -> Floats:
-    """The same by a triangular factor and its pseudo-inverse: squares would lose half of the digits."""
+    """Solve the same by a triangular factor and its pseudo-inverse, since squaring would lose half of the digits."""
     spare = max(0, columns.shape[1] - columns.shape[2])  # rows of nothing, for a square factor
     columns = np.pad(columns, ((0, 0), (0, 0), (0, spare)))
     factor = np.asarray(np.linalg.qr(columns.transpose(0, 2, 1), mode="r"))
@@ -204,7 +204,7 @@ def _shortest(columns: Floats) -> Floats:
 
 
 def _place(groups: Groups) -> Floats:
-    """Where each score stands from 0 to 1, half by its value and half by its rank: dense where either changes."""
+    """Return the position of each score in [0, 1], half by its value and half by its rank."""
     score = groups.score
     return 0.5 * (score - score[0]) / (score[-1] - score[0]) + 0.5 * groups.end / groups.rows
 
@@ -216,7 +216,7 @@ def _nodes(groups: Groups, count: int) -> Floats:
 
 
 def _merged(groups: Groups, near: int, cells: int) -> Groups:
-    """The data in cells, where those are many and small beside a neighbourhood."""
+    """Merge the data into cells if these are many and small compared with a neighbourhood."""
     if len(groups.score) <= cells or near * MOST_NEIGHBOURHOODS < groups.rows:
         return groups
     cell = np.minimum((_place(groups) * cells).astype(np.int64), cells - 1)
@@ -233,7 +233,7 @@ def _slopes(at: Floats, value: Floats) -> Floats:
 
 
 def _hermite(at: Floats, value: Floats, slope: Floats, score: Floats) -> Floats:
-    """The cubic between each two places that meets their values and slopes."""
+    """Evaluate the cubic Hermite interpolation between places."""
     if len(at) == 1:
         return np.full(len(score), value[0])
     cell = np.clip(np.searchsorted(at, score) - 1, 0, len(at) - 2)
@@ -245,7 +245,7 @@ def _hermite(at: Floats, value: Floats, slope: Floats, score: Floats) -> Floats:
 
 
 def _tree_vertices(groups: Groups, most: int) -> Floats:
-    """Cell borders of R's k-d tree: cells of more than `most` rows are cut at their middle row, ties kept together."""
+    """Return the cell borders of R's k-d tree: cells of more than `most` rows are split at their middle row, with ties kept together."""
     low, high = groups.score[0], groups.score[-1]
     margin = 0.005 * max(high - low, 1e-10 * max(abs(low), abs(high)) + 1e-30)
     vertices = {low - margin, high + margin}
@@ -264,7 +264,7 @@ def _tree_vertices(groups: Groups, most: int) -> Floats:
 
 
 def _cut(end: Whole, first: int, last: int) -> int:
-    """The last row (from 1) of the tie group whose end is nearest to the middle, the upper of two; the middle if there is none."""
+    """Return the last row (from 1) of the tie group whose end is nearest to the middle, the upper of two; the middle if there is none."""
     middle = (first + last) // 2
     place = int(np.searchsorted(end, middle))
     above = int(end[place]) - middle
@@ -275,7 +275,7 @@ def _cut(end: Whole, first: int, last: int) -> int:
 
 
 def lowess(groups: Groups, span: float, delta: float, exact: bool) -> Floats:
-    """Local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, straight between."""
+    """Fit local lines as in R's `lowess` without robustness steps: fits at places more than `delta` apart, linear between."""
     near = max(min(2, groups.rows), min(groups.rows, math.floor(groups.rows * span + 1e-7)))
     score = groups.score
     chosen = list(range(len(score))) if delta == 0 else [0]
@@ -305,14 +305,14 @@ def _lines(groups: Groups, at: Floats, bandwidth: Floats, extent: float) -> Floa
     centre = (share * away).sum(axis=1)
     offset = away - centre[:, None]
     mean, spread = (share * rate).sum(axis=1), (share * offset**2).sum(axis=1)
-    # Where the scores are nearly the same, their mean serves.
+    # If the scores are nearly equal, their mean is used.
     steep = np.sqrt(spread) * bandwidth > 0.001 * extent
     slope = (share * offset * rate).sum(axis=1) / np.where(steep, spread, 1.0)
     return np.asarray(np.where(steep, mean - centre * slope, mean))
 
 
 def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Floats:
-    """Quantiles by straight lines between order statistics (type 7), of weights that sum to the number of rows.
+    """Compute quantiles by linear interpolation between order statistics (type 7), with weights that sum to the number of rows.
 
     The r-th smallest value is the first up to which the weights sum to r, so a count is that many rows, and equal weights are
     none (Hmisc's `wtd.quantile` with normalised weights).
@@ -321,7 +321,7 @@ def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Float
     within = np.cumsum(mass[order])
     place = np.asarray(q) * (round(float(within[-1])) - 1)
     below = np.floor(place)
-    # Sums of real weights miss a whole number by rounding.
+    # Sums of real weights deviate from an integer by rounding.
     low, high = (
         values[order[np.minimum(np.searchsorted(within, rank - 1e-6), len(order) - 1)]]
         for rank in (below + 1, below + 2)
@@ -330,7 +330,7 @@ def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Float
 
 
 def spline_basis(values: Floats, mass: Floats, knots: int) -> Floats:
-    """Columns of a natural cubic spline without its constant: the values, and one for each knot but two (Harrell)."""
+    """Return the columns of a restricted cubic spline without its constant: the values, and one for each knot but two (Harrell)."""
     at = np.unique(weighted_quantile(values, mass, KNOTS[knots]))
     columns = [values]
     if len(at) >= 3:
@@ -344,17 +344,19 @@ def spline_basis(values: Floats, mass: Floats, knots: int) -> Floats:
 
 
 def logistic_curve(groups: Groups, knots: int | None) -> Floats:
-    """Fitted probabilities of a logistic regression on the log-odds of the score, as they are or as a spline."""
+    """Return fitted probabilities of a logistic regression on the log-odds of the score, linear or as a spline."""
     score = np.clip(groups.score, LEAST, 1 - LEAST)
     logit = np.log(score) - np.log1p(-score)
     columns = logit[:, None] if knots is None else spline_basis(logit, groups.weight, knots)
     design = np.column_stack([np.ones(len(score)), columns / np.maximum(np.abs(columns).max(axis=0), LEAST)])
     design, size, _ = np.linalg.svd(design * np.sqrt(groups.weight)[:, None], full_matrices=False)
-    # Orthogonal columns of what can be told apart.
+    # Orthogonal columns of the identifiable terms.
     design = design[:, size > 1e-10 * size[0]] / np.sqrt(groups.weight)[:, None]
     rate = float(np.average(groups.rate, weights=groups.weight))
     if not LEAST < rate < 1 - LEAST:
-        raise UndefinedMetricError("smoother", "only one outcome occurs, so no logistic curve fits", "use 'loess'")
+        raise UndefinedMetricError(
+            "smoother", "a logistic curve cannot be fitted: all outcomes are equal", "use 'loess'"
+        )
     constant = np.full(len(score), math.log(rate / (1 - rate)))
     eta, deviance = constant, math.inf
     step = np.zeros(len(score))
@@ -374,4 +376,6 @@ def logistic_curve(groups: Groups, knots: int | None) -> Floats:
         eta = eta + step
         if np.abs(step).max() < 1e-9:
             return np.asarray(np.exp(-np.logaddexp(0, -eta)))
-    raise UndefinedMetricError("smoother", "the outcomes are separated, so no logistic curve fits", "use 'loess'")
+    raise UndefinedMetricError(
+        "smoother", "a logistic curve cannot be fitted: the outcomes are separated", "use 'loess'"
+    )

@@ -1,4 +1,4 @@
-"""Maximum likelihood logistic regression by Newton steps, which notices data that a line separates."""
+"""Maximum likelihood logistic regression by Newton steps, with detection of separated data."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ CLIP = 1e-12
 LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)
 STEPS, TOLERANCE, HALVINGS = 100, 1e-10, 40
 WARM_GROUPS = 4096
-# A column that the others explain to this many digits says nothing of its own.
+# A column that the others explain to this many digits is not identifiable.
 SAME_COLUMN = 1e-10
 
 
 def logit(score: Any) -> Floats:
-    """Log-odds, kept within those of 1e-12 and 1 - 1e-12."""
+    """Compute log-odds, with probabilities truncated at 1e-12 and 1 - 1e-12."""
     with np.errstate(divide="ignore"):
         return np.clip(np.log(score) - np.log1p(-np.asarray(score)), -LARGEST_LOGIT, LARGEST_LOGIT)
 
 
 class Groups(NamedTuple):
-    """Rows with one score taken together, in rising order of score.
+    """Tie groups: rows with the same score, in increasing order of the score.
 
     A weight counts rows: importance is scaled so that all weights sum to the effective size.
     """
 
     score: Floats
     rows: Floats
-    """How many rows there are: the counts, or the rows themselves where weights are importance."""
+    """Number of rows: the counts, or the rows themselves for importance weights."""
     weight: Floats
     events: Floats
     others: Floats
     squares: tuple[Floats, Floats, Floats]
-    """Sums of u, u y and u y^2, where u is the weight of what varies independently: w for counts, w^2 for importance."""
+    """Sums of u, u y and u y^2 with the variance weight u: w for counts, w^2 for importance."""
 
     @property
     def rate(self) -> Floats:
@@ -66,14 +66,14 @@ class Groups(NamedTuple):
 
 
 def rates_seen(groups: Groups) -> Floats:
-    """The rate of events at each score, of those together that clipping makes one: the limit of an ever steeper curve."""
+    """Return the observed rate at each score, with scores merged that truncation makes equal: the limit of ever steeper curves."""
     starts = np.flatnonzero(np.append(True, np.diff(logit(groups.score)) != 0))
     rate = np.add.reduceat(groups.events, starts) / np.add.reduceat(groups.weight, starts)
     return np.repeat(rate, np.diff(np.append(starts, len(groups.score))))
 
 
 def groups_of(view: View) -> Groups:
-    """The tie groups of a view; sums of their own, for differences of running sums would not leave an exact 0."""
+    """Return the tie groups of a view, with separate sums, since differences of prefix sums would not give an exact 0."""
     _, outcome, weight = view.sorted_rows
     starts = view.prefix.end[:-1]
     importance = view.weight_kind == "importance" and weight is not None
@@ -91,7 +91,7 @@ def groups_of(view: View) -> Groups:
 
 
 def rows_of(view: View) -> Groups:
-    """Each row as a group of its own, in the order given: for fits that need neither ties nor order, which spares the sort."""
+    """Return each row as its own group in the given order, for fits that need neither ties nor order, which avoids the sort."""
     importance = view.weight_kind == "importance" and view.weight is not None
     w = view.weights * (view.effective_size / view.total) if importance else view.weights
     own = w * w if importance else w
@@ -101,7 +101,7 @@ def rows_of(view: View) -> Groups:
 
 
 def positions(groups: Groups) -> tuple[Floats, Floats]:
-    """Places in [0, 1] of the first and the last row of each group, each row in the middle of its weight; tied rows weigh alike."""
+    """Return positions in [0, 1] of the first and the last row of each group, at the middle of its weight; tied rows have equal weights."""
     ends = np.cumsum(groups.weight)
     half = groups.weight / groups.rows / 2
     first, last = ends - groups.weight + half, ends - half
@@ -110,26 +110,26 @@ def positions(groups: Groups) -> tuple[Floats, Floats]:
 
 
 def quantiles(groups: Groups, x: Floats, shares: Floats) -> Floats:
-    """Quantiles of `x`, one rising number for each group, linear between rows (type 7)."""
+    """Compute quantiles of `x`, one increasing number per group, with linear interpolation between rows (type 7)."""
     first, last = positions(groups)
     return np.interp(shares, np.column_stack([first, last]).ravel(), np.repeat(x, 2))
 
 
 class SeparatedError(UndefinedMetricError):
-    """Likelihood grows without end as a curve gets steeper; what it tends to at each score seen is the rate seen there."""
+    """The likelihood increases without bound as the curve gets steeper; its limit at each observed score is the observed rate."""
 
 
 class Side(NamedTuple):
-    """How a function of the score with few zeros can separate the outcomes."""
+    """Sign pattern of a function of the score with few zeros that separates the outcomes."""
 
     first: int
-    """Its sign at the lowest scores: 1 where events are, -1 where non-events are."""
+    """Sign at the lowest scores: 1 for events, -1 for non-events."""
     turns: int
-    """How often the sign changes."""
+    """Number of sign changes."""
 
 
 def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -> Side | None:
-    """The simplest sign pattern with at most `turns` changes that no outcome contradicts, or None: then the maximum is finite.
+    """Return the simplest sign pattern with at most `turns` changes that separates the outcomes, or None if the maximum is finite.
 
     A group with both outcomes must lie on a zero of the function, which is where its sign changes.
     """
@@ -142,7 +142,7 @@ def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -
 
 
 def _kinds(groups: Groups, feature: Floats) -> NDArray[np.int64]:
-    """1 for events only, -1 for non-events only, 0 for both; runs of the same sign are one."""
+    """Return 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged."""
     starts = np.flatnonzero(np.append(True, np.diff(feature) != 0))
     events, others = np.add.reduceat(groups.events, starts), np.add.reduceat(groups.others, starts)
     kind = (events > 0).astype(np.int64) - (others > 0)
@@ -162,13 +162,13 @@ def _fits_pattern(kind: NDArray[np.int64], first: int, turns: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """Coefficients in the order of the columns, and how sure they are."""
+    """Coefficients in the order of the columns, and their covariance."""
 
     coefficients: Floats
     covariance: Floats
     """Inverse of the Fisher information."""
     sandwich: Floats
-    """The same without trust in the model or in weights as numbers of rows; for importance weights."""
+    """Sandwich covariance, robust to misspecification; for importance weights."""
     log_likelihood: float
     converged: bool
 
@@ -176,7 +176,7 @@ class LogisticFit:
 def fit_logistic(
     groups: Groups, columns: Floats, *, offset: Floats | None = None, ridge: float = 0.0, firth: bool = False
 ) -> LogisticFit:
-    """The coefficients under which the outcomes are likeliest; `ridge` is half the price of a squared coefficient.
+    """Fit the coefficients by maximum likelihood; `ridge` is half the penalty of a squared coefficient.
 
     Without `ridge` the columns are made orthogonal first, so that nearly equal columns cost no digits.
     """
@@ -198,20 +198,20 @@ def fit_logistic(
 
 
 def _orthogonal(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """A basis of the columns that is orthogonal under the weights, and the matrix that leads coefficients back."""
+    """Return a basis of the columns that is orthogonal under the weights, and the matrix that transforms coefficients back."""
     triangle = np.linalg.qr(np.sqrt(weight)[:, None] * columns, mode="r")
     length = np.sqrt(np.square(triangle).sum(axis=0))
     if len(columns) < columns.shape[1] or (np.abs(np.diag(triangle)) <= SAME_COLUMN * length).any():
         raise UndefinedMetricError(
-            "y_prob", "the scores hardly differ, so that no slope can be told from them", "look at the mean instead"
+            "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )
     back = np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))
-    # Not `@`: for so few columns the threads of the linear algebra library wait for each other longer than they work.
+    # Not `@`: for so few columns the threads of BLAS cost more than they save.
     return np.einsum("ij,jk->ik", columns, back), back
 
 
 class _State:
-    """Likelihood, its gradient and its curvature at some coefficients, summed block by block."""
+    """Compute the likelihood, its gradient and its curvature, summed block by block."""
 
     def __init__(
         self, groups: Groups, basis: Floats, offset: Floats | None, inner: Floats, ridge: float, firth: bool
@@ -241,13 +241,13 @@ class _State:
 
 
 def _sigmoid(eta: Floats) -> tuple[Floats, Floats]:
-    """1 / (1 + exp(-eta)) and ln(1 + exp(eta)), from one exponential."""
+    """Compute 1 / (1 + exp(-eta)) and ln(1 + exp(eta)) from one exponential."""
     small = np.exp(-np.abs(eta))
     return np.where(eta >= 0, 1.0, small) / (1 + small), np.maximum(eta, 0) + np.log1p(small)
 
 
 def _warm_start(groups: Groups, basis: Floats, offset: Floats | None) -> Floats:
-    """The coefficients of some thousand groups, evenly spaced: near those of all, and cheap."""
+    """Fit some thousand evenly spaced groups, which gives cheap initial coefficients."""
     stride = len(basis) // WARM_GROUPS
     nothing = np.zeros(basis.shape[1])
     if stride < 4:
@@ -291,7 +291,7 @@ def _climb(
 
 
 def _bend(gradient: Callable[[Floats], Floats], inner: Floats, information: Floats) -> Floats:
-    """Minus the slope of the gradient, by differences; the information where that is not positive.
+    """Compute minus the derivative of the gradient by differences, or the information if that is not positive.
 
     The information alone leaves out how the penalty bends, and steps by it can take hundreds.
     """

@@ -1,4 +1,4 @@
-"""Areas under the risk-coverage curve: one number for how well confidences tell right answers from wrong ones."""
+"""Areas under the risk-coverage curve: summaries of how well confidence separates correct from wrong predictions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import ArgumentError, Drop, UndefinedMetricError, WeightsNotSupportedError
 from ..inference.resampling import generator
 from ..util.checks import check_choice
+from ..views.keywords import documents_keywords
 from .rows import Judged, Steps, read_judged
 
-__all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "redrawn_areas"]
+__all__ = ["Area", "area_of", "augrc", "aurc", "e_augrc", "e_aurc", "resampled_areas"]
 
 Floats = NDArray[np.float64]
 AreaRule = Literal["expected", "integral", "trapezoid", "torch_uncertainty"]
 Area = Literal["aurc", "e_aurc", "augrc", "e_augrc"]
 
 
+@documents_keywords()
 def aurc(
     y_true: Any,
     y_prob: Any = None,
@@ -31,21 +33,53 @@ def aurc(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Area under the risk-coverage curve (Geifman and El-Yaniv 2017): the mean error rate over all coverages.
+    r"""Compute the area under the risk-coverage curve.
+
+    AURC is the mean selective risk over all coverages: the error rate of the k most confident rows, averaged over k. It depends on the
+    error rate of the model and on how well the confidence ranks errors; see `e_aurc` for the latter alone.
 
     Parameters
     ----------
-    y_true, y_prob, confidence, loss, lens, where
-        As in `risk_coverage`.
-    rule
-        ``"expected"`` averages the risk of the k surest rows over k, and over all orders of equal confidences, in closed form.
-        ``"integral"`` lets the coverage run continuously; ``"trapezoid"`` joins the points of the curve by lines, as fd-shifts
-        does; ``"torch_uncertainty"`` leaves out coverages below 1/N and takes equal confidences in the order of the rows.
+    y_true
+    y_prob
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    rule : {"expected", "integral", "trapezoid", "torch_uncertainty"}, default "expected"
+        ``"expected"`` averages over k and over all orders of tied confidences, in closed form. ``"integral"`` treats coverage as
+        continuous; ``"trapezoid"`` joins the points of the curve by straight lines, as fd-shifts does; ``"torch_uncertainty"`` omits
+        coverages below 1/N and breaks ties by row order, as the package of that name does.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        The area; 0 for no errors.
+
+    See Also
+    --------
+    e_aurc : Excess over the area of a perfect ranking.
+    augrc : Area under the generalised risk-coverage curve.
+    risk_coverage : The curve itself.
+
+    Notes
+    -----
+    With losses sorted by decreasing confidence,
+
+    .. math:: \mathrm{AURC} = \frac{1}{n} \sum_{k=1}^{n} \frac{1}{k} \sum_{i=1}^{k} \ell_{(i)}.
+
+    References
+    ----------
+    .. [1] Geifman, Y. and El-Yaniv, R. (2017). Selective classification for deep neural networks. NeurIPS.
 
     Examples
     --------
-    >>> from calibrant.decision.areas import aurc
-    >>> round(aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    >>> import calibrant as cal
+    >>> round(cal.aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
     0.1458
     """
     judged = read_judged(aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
@@ -53,6 +87,7 @@ def aurc(
     return _aurc_in_row_order(judged) if rule == "torch_uncertainty" else _aurc(judged.steps, rule)
 
 
+@documents_keywords()
 def e_aurc(
     y_true: Any,
     y_prob: Any = None,
@@ -64,26 +99,56 @@ def e_aurc(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Excess area under the risk-coverage curve: what the order of the confidences costs beyond the error rate itself.
+    r"""Compute the excess area under the risk-coverage curve.
+
+    E-AURC is AURC minus the area of a perfect ranking with the same losses: the part of AURC that is due to the ranking by confidence.
 
     Parameters
     ----------
-    y_true, y_prob, confidence, loss, lens, where
-        As in `risk_coverage`.
-    reference
-        The area of a perfect order, which is subtracted: ``"exact"`` for this many rows, or ``"asymptotic"``, the published
-        r + (1 - r) ln(1 - r) for an error rate r.
+    y_true
+    y_prob
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    reference : {"exact", "asymptotic"}, default "exact"
+        The area of a perfect ranking: for this number of rows, or its limit :math:`r + (1 - r) \ln(1 - r)` for an error rate r, as
+        published.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        The excess area; 0 for a perfect ranking.
+
+    See Also
+    --------
+    aurc : The area itself.
+
+    References
+    ----------
+    .. [1] Geifman, Y., Uziel, G. and El-Yaniv, R. (2019). Bias-reduced uncertainty estimation for deep neural classifiers. ICLR.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> round(cal.e_aurc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence"), 4)
+    0.0833
     """
     judged = read_judged(e_aurc, y_true, y_prob, confidence, loss, lens, where, keywords)
     check_choice(reference, "reference", ("exact", "asymptotic"))
     if reference == "exact":
         return area_of(judged, "e_aurc")
     if not judged.counts_errors:
-        raise ArgumentError("reference", "'asymptotic' is for errors, not for other losses", "use 'exact'")
+        raise ArgumentError("reference", "'asymptotic' is defined for classification errors only", "use 'exact'")
     rate = float(judged.steps.lost[-1]) / judged.total
     return area_of(judged, "aurc") - (1.0 if rate == 1 else rate + (1 - rate) * math.log1p(-rate))
 
 
+@documents_keywords()
 def augrc(
     y_true: Any,
     y_prob: Any = None,
@@ -94,15 +159,55 @@ def augrc(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Area under the generalised risk-coverage curve (Traub et al. 2024): mean risk of an undetected failure over all coverages.
+    r"""Compute the area under the generalised risk-coverage curve.
 
-    It equals (1 - AUROC) a (1 - a) + (1 - a)^2 / 2 with the accuracy a and the AUROC of telling errors by their confidence.
-    Parameters are those of `risk_coverage`.
+    AUGRC is the mean, over all coverages, of the probability that a row is accepted and wrong (an undetected failure). Unlike AURC it
+    does not overweight the few most confident rows.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        The area, between 0 and 1/2.
+
+    See Also
+    --------
+    e_augrc : Excess over a perfect ranking.
+    aurc : Area under the risk-coverage curve.
+
+    Notes
+    -----
+    With accuracy a and the AUROC of ranking errors by confidence,
+
+    .. math:: \mathrm{AUGRC} = (1 - \mathrm{AUROC})\, a (1 - a) + \frac{(1 - a)^2}{2}.
+
+    References
+    ----------
+    .. [1] Traub, J. et al. (2024). Overcoming common flaws in the evaluation of selective classification systems. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    0.09375
     """
     judged = read_judged(augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
     return area_of(judged, "augrc")
 
 
+@documents_keywords()
 def e_augrc(
     y_true: Any,
     y_prob: Any = None,
@@ -113,7 +218,38 @@ def e_augrc(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Excess of `augrc` over that of a perfect order, r^2 / 2 for an error rate r; parameters are those of `risk_coverage`."""
+    """Compute the excess area under the generalised risk-coverage curve.
+
+    E-AUGRC is AUGRC minus that of a perfect ranking, :math:`r^2 / 2` for an error rate r.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        The excess area; 0 for a perfect ranking.
+
+    See Also
+    --------
+    augrc : The area itself.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.e_augrc([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    0.0625
+    """
     judged = read_judged(e_augrc, y_true, y_prob, confidence, loss, lens, where, keywords)
     return area_of(judged, "e_augrc")
 
@@ -127,15 +263,15 @@ def area_of(judged: Judged, area: Area) -> float:
 
 
 def _area(area: str, steps: Steps, best: Steps | None) -> float:
-    """The area under the curve, less that under the curve of a perfect order where one is given."""
+    """The area under the curve, minus that of a perfect ranking where one is given."""
     found = _augrc(steps) if area.endswith("augrc") else _aurc(steps, "expected")
     if best is None:
         return found
     return max(0.0, found - (_augrc(best) if area.endswith("augrc") else _aurc(best, "expected")))
 
 
-def redrawn_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:
-    """The area for rows drawn again with replacement, `count` times; rows are sorted once for all draws."""
+def resampled_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:
+    """The area of `count` bootstrap replicates; rows are sorted once for all."""
     area_of(judged, area)
     orders = [_Order(judged, judged.confidence)]
     if area.startswith("e_"):
@@ -155,7 +291,7 @@ def redrawn_areas(judged: Judged, area: Area, count: int, seed: int) -> Floats:
 
 
 class _Order:
-    """Rows in falling order of a score, to be summed under many weights."""
+    """Rows in decreasing order of a score, to be summed under many weights."""
 
     def __init__(self, judged: Judged, score: Floats) -> None:
         self.rows = np.argsort(-score, kind="stable")
@@ -172,17 +308,17 @@ class _Order:
 
 
 def _groups(steps: Steps) -> tuple[Floats, Floats, Floats, Floats]:
-    """Weight and losses before each group of equal confidences, and in it."""
+    """Weight and losses before each group of tied confidences, and within it."""
     before, lost = (np.concatenate([[0.0], sums[:-1]]) for sums in (steps.accepted, steps.lost))
     return before, lost, steps.accepted - before, steps.lost - lost
 
 
 def _aurc(steps: Steps, rule: str) -> float:
-    """Mean over k of the risk of the k surest: inside a group of equal confidences, its mean over all their orders.
+    """Mean selective risk over k; within ties, its mean over all orders.
 
     After m rows with E errors, a group of n with e errors adds e + (E - m e / n)(psi(m + n + 1) - psi(m + 1)).
     """
-    # Importance weights are no numbers of rows, so their sum is set to what they are worth; for rows the factor is 1.
+    # Importance weights are scaled to the effective sample size; for rows and counts the factor is 1.
     scale = float(steps.accepted[-1] / steps.square[-1])
     before, lost, size, errors = (scale * values for values in _groups(steps))
     excess = lost - before * (errors / size)
@@ -200,10 +336,12 @@ def _aurc(steps: Steps, rule: str) -> float:
 
 def _aurc_in_row_order(judged: Judged) -> float:
     if judged.weight_kind != "unit":
-        raise WeightsNotSupportedError("sample_weight", "rule='torch_uncertainty' takes rows one by one", "drop them")
+        raise WeightsNotSupportedError(
+            "sample_weight", "the rule 'torch_uncertainty' does not support weights", Drop("sample_weight")
+        )
     n = len(judged.loss)
     if n < 2:
-        raise UndefinedMetricError("aurc", "rule='torch_uncertainty' needs two rows")
+        raise UndefinedMetricError("aurc", "the rule 'torch_uncertainty' requires two rows")
     risk = np.cumsum(judged.loss[np.argsort(-judged.confidence, kind="stable")]) / np.arange(1, n + 1)
     return float((risk[1:] + risk[:-1]).sum()) / 2 / (n - 1)
 

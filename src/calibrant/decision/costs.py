@@ -1,4 +1,4 @@
-"""What decisions cost: the cheapest action, what it is claimed to cost and what it did, decision curves, top-k answers."""
+"""Costs of decisions: cost-minimal actions, expected and realised costs, decision curves, top-k predictions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import Argument, ArgumentError, ShapeError
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
 from ..util.results import Result, number
-from ..views.keywords import check_keywords
+from ..views.keywords import check_keywords, documents_keywords
 from ..views.lenses import within_top
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Block, VectorView
-from .rows import check_cost, finite_column, one_view, read_distributions, several_classes
+from .rows import DISTRIBUTION_KEYWORDS, check_cost, finite_column, one_view, read_distributions, several_classes
 
 __all__ = [
     "CostDecision",
@@ -37,14 +37,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class CostDecision(Result):
-    """The cheapest action of each row, by the probabilities given."""
+    """Cost-minimal action for each row.
+
+    Parameters
+    ----------
+    action : ndarray of int
+        Column of the cost matrix for each row; the number of columns stands for rejection if a rejection cost was given.
+    cost : ndarray
+        Expected cost of the action of each row under the predicted probabilities.
+    threshold : float or None
+        For two classes and two actions, the probability above which action 1 is taken; None otherwise and with a rejection cost.
+    """
 
     action: NDArray[np.intp]
-    """Columns of the cost matrix; its number of columns stands for "reject" where a cost of rejecting was given."""
     cost: Floats
-    """What the action of each row is expected to cost."""
     threshold: float | None
-    """For two classes and two actions, the probability above which action 1 is taken; None elsewhere, and beside a cost of rejecting."""
 
     _hidden = ("threshold",)
 
@@ -54,7 +61,7 @@ class CostDecision(Result):
     def _title(self) -> str:
         shares = ", ".join(f"{name}: {count}" for name, count in self._counts())
         limit = "" if self.threshold is None else f", action 1 above probability {number(self.threshold)}"
-        return f"{len(self.action)} decisions (action: rows) {shares}; claimed cost {number(float(self.cost.mean()))}{limit}"
+        return f"{len(self.action)} decisions (action: rows) {shares}; mean expected cost {number(float(self.cost.mean()))}{limit}"
 
     def _table(self) -> tuple[list[str], list[tuple[int, int]]]:
         return ["action", "rows"], self._counts()
@@ -69,18 +76,32 @@ class CostDecision(Result):
 
 @dataclass(frozen=True, repr=False)
 class ExpectedCost(Result):
-    """What the cheapest actions are claimed to cost, and what they did."""
+    """Expected and realised mean cost of cost-minimal actions.
+
+    Parameters
+    ----------
+    claimed : float
+        Mean cost expected under the predicted probabilities.
+    realised : float
+        Mean cost given the observed labels.
+    gap : float
+        Realised minus claimed cost: near 0 for calibrated probabilities, positive if they are overconfident for this decision.
+    gap_error : float
+        Standard error of the gap.
+    baseline : float or None
+        Realised mean cost of the reference policy; None if there is none.
+    regret : float or None
+        Realised cost minus that of the reference policy; negative if the cost-minimal actions were cheaper.
+    action : ndarray of int
+        Action of each row.
+    """
 
     claimed: float
     realised: float
     gap: float
-    """Realised less claimed; about 0 for calibrated probabilities, positive where they are too sure for this decision."""
     gap_error: float
-    """Standard error of the gap."""
     baseline: float | None
-    """Realised cost of the policy to compare with; None where there is none."""
     regret: float | None
-    """Realised cost less that of the baseline; negative where the costs were worth looking at."""
     action: NDArray[np.intp]
 
     def _title(self) -> str:
@@ -94,22 +115,48 @@ class ExpectedCost(Result):
         return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
 
 
+@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
 def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keywords: Any) -> CostDecision:
-    """The action with the least expected cost for each row; the first one where several are as cheap.
+    r"""Choose the action with the smallest expected cost for each row.
 
     Parameters
     ----------
-    y_prob
-        Probabilities as `Predictions` takes them, or Predictions; the keywords `input`, `normalize` and `clip` are taken too.
-    cost
-        ``cost[k][a]``: what action a costs when class k is true. There may be more actions than classes.
-    reject
-        What it costs to decide nothing; rejected where every action is expected to cost more (Chow 1970).
+    y_prob : array-like of shape (N,) or (N, K), or Predictions
+        Predicted probabilities.
+    cost : array-like of shape (K, A)
+        Entry (k, a) is the cost of action a if class k is true. The number of actions may differ from the number of classes.
+    reject : float, optional
+        Cost of rejecting a row; it is rejected if every action has a larger expected cost.
+    **keywords
+
+    Returns
+    -------
+    CostDecision
+        Result with the attributes ``action``, ``cost`` and ``threshold``. The first of several equally cheap actions is taken.
+
+    Raises
+    ------
+    ShapeError
+        If the cost matrix does not have one row per class.
+
+    See Also
+    --------
+    expected_cost : Evaluation of these decisions with labels.
+
+    Notes
+    -----
+    The action minimises :math:`\sum_k p_k c_{ka}` over a. With two classes, two actions and zero cost for correct decisions, action 1 is
+    taken above :math:`c_{01} / (c_{01} + c_{10})`.
+
+    References
+    ----------
+    .. [1] Elkan, C. (2001). The foundations of cost-sensitive learning. IJCAI.
+    .. [2] Chow, C. K. (1970). On optimum recognition error and reject tradeoff. IEEE Transactions on Information Theory 16.
 
     Examples
     --------
-    >>> from calibrant.decision.costs import cost_decision
-    >>> cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
+    >>> import calibrant as cal
+    >>> cal.cost_decision([0.1, 0.3], [[0, 1], [4, 0]]).action.tolist()
     [0, 1]
     """
     view = _whole_rows(read_distributions("cost_decision", y_prob, keywords, ["reject"]))
@@ -118,6 +165,7 @@ def cost_decision(y_prob: Any, cost: Any, *, reject: float | None = None, **keyw
     return CostDecision(action, claimed, _binary_threshold(matrix) if reject is None else None)
 
 
+@documents_keywords()
 def expected_cost(
     y_true: Any,
     y_prob: Any = None,
@@ -128,30 +176,45 @@ def expected_cost(
     where: Any = None,
     **keywords: Any,
 ) -> ExpectedCost:
-    """Mean cost of the cheapest actions: as the probabilities claim it, and as the labels showed it.
+    """Estimate the mean cost of cost-minimal actions, as predicted and as realised.
+
+    The predicted cost is the expectation under the predicted probabilities; the realised cost uses the labels. Their gap measures
+    calibration for this particular decision.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
-    cost, reject
-        As in `cost_decision`.
-    policy
-        The action of each row under another policy, as baseline; left out, the likeliest class is taken as the action.
+    y_true
+    y_prob
+    cost : array-like of shape (K, A)
+        Entry (k, a) is the cost of action a if class k is true.
+    reject : float, optional
+        Cost of rejecting a row.
+    policy : array-like of shape (N,), optional
+        Action of each row under a reference policy; by default the most probable class.
     where
-        Which rows.
+    **keywords
+
+    Returns
+    -------
+    ExpectedCost
+        Result with the attributes ``claimed``, ``realised``, ``gap``, ``gap_error``, ``baseline``, ``regret`` and ``action``.
+
+    See Also
+    --------
+    cost_decision : The actions, without labels.
+    net_benefit : Decision curve for two classes.
 
     Examples
     --------
-    >>> from calibrant.decision.costs import expected_cost
-    >>> found = expected_cost([0, 1], [0.1, 0.3], cost=[[0, 1], [4, 0]])
-    >>> round(found.claimed, 4), found.realised
+    >>> import calibrant as cal
+    >>> result = cal.expected_cost([0, 1], [0.1, 0.3], cost=[[0, 1], [4, 0]])
+    >>> round(result.claimed, 4), result.realised
     (0.55, 0.0)
     """
     check_keywords(expected_cost, keywords)
     source = as_predictions(y_true, y_prob, keywords, where)
     if where is not None and policy is not None:
-        raise ArgumentError("where", "was given beside policy=", "choose the rows of both first")
+        raise ArgumentError("where", ("cannot be combined with ", Argument("policy")), "select the rows of both first")
     view = _whole_rows(several_classes("expected_cost", source))
     matrix = _matrix(cost, view.k)
     reject = None if reject is None else check_cost(reject, "reject")
@@ -177,11 +240,9 @@ def _whole_rows(source: Predictions) -> VectorView:
 def _matrix(cost: Any, k: int) -> Floats:
     matrix = numbers(column(cost, "cost").array, "cost").astype(np.float64)
     if matrix.ndim != 2 or len(matrix) != k or matrix.shape[1] < 1:
-        raise ShapeError(
-            "cost", f"has shape {matrix.shape}, and {k} rows are needed", "give one row for each true class"
-        )
+        raise ShapeError("cost", f"expected {k} rows, one for each true class; got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
-        raise ArgumentError("cost", "must be finite", "use a large number for what must never happen")
+        raise ArgumentError("cost", "must be finite", "use a large number for a forbidden action")
     return matrix
 
 
@@ -199,7 +260,7 @@ def _cheapest(view: VectorView, matrix: Floats, reject: float | None) -> tuple[N
 
 
 def _realised(view: VectorView, table: Floats, action: NDArray[np.intp]) -> Floats:
-    """What each row's action cost, by its label or shares."""
+    """Realised cost of the action of each row; the mean over classes for soft labels."""
     parts = [(block.targets * table[:, action[rows]].T).sum(axis=1) for rows, block in view.blocks()]
     return np.concatenate(parts)
 
@@ -209,12 +270,12 @@ def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp]
         return np.asarray(source.predicted, dtype=np.intp) if table.shape[1] >= source.k else None
     given = finite_column(policy, "policy", source.n, source.kept)
     if not ((given == np.floor(given)) & (given >= 0) & (given < table.shape[1])).all():
-        raise ArgumentError("policy", f"must name actions from 0 to {table.shape[1] - 1}")
+        raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}")
     return given.astype(np.intp)
 
 
 def _binary_threshold(matrix: Floats) -> float | None:
-    """From which probability action 1 is cheaper, for two classes and two actions of which each suits one class."""
+    """Probability from which action 1 is cheaper, for two classes and two actions each suited to one class."""
     if matrix.shape != (2, 2):
         return None
     needless, missed = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
@@ -223,15 +284,31 @@ def _binary_threshold(matrix: Floats) -> float | None:
 
 @dataclass(frozen=True, repr=False)
 class NetBenefit(Result):
-    """The decision curve: what acting on rows with at least `threshold` gains over treating none."""
+    """Decision curve of a prediction model.
+
+    Parameters
+    ----------
+    threshold : ndarray
+        Threshold probabilities.
+    net_benefit : ndarray
+        Net benefit of acting on rows with a risk at or above the threshold; "treat none" has net benefit 0.
+    treat_all : ndarray
+        Net benefit of acting on all rows.
+    standardised : ndarray
+        Net benefit divided by its maximum, the prevalence; NaN if there are no events.
+    avoided : ndarray
+        Net number of interventions avoided per row, compared with treating all.
+    standard_error : ndarray
+        Standard error of the net benefit.
+    prevalence : float
+        Share of events.
+    """
 
     threshold: Floats
     net_benefit: Floats
     treat_all: Floats
     standardised: Floats
-    """Net benefit over its largest possible value, the share of positives; NaN where there are none."""
     avoided: Floats
-    """Interventions avoided for each row, compared with treating all."""
     standard_error: Floats
     prevalence: float
 
@@ -245,7 +322,7 @@ class NetBenefit(Result):
         return self._fields()
 
     def _title(self) -> str:
-        return f"Net benefit at {len(self)} thresholds; treating none gains 0"
+        return f"Net benefit at {len(self)} threshold{'' if len(self) == 1 else 's'}; treating none has net benefit 0"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         shown = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
@@ -253,24 +330,53 @@ class NetBenefit(Result):
         return ["threshold", "benefit", "all", "standard", "avoided", "error"], rows
 
 
+@documents_keywords()
 def net_benefit(
     y_true: Any, y_prob: Any = None, *, thresholds: Any = None, lens: Any = "auto", where: Any = None, **keywords: Any
 ) -> NetBenefit:
-    """Decision curve (Vickers and Elkin 2006): true positives less false ones, weighed by the odds of each threshold.
+    r"""Compute the net benefit of a prediction model over a range of threshold probabilities (decision curve analysis).
+
+    Net benefit counts true positives minus false positives, weighted by the odds of the threshold probability at which a decision maker
+    would act. Compare it with acting on all rows and on none.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, Predictions or a Sketch; keywords of `Predictions` are taken too.
-    thresholds
-        Numbers between 0 and 1; 0.01, 0.02, ..., 0.99 unless given.
-    lens, where
-        Which yes-or-no question, and which rows.
+    y_true
+    y_prob
+    thresholds : float or array-like, optional
+        Threshold probabilities between 0 and 1; by default 0.01, 0.02, ..., 0.99.
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    NetBenefit
+        Result with the attributes ``threshold``, ``net_benefit``, ``treat_all``, ``standardised``, ``avoided`` and ``standard_error``.
+
+    Raises
+    ------
+    ArgumentError
+        If a threshold is not between 0 and 1.
+
+    See Also
+    --------
+    expected_cost : Costs of decisions for any number of classes and actions.
+
+    Notes
+    -----
+    At threshold probability t, with n rows,
+
+    .. math:: \mathrm{NB}(t) = \frac{\mathrm{TP}(t)}{n} - \frac{\mathrm{FP}(t)}{n} \cdot \frac{t}{1 - t}.
+
+    References
+    ----------
+    .. [1] Vickers, A. J. and Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26.
 
     Examples
     --------
-    >>> from calibrant.decision.costs import net_benefit
-    >>> net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
+    >>> import calibrant as cal
+    >>> cal.net_benefit([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], thresholds=[0.5]).net_benefit.tolist()
     [0.5]
     """
     view = one_view(net_benefit, y_true, y_prob, lens, where, keywords)
@@ -285,14 +391,14 @@ def net_benefit(
     spread = weight**2 if view.weight_kind == "importance" else weight
 
     def above(values: Floats) -> Floats:
-        """Sum over the rows from each threshold up."""
+        """Sum over the rows at or above each threshold."""
         return np.append(np.cumsum(values[::-1])[::-1], 0.0)[first]
 
     positives, negatives = above(weight * hit), above(weight * (1 - hit))
     prevalence = float((weight * hit).sum()) / total
     benefit = (positives - odds * negatives) / total
     everyone = prevalence - (1 - prevalence) * odds
-    # Each row gains hit - odds (1 - hit) when acted on and 0 otherwise; squares and products of that, summed.
+    # Each row contributes hit - odds (1 - hit) if acted on and 0 otherwise; sums of squares and products of these.
     square = (
         above(spread * hit**2) - 2 * odds * above(spread * hit * (1 - hit)) + odds**2 * above(spread * (1 - hit) ** 2)
     )
@@ -309,15 +415,67 @@ def net_benefit(
     )
 
 
+@documents_keywords()
 def topk_accuracy(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
-    """How often the true class is among the k likeliest; of equal probabilities the lower class comes first."""
+    """Compute the top-k accuracy: how often the true class is among the k most probable ones.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    k : int
+        Number of classes; ties are resolved in favour of the lower class index.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        Share of rows whose true class is among the k most probable.
+
+    See Also
+    --------
+    topk_confidence : The predicted counterpart.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.topk_accuracy([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2)
+    1.0
+    """
     return _top(topk_accuracy, y_true, y_prob, k, where, keywords)[0]
 
 
+@documents_keywords()
 def topk_confidence(y_true: Any, y_prob: Any = None, *, k: int, where: Any = None, **keywords: Any) -> float:
-    """How often the true class is claimed to be among the k likeliest: the mean sum of the k largest probabilities.
+    """Compute the mean top-k confidence: the mean sum of the k largest predicted probabilities.
 
-    It says nothing of the likeliest class alone. Its calibration is looked at by ``lens="within_top:k"``.
+    It is the predicted counterpart of `topk_accuracy`; calibrated predictions have equal values of both. Their calibration in detail is
+    evaluated with ``lens="within_top:k"``.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    k : int
+        Number of classes.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        Mean predicted probability that the true class is among the k most probable.
+
+    See Also
+    --------
+    topk_accuracy : The observed counterpart.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> round(cal.topk_confidence([0, 1], [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]], k=2), 4)
+    0.85
     """
     return _top(topk_confidence, y_true, y_prob, k, where, keywords)[1]
 

@@ -1,4 +1,4 @@
-"""Words for probabilities: how far outcome rates lie outside the bands that words such as "low" and "high" stand for."""
+"""Verbal probabilities: distance of observed rates from the bands that terms such as "low" and "high" denote."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import BINS, bin_table, is_default
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError, Drop
 from ..util.results import Result, number, pvalue_text
+from ..views.keywords import documents_keywords
 from ..views.view import View
 from .rows import finite_column, one_view
 
@@ -20,17 +21,43 @@ __all__ = ["LikertBand", "LikertResult", "likert_error"]
 
 Floats = NDArray[np.float64]
 
-WORDS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
+TERMS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "three": ((0, 0.33, 0.66, 1), ("low", "medium", "high")),
     "five": ((0, 0.2, 0.4, 0.6, 0.8, 1), ("very low", "low", "medium", "high", "very high")),
 }
-# A rate that equals an edge up to rounding is inside.
+# A rate within rounding error of an edge is inside.
 SLACK = 1e-12
 
 
 @dataclass(frozen=True)
 class LikertBand:
-    """One word for probabilities from `low` up to `high`, and what was seen of it; NaN where no row has it."""
+    """One verbal probability term, its band and the observed rate; NaN where no row has the term.
+
+    Parameters
+    ----------
+    name : str
+        The term.
+    low, high : float
+        Edges of its band of probabilities.
+    rows : float
+        Number of rows, or their weight.
+    mean_score : float
+        Mean predicted probability.
+    rate : float
+        Observed rate.
+    error : float
+        Distance of the observed rate from the band; 0 inside.
+    direction : {"below", "inside", "above", ""}
+        Position of the observed rate relative to the band; empty without rows.
+    pvalue : float
+        Exact binomial p-value of the null hypothesis that the rate equals the nearer edge; NaN with importance weights or soft labels.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].rate
+    0.5
+    """
 
     name: str
     low: float
@@ -39,16 +66,23 @@ class LikertBand:
     mean_score: float
     rate: float
     error: float
-    """How far the outcome rate lies outside the band."""
     direction: str
-    """Whether the rate lies ``"below"``, ``"inside"`` or ``"above"`` the band; empty where no row has the word."""
     pvalue: float
-    """Exact binomial p-value of a rate beyond the near edge; NaN under importance weights and soft labels."""
 
 
 @dataclass(frozen=True, repr=False)
 class LikertResult(Result):
-    """The error of words for probabilities, overall and word by word."""
+    """Error of verbal probabilities, in total and by term.
+
+    ``result["low"]`` is the `LikertBand` of one term.
+
+    Parameters
+    ----------
+    error : float
+        Mean distance of the observed rate from the band, weighted by rows.
+    bands : tuple of LikertBand
+        One entry per term.
+    """
 
     error: float
     bands: tuple[LikertBand, ...]
@@ -58,7 +92,7 @@ class LikertResult(Result):
         for band in self.bands:
             if band.name == name:
                 return band
-        raise ArgumentError("name", f"there is no band {name!r}", f"one of {[band.name for band in self.bands]}")
+        raise ArgumentError("name", f"unknown band {name!r}", f"choose one of {[band.name for band in self.bands]}")
 
     def _columns(self) -> dict[str, list[Any]]:
         return {field.name: [getattr(band, field.name) for band in self.bands] for field in fields(LikertBand)}
@@ -73,6 +107,7 @@ class LikertResult(Result):
         ]  # fmt: skip
 
 
+@documents_keywords()
 def likert_error(
     y_true: Any,
     y_prob: Any = None,
@@ -85,57 +120,79 @@ def likert_error(
     where: Any = None,
     **keywords: Any,
 ) -> LikertResult:
-    """How far outcome rates lie outside the bands of probability that words such as "low" and "high" stand for.
+    """Compute the calibration error of verbal probabilities.
+
+    Predicted probabilities are grouped into bands that terms such as "low" and "high" denote; the error is the distance of the observed rate
+    from the band, 0 if it lies inside.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, Predictions or a Sketch; keywords of `Predictions` are taken too.
-    edges
-        ``"three"`` (low, medium, high, cut at 0.33 and 0.66), ``"five"`` (very low to very high, cut at fifths), or rising
-        edges from 0 to 1. A band holds its lower edge, the last one both.
-    names
-        The words, one for each band.
-    within, bins
-        ``"one"`` looks at each band as a whole; a binning (``"equal_mass"``) cuts it into `bins` and averages their errors.
-    lens, where
-        Which yes-or-no question, and which rows.
+    y_true
+    y_prob
+    edges : {"three", "five"} or array-like, default "three"
+        ``"three"`` (low, medium, high, with edges 0.33 and 0.66), ``"five"`` (very low to very high, edges at fifths), or increasing
+        edges from 0 to 1. Bands include their lower edge, the last one both.
+    names : sequence of str, optional
+        The terms, one per band.
+    within : str, default "one"
+        ``"one"`` evaluates each band as a whole; a binning such as ``"equal_mass"`` divides it into `bins` bins and averages their errors.
+    bins : int, optional
+        Number of bins within a band.
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    LikertResult
+        Result with the attributes ``error`` and ``bands``.
+
+    Raises
+    ------
+    ArgumentError
+        If the edges do not increase from 0 to 1.
+
+    See Also
+    --------
+    grade_tests : Tests of rating grades against their predicted probability.
 
     Examples
     --------
-    >>> from calibrant.decision.likert import likert_error
-    >>> likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
+    >>> import calibrant as cal
+    >>> cal.likert_error([0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9])["low"].direction
     'above'
     """
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
-    cuts, words = _words(edges, names)
+    cuts, terms = _terms(edges, names)
     if not is_default(bins) and isinstance(within, str) and within == "one":
-        raise ArgumentError("bins", f"{bins!r} was given, and within='one' cuts no band", "name a binning in within=")
-    place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(words) - 1)
+        raise ArgumentError(
+            "bins", ("has no effect unless ", Argument("within"), f" is a binning; got {bins!r}"), Drop("bins")
+        )
+    place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(
-        _band(view, place == i, words[i], low, high, within, bins, exact)
+        _band(view, place == i, terms[i], low, high, within, bins, exact)
         for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
 
 
-def _words(edges: Any, names: Any) -> tuple[list[float], list[str]]:
-    known = WORDS.get(edges) if isinstance(edges, str) else None
+def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
+    known = TERMS.get(edges) if isinstance(edges, str) else None
     if known is not None:
-        cuts, words = list(known[0]), list(known[1])
+        cuts, terms = list(known[0]), list(known[1])
     elif isinstance(edges, str):
         raise ArgumentError("edges", f"must be 'three', 'five' or numbers; got {edges!r}")
     else:
         cuts = finite_column(edges, "edges").tolist()
-        words = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
+        terms = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
     if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != 1 or any(b <= a for a, b in pairwise(cuts)):
-        raise ArgumentError("edges", f"must rise from 0 to 1; got {edges!r}", "for example [0, 0.5, 1]")
+        raise ArgumentError("edges", f"must increase from 0 to 1; got {edges!r}", "for example [0, 0.5, 1]")
     if names is not None:
-        words = [str(name) for name in names]
-        if len(words) != len(cuts) - 1:
-            raise ArgumentError("names", f"must be {len(cuts) - 1} words; got {len(words)}")
-    return [float(cut) for cut in cuts], words
+        terms = [str(name) for name in names]
+        if len(terms) != len(cuts) - 1:
+            raise ArgumentError("names", f"expected {len(cuts) - 1} names, one for each band; got {len(terms)}")
+    return [float(cut) for cut in cuts], terms
 
 
 def _outside(rate: Floats, low: float, high: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Upper bounds of default rates for grades with few or no defaults."""
+"""Upper bounds of default rates of low-default portfolios."""
 
 from __future__ import annotations
 
@@ -18,12 +18,28 @@ __all__ = ["DefaultRateBounds", "pluto_tasche"]
 
 Floats = NDArray[np.float64]
 NODES = 200
-"""Points of the quadrature over the common factor."""
+"""Quadrature nodes over the common factor."""
 
 
 @dataclass(frozen=True, repr=False)
 class DefaultRateBounds(Result):
-    """An upper bound of the event rate of each grade, from the best grade to the worst."""
+    """Upper confidence bound of the default rate of each grade, from the best grade to the worst.
+
+    Parameters
+    ----------
+    grades : tuple
+        Names of the grades.
+    rows : ndarray
+        Number of obligors of each grade.
+    events : ndarray
+        Number of defaults.
+    bound : ndarray
+        Upper confidence bound of the default rate.
+    level : float
+        Confidence level.
+    correlation : float
+        Asset correlation.
+    """
 
     grades: tuple[Any, ...]
     rows: Floats
@@ -40,7 +56,7 @@ class DefaultRateBounds(Result):
     _columns = _fields
 
     def _title(self) -> str:
-        return f"Most prudent rates (level {self.level:g}, correlation {self.correlation:g})"
+        return f"Most prudent upper bounds of default rates (level {self.level:g}, correlation {self.correlation:g})"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         columns = zip(*self._fields().values(), strict=True)
@@ -51,40 +67,71 @@ class DefaultRateBounds(Result):
 def pluto_tasche(
     rows: Any, events: Any = None, *, level: float = 0.9, correlation: float = 0.0, grades: Any = None
 ) -> DefaultRateBounds:
-    """Most prudent upper bounds of event rates (Pluto and Tasche 2005): each grade is pooled with all worse ones.
+    r"""Compute most prudent upper bounds of default rates for low-default portfolios.
+
+    Under the assumption that default rates do not decrease from the best grade to the worst, the bound of a grade is the upper confidence
+    bound of the pooled rate of this grade and all worse ones.
 
     Parameters
     ----------
-    rows, events
-        Rows and events of each grade, from the best to the worst; no events unless given.
-    level
-        Confidence that the rate is not above the bound.
-    correlation
-        How much a common factor moves all rows together, from 0 (independent) to below 1.
-    grades
+    rows : array-like of int
+        Number of obligors of each grade, from the best to the worst.
+    events : array-like of int, optional
+        Number of defaults of each grade; by default none.
+    level : float, default 0.9
+        Confidence level: with at least this probability the rate does not exceed the bound.
+    correlation : float, default 0.0
+        Asset correlation of the one-factor model, from 0 (independent defaults) to below 1.
+    grades : sequence, optional
         Names of the grades.
+
+    Returns
+    -------
+    DefaultRateBounds
+        Result with the attributes ``grades``, ``rows``, ``events`` and ``bound``.
+
+    Raises
+    ------
+    ArgumentError
+        If numbers are not whole, or there are more defaults than obligors.
+
+    See Also
+    --------
+    grade_tests : Tests of rating grades.
+
+    Notes
+    -----
+    With n obligors and k defaults in the pooled grades and independent defaults, the bound is the Clopper-Pearson bound, the rate p at which
+    :math:`P(\mathrm{Bin}(n, p) \le k) = 1 - \text{level}`. With correlation :math:`\varrho` the probability is averaged over a standard normal
+    factor Z with conditional rate :math:`\Phi\left((\Phi^{-1}(p) - \sqrt{\varrho} Z) / \sqrt{1 - \varrho}\right)`.
+
+    References
+    ----------
+    .. [1] Pluto, K. and Tasche, D. (2005). Thinking positively. Risk, August.
 
     Examples
     --------
-    >>> from calibrant.decision.low_default import pluto_tasche
-    >>> pluto_tasche([100, 400, 300]).bound.round(4).tolist()
+    >>> import calibrant as cal
+    >>> cal.pluto_tasche([100, 400, 300]).bound.round(4).tolist()
     [0.0029, 0.0033, 0.0076]
     """
     n = finite_column(rows, "rows")
     k = np.zeros(len(n)) if events is None else finite_column(events, "events")
     if len(k) != len(n):
-        raise ShapeError("events", f"has {len(k)} grades and rows has {len(n)}", "pass one number for each grade")
+        raise ShapeError(
+            "events", f"has {len(k)} entries, and there are {len(n)} grades", "pass one number for each grade"
+        )
     whole = (n == np.floor(n)) & (k == np.floor(k)) & (n >= k) & (k >= 0)
     if not whole.all() or n[-1] <= 0:
         raise ArgumentError(
-            "rows", "and events must be whole numbers, with no more events than rows and some rows in the worst grade"
+            "rows", "rows and events must be integers, with events <= rows and at least one row in the worst grade"
         )
     check_level(level, "level")
     if not (is_number(correlation) and 0 <= correlation < 1):
-        raise ArgumentError("correlation", f"must be a number from 0 to below 1; got {correlation!r}")
+        raise ArgumentError("correlation", f"must be in [0, 1); got {correlation!r}")
     names = tuple(range(1, len(n) + 1)) if grades is None else tuple(grades)
     if len(names) != len(n):
-        raise ShapeError("grades", f"has {len(names)} names and rows has {len(n)} grades", "pass one name for each")
+        raise ShapeError("grades", f"has {len(names)} names for {len(n)} grades", "pass one name for each grade")
     pooled_n, pooled_k = (np.cumsum(values[::-1])[::-1] for values in (n, k))
     if correlation == 0:
         bound = upper_bound(pooled_k, pooled_n, 1 - level)
@@ -94,7 +141,7 @@ def pluto_tasche(
 
 
 def _correlated(n: float, k: float, level: float, correlation: float) -> float:
-    """The rate at which k events or fewer have probability 1 - level, averaged over the common factor."""
+    """The rate at which k defaults or fewer have probability 1 - level, averaged over the common factor."""
     from scipy.optimize import brentq
     from scipy.special import bdtr, ndtr
 

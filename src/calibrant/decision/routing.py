@@ -1,4 +1,4 @@
-"""Routes by confidence: which rows are accepted, reviewed or sent elsewhere, with workload, error and cost."""
+"""Routing by confidence: rows accepted, reviewed or sent to a fallback, with workload, error and cost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError
 from ..input.convert import is_number
 from ..util.results import Result, number
+from ..views.keywords import documents_keywords
 from .rows import Judged, check_cost, check_share, lower_bound, read_judged, upper_bound
 
 __all__ = ["ReviewRouting", "Route", "review_routing"]
@@ -21,41 +22,81 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Route:
-    """What happens to the rows with a confidence from `low` to below `high`."""
+    """Rows with a confidence from `low` to below `high`, and how they are handled.
+
+    Parameters
+    ----------
+    name : {"accept", "review", "fallback"}
+        The route.
+    low, high : float
+        Range of confidences.
+    share : float
+        Share of the rows.
+    workload : float
+        Expected number of rows out of the volume.
+    workload_sd : float
+        Its binomial standard deviation.
+    error : float
+        Error rate: observed for accepted rows, as given for the others; NaN without rows.
+    claimed_error : float
+        Error rate of accepted rows implied by the confidences: the mean of 1 - confidence.
+    error_interval : tuple of float
+        95 % Clopper-Pearson interval of the error rate of accepted rows.
+    cost : float
+        Contribution to the mean cost of a row.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> routing = cal.review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7)
+    >>> routing.routes[0].name, routing.routes[0].share
+    ('accept', 0.5)
+    """
 
     name: str
     low: float
     high: float
     share: float
     workload: float
-    """Expected number of rows out of the volume."""
     workload_sd: float
     error: float
-    """Error rate of the route: seen for accepted rows, as given for reviewed ones; NaN where no row takes it."""
     claimed_error: float
-    """What the confidences say of the accepted rows: the mean of 1 - confidence."""
     error_interval: tuple[float, float]
-    """95 % Clopper-Pearson interval of the error of accepted rows."""
     cost: float
-    """What the route adds to the mean cost of a row."""
 
 
 @dataclass(frozen=True, repr=False)
 class ReviewRouting(Result):
-    """Rows accepted, reviewed and sent to a fallback, with workload, error and cost; and all thresholds to choose from."""
+    """Workload, error and cost of a routing by confidence.
+
+    Parameters
+    ----------
+    routes : tuple of Route
+        The routes: accept, review and, if used, fallback.
+    accept : float
+        Confidence at or above which rows are accepted; infinite if every row is reviewed.
+    system_error : float
+        Error rate over all routes.
+    claimed_system_error : float
+        The same with the error rate of accepted rows implied by the confidences.
+    cost : float
+        Mean cost of a row.
+    calibrated_accept : float or None
+        Cost-minimal threshold if the confidences were calibrated: 1 - review cost / error cost - reviewer error.
+    cheapest : float
+        Cost-minimal threshold on these rows.
+    table : dict of str to ndarray
+        Coverage, workload, errors and cost for each threshold.
+    """
 
     routes: tuple[Route, ...]
     accept: float
-    """Accepted from this confidence up; infinite where every row is reviewed."""
     system_error: float
     claimed_system_error: float
     cost: float
     calibrated_accept: float | None
-    """The cheapest threshold if confidences were calibrated, 1 - review cost / error cost - reviewer error."""
     cheapest: float
-    """The cheapest threshold on these rows."""
     table: dict[str, Floats]
-    """For each threshold: coverage, workload, error, claimed_error, system_error, claimed_system_error, cost."""
 
     _numeric, _width = range(9), 9
 
@@ -63,7 +104,7 @@ class ReviewRouting(Result):
         return self.table
 
     def _title(self) -> str:
-        return f"System error {number(self.system_error)} (claimed {number(self.claimed_system_error)}), mean cost {number(self.cost)}"
+        return f"System error rate {number(self.system_error)} (by the confidences {number(self.claimed_system_error)}), mean cost {number(self.cost)}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         return ["route", "from", "to", "share", "workload", "sd", "error", "claimed", "cost"], [
@@ -72,6 +113,7 @@ class ReviewRouting(Result):
         ]  # fmt: skip
 
 
+@documents_keywords()
 def review_routing(
     y_true: Any,
     y_prob: Any = None,
@@ -90,32 +132,59 @@ def review_routing(
     where: Any = None,
     **keywords: Any,
 ) -> ReviewRouting:
-    """Send rows by confidence: answered automatically, reviewed, or left to a fallback; with workload, error and cost.
+    """Evaluate a routing by confidence: automatic answers, manual review and a fallback.
 
-    A threshold chosen here looks better on these rows than on others: report it on other rows, or use `choose_threshold`.
+    A threshold chosen here is optimistic on the same rows: evaluate it on held-out data, or use `choose_threshold` for a guarantee.
 
     Parameters
     ----------
-    y_true, y_prob, confidence, lens, where
-        As in `risk_coverage`.
-    accept
-        Rows at least so sure are accepted; left out, as many as `capacity` allows are reviewed, or the cheapest threshold is taken.
-    review
-        Rows below this go to the fallback; left out, there is none.
-    capacity
-        How many of `volume` rows can be reviewed: the strictest threshold that needs no more is taken.
-    volume
-        How many rows are expected.
-    reviewer_error, fallback_error
-        How often a reviewer and the fallback are wrong.
-    error_cost, review_cost, fallback_cost
-        What a wrong answer, a review and a fallback cost.
+    y_true
+    y_prob
+    accept : float, optional
+        Confidence at or above which rows are accepted. By default the threshold that `capacity` permits, or else the cheapest one.
+    review : float, optional
+        Rows with a smaller confidence go to the fallback; by default there is none.
+    capacity : float, optional
+        Number of rows, out of `volume`, that can be reviewed: the largest threshold that requires no more is taken.
+    volume : float, default 1.0
+        Expected number of rows.
+    reviewer_error : float, default 0.0
+        Error rate of the reviewers.
+    fallback_error : float, default 0.0
+        Error rate of the fallback.
+    error_cost : float, default 1.0
+        Cost of a wrong answer.
+    review_cost : float, default 0.0
+        Cost of a review.
+    fallback_cost : float, default 0.0
+        Cost of a fallback.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row; by default the predicted probability of the predicted class.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    ReviewRouting
+        Result with the attributes ``routes``, ``accept``, ``system_error``, ``cost``, ``cheapest`` and ``table``.
+
+    Raises
+    ------
+    ArgumentError
+        If both `accept` and `capacity` are given, or `accept` is below `review`.
+
+    See Also
+    --------
+    choose_threshold : A threshold with a finite-sample guarantee.
+    risk_coverage : Error rate against coverage.
 
     Examples
     --------
-    >>> from calibrant.decision.routing import review_routing
-    >>> found = review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7, volume=1000)
-    >>> [(route.name, route.workload) for route in found.routes]
+    >>> import calibrant as cal
+    >>> result = cal.review_routing([1, 1, 0, 1], [0.9, 0.8, 0.6, 0.5], input="confidence", accept=0.7, volume=1000)
+    >>> [(route.name, route.workload) for route in result.routes]
     [('accept', 500.0), ('review', 500.0)]
     """
     judged = read_judged(review_routing, y_true, y_prob, confidence, None, lens, where, keywords)
@@ -127,7 +196,7 @@ def review_routing(
     )
     volume, low = check_cost(volume, "volume"), -math.inf if review is None else _threshold(review, "review")
     if accept is not None and capacity is not None:
-        raise ArgumentError("capacity", "was given beside accept", "give one of them")
+        raise ArgumentError("capacity", ("cannot be combined with ", Argument("accept")), "give one of them")
     grid = np.concatenate([[np.inf], judged.steps.threshold])
     grid = np.unique(np.concatenate([grid[grid >= low], [] if review is None else [low]]))[::-1]
     table = _routing_table(judged, claims, grid, low, volume, errors, costs)
@@ -135,7 +204,7 @@ def review_routing(
     if accept is not None:
         chosen = _threshold(accept, "accept")
         if chosen < low:
-            raise ArgumentError("accept", f"must not be below review; got {accept!r} and {review!r}")
+            raise ArgumentError("accept", f"must not be below the threshold of review; got {accept!r} and {review!r}")
     elif capacity is not None:
         chosen = float(grid[int(np.argmax(table["workload"] <= check_cost(capacity, "capacity") + 1e-9 * volume))])
     else:
@@ -164,7 +233,7 @@ def _threshold(value: Any, argument: str) -> float:
 
 
 def _sums(judged: Judged, claims: Judged, grid: Floats) -> tuple[Floats, Floats, Floats]:
-    """Shares of rows accepted, of rows accepted and wrong, and of claimed errors among accepted rows, at each threshold."""
+    """Shares of accepted rows, of accepted errors, and of errors implied by the confidences, at each threshold."""
     accepted, lost, _ = judged.steps.at(grid)
     return accepted / judged.total, lost / judged.total, claims.steps.at(grid)[1] / judged.total
 

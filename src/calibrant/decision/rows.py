@@ -1,4 +1,4 @@
-"""Rows as a decision sees them: how sure the model was, what each row lost, what it weighs; and exact binomial bounds."""
+"""Confidence, loss and weight of each row for decisions, and exact binomial bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, WeightsNotSupportedError
+from ..errors import (
+    Argument,
+    ArgumentError,
+    Drop,
+    InputError,
+    InputTypeError,
+    LensError,
+    ShapeError,
+    Use,
+    WeightsNotSupportedError,
+)
 from ..input.convert import column, is_number, numbers
 from ..input.predictions import Predictions
 from ..input.weights import WeightKind
@@ -20,6 +30,7 @@ from ..views.resolve import as_predictions, resolve, views_of
 from ..views.view import VectorView, View
 
 __all__ = [
+    "DISTRIBUTION_KEYWORDS",
     "Judged",
     "Steps",
     "check_cost",
@@ -35,12 +46,12 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-DISTRIBUTION_WORDS = ("input", "normalize", "clip", "sum_tolerance")
+DISTRIBUTION_KEYWORDS = ("input", "normalize", "clip", "sum_tolerance")
 
 
 @dataclass(frozen=True)
 class Steps:
-    """All distinct confidences, falling, with sums over the rows that are at least so sure."""
+    """All distinct confidences in decreasing order, with sums over the rows at least as confident."""
 
     threshold: Floats
     accepted: Floats
@@ -60,7 +71,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Judged:
-    """How sure the model was of each row, and what each row lost: 1 for an error, 0 otherwise, unless losses were given."""
+    """Confidence and loss of each row; the loss is 1 for an error and 0 otherwise unless losses were given."""
 
     confidence: Floats
     loss: Floats
@@ -68,7 +79,7 @@ class Judged:
     weight_kind: WeightKind
     lens: str
     least: float = 0.0
-    """The smallest confidence there is; a threshold below it says nothing more."""
+    """The smallest possible confidence; smaller thresholds are equivalent."""
 
     @cached_property
     def total(self) -> float:
@@ -76,7 +87,7 @@ class Judged:
 
     @cached_property
     def counts_errors(self) -> bool:
-        """Whether every loss is 0 or 1, so that binomial distributions hold."""
+        """Whether every loss is 0 or 1, so that binomial distributions apply."""
         return bool(((self.loss == 0) | (self.loss == 1)).all())
 
     @cached_property
@@ -84,7 +95,7 @@ class Judged:
         return self.steps_by(self.confidence)
 
     def steps_by(self, confidence: Floats) -> Steps:
-        """Sums over the rows that are at least as sure as each distinct value; equal ones enter together."""
+        """Sums over the rows at least as confident as each distinct value; ties enter together."""
         order = np.argsort(-confidence, kind="stable")
         falling, weight = confidence[order], self.weight[order]
         ends = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
@@ -93,10 +104,12 @@ class Judged:
         return Steps(falling[ends], *sums)
 
     def refuse_importance(self, who: str) -> None:
-        """Importance weights are no numbers of rows, which exact bounds need."""
+        """Raise for importance weights, for which exact binomial bounds are not valid."""
         if self.weight_kind == "importance":
             raise WeightsNotSupportedError(
-                "sample_weight", f"{who} counts rows", "drop it, or pass counts= for whole numbers"
+                "sample_weight",
+                f"{who} does not support real weights",
+                (Drop("sample_weight"), Use("counts", None, "for integers")),
             )
 
 
@@ -110,21 +123,25 @@ def read_judged(
     where: Any,
     keywords: Mapping[str, Any],
 ) -> Judged:
-    """Confidences and losses from labels and probabilities, or from those given in their place; `function` is what was called."""
+    """Confidences and losses from labels and probabilities, or as given; `function` is the public function that was called."""
     if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
+        raise ArgumentError(
+            "where",
+            ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
+            "select the rows of all first",
+        )
     view = one_view(function, y_true, y_prob, "top_label" if lens is None else lens, where, keywords)
     if lens is None and isinstance(y_true, (Sketch, View)) and view.lens == "binary":
         raise LensError(
             "lens",
-            "the view asks for the positive class, not whether the prediction is right",
-            "make it with lens='top_label'",
+            "the view has the lens of the positive class instead of the top label",
+            Use("lens", "top_label"),
         )
     kept = None if view.rows is None else view.rows.kept
     sure = view.score if confidence is None else finite_column(confidence, "confidence", view.n, kept)
     lost = 1 - view.outcome.astype(np.float64) if loss is None else finite_column(loss, "loss", view.n, kept)
     if (lost < 0).any():
-        raise InputError("loss", "must not be negative", "shift or flip it", row=int(np.argmax(lost < 0)))
+        raise InputError("loss", "must not be negative", "shift it", row=int(np.argmax(lost < 0)))
     top = confidence is None and view.lens == "top_label" and view.rows is not None
     least = min(view.rows.least_top, float(sure.min())) if top and view.rows is not None else 0.0
     return Judged(sure.astype(np.float64), lost, view.weights, view.weight_kind, view.lens, least)
@@ -133,24 +150,24 @@ def read_judged(
 def one_view(
     function: Callable[..., Any], y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: Mapping[str, Any]
 ) -> View:
-    """The one yes-or-no question a decision is about; `function` is what was called."""
+    """The single binary event of a decision; `function` is the public function that was called."""
     check_keywords(function, keywords)
     source = resolve(y_true, y_prob, keywords, where)
     views = views_of(source, lens if isinstance(source, Predictions) else "auto")
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{function.__name__} asks one question of each row", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{function.__name__} requires one event per row", "use 'top_label' or 'class:NAME'")
     return view
 
 
 def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: Sequence[str] = ()) -> Predictions:
-    """Checked probabilities of several classes without labels: rows all get the first class as label, which nobody reads.
+    """Validated probabilities of several classes without labels; every row gets the first class as a placeholder label.
 
-    `own` are the words that `who` takes beside.
+    `own` are the further keywords of the public function `who`.
     """
-    for word, value in keywords.items():
-        if word not in DISTRIBUTION_WORDS:
-            raise unknown_keyword(who, word, value, [*own, *DISTRIBUTION_WORDS])
+    for keyword, value in keywords.items():
+        if keyword not in DISTRIBUTION_KEYWORDS:
+            raise unknown_keyword(who, keyword, value, [*own, *DISTRIBUTION_KEYWORDS])
     if isinstance(y_prob, Predictions):
         source = as_predictions(y_prob, None, keywords)
     else:
@@ -160,55 +177,53 @@ def read_distributions(who: str, y_prob: Any, keywords: Mapping[str, Any], own: 
 
 
 def several_classes(who: str, source: Predictions) -> Predictions:
-    """Itself, where it holds one distribution for each row."""
+    """The predictions, if they hold one distribution per row."""
     if source.kind not in ("binary", "multiclass"):
-        raise InputTypeError(
-            "y_prob", f"{who} needs a probability for each of several classes; these are {source.kind} predictions"
-        )
+        raise InputTypeError("y_prob", f"{who} requires a probability for each class; got {source.kind} predictions")
     return source
 
 
 def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArray[Any] | None = None) -> Floats:
-    """One finite number for each row; rows without weight are dropped as they were from the predictions."""
+    """One finite number per row; rows of weight 0 are dropped as in the predictions."""
     array = numbers(column(values, argument).array, argument).astype(np.float64)
     if array.ndim != 1:
-        raise ShapeError(argument, f"must have one dimension; it has {array.ndim}", "pass one number for each row")
+        raise ShapeError(argument, f"expected one number for each row, got {array.ndim} dimensions")
     if kept is not None and len(array) == len(kept):
         array = array[kept]
     if n is not None and len(array) != n:
-        raise ShapeError(argument, f"has {len(array)} rows and y_prob has {n}", "pass one number for each row")
+        raise ShapeError(argument, f"expected {n} numbers, one for each row; got {len(array)}")
     if len(array) == 0:
         raise ShapeError(argument, "is empty", "pass at least one row")
     bad = ~np.isfinite(array)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, f"row {row} holds {array[row]}, which is not finite", "drop or fill it", row=row)
+        raise InputError(argument, f"values must be finite; got {array[row]}", "drop or fill the row", row=row)
     return array
 
 
 def check_level(value: Any, argument: str) -> float:
-    """A number between 0 and 1."""
+    """Return a number strictly between 0 and 1."""
     if not (is_number(value) and 0 < value < 1):
         raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", "for example 0.9")
     return float(value)
 
 
 def check_share(value: Any, argument: str) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     if not (is_number(value) and 0 <= value <= 1):
         raise ArgumentError(argument, f"must be a number from 0 to 1; got {value!r}")
     return float(value)
 
 
 def check_cost(value: Any, argument: str) -> float:
-    """A finite number from 0 up."""
+    """Return a finite non-negative number."""
     if not (is_number(value) and 0 <= value < np.inf):
-        raise ArgumentError(argument, f"must be a finite number from 0 up; got {value!r}")
+        raise ArgumentError(argument, f"must be a finite non-negative number; got {value!r}")
     return float(value)
 
 
 def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
-    """Clopper and Pearson's one-sided bound: the rate is above it with probability at most `delta`."""
+    """One-sided Clopper-Pearson upper bound: the rate exceeds it with probability at most `delta`."""
     from scipy.special import betaincinv
 
     k, n = np.broadcast_arrays(np.asarray(events, dtype=np.float64), np.asarray(rows, dtype=np.float64))
@@ -217,5 +232,5 @@ def upper_bound(events: Any, rows: Any, delta: float) -> Floats:
 
 
 def lower_bound(events: Any, rows: Any, delta: float) -> Floats:
-    """Clopper and Pearson's one-sided bound: the rate is below it with probability at most `delta`."""
+    """One-sided Clopper-Pearson lower bound: the rate is below it with probability at most `delta`."""
     return np.asarray(1 - upper_bound(np.asarray(rows) - np.asarray(events), rows, delta), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Answer only where the model is sure: coverage and risk at a threshold, and the whole curve."""
+"""Selective prediction: coverage and risk at a threshold, and the risk-coverage curve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ..input.convert import is_number
 from ..util.cached import cached_property
 from ..util.checks import check_whole
 from ..util.results import Result, number
-from .areas import Area, area_of, redrawn_areas
+from ..views.keywords import documents_keywords
+from .areas import Area, area_of, resampled_areas
 from .rows import Judged, check_level, read_judged
 
 __all__ = [
@@ -33,35 +34,50 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class OperatingPoint(Result):
-    """What happens when only rows at least as sure as `threshold` are answered."""
+    """Coverage and risk when only rows at or above a confidence threshold are answered.
+
+    Parameters
+    ----------
+    threshold : float
+        Confidence threshold.
+    coverage : float
+        Share of accepted rows.
+    selective_risk : float
+        Mean loss of accepted rows; NaN without accepted rows.
+    generalised_risk : float
+        Probability of being accepted and wrong: coverage times selective risk.
+    accepted : float
+        Number, or weight, of accepted rows.
+    errors : float
+        Sum of their losses.
+    lower, upper : float
+        Confidence limits of the selective risk; NaN without accepted rows or for losses other than 0 and 1.
+    """
 
     threshold: float
     coverage: float
     selective_risk: float
-    """Mean loss of the rows accepted; NaN where none is."""
     generalised_risk: float
-    """Probability of being accepted and wrong: coverage times selective risk."""
     accepted: float
     errors: float
     lower: float
-    """Lower end of the interval of the selective risk; NaN where no row is accepted or losses are no errors."""
     upper: float
 
     @property
     def selective_accuracy(self) -> float:
-        """Share of right answers among those given."""
+        """Accuracy of the accepted rows."""
         return 1 - self.selective_risk
 
     @property
     def accuracy_interval(self) -> tuple[float, float]:
-        """The interval of the selective accuracy."""
+        """Confidence interval of the selective accuracy."""
         return 1 - self.upper, 1 - self.lower
 
     def _title(self) -> str:
         interval = "" if math.isnan(self.lower) else f" [{number(self.lower)}, {number(self.upper)}]"
         return (
-            f"threshold {number(self.threshold)}: accepts {number(self.coverage)} of the rows, "
-            f"{self.accepted:,.6g} of them, at a risk of {number(self.selective_risk)}{interval}"
+            f"threshold {number(self.threshold)}: coverage {number(self.coverage)} ({self.accepted:,.6g} rows), "
+            f"selective risk {number(self.selective_risk)}{interval}"
         )
 
     def _cells(self) -> list[str]:
@@ -71,7 +87,31 @@ class OperatingPoint(Result):
 
 @dataclass(frozen=True, repr=False)
 class RiskCoverage(Result):
-    """The risk-coverage curve: one point for each distinct confidence, falling; equal confidences are accepted together."""
+    """Risk-coverage curve: one point per distinct confidence, in decreasing order; ties are accepted together.
+
+    Parameters
+    ----------
+    threshold : ndarray
+        Distinct confidences in decreasing order.
+    coverage : ndarray
+        Share of rows accepted at each threshold.
+    selective_risk : ndarray
+        Mean loss of accepted rows.
+    generalised_risk : ndarray
+        Probability of being accepted and wrong.
+    accepted : ndarray
+        Number, or weight, of accepted rows.
+    errors : ndarray
+        Sum of their losses.
+    level : float or None
+        Confidence level of the pointwise intervals; None without intervals.
+    method : str
+        Method of the intervals.
+    lens : str
+        The event that defines a correct prediction.
+    judged : Judged
+        Confidence and loss of each row.
+    """
 
     threshold: Floats
     coverage: Floats
@@ -80,7 +120,6 @@ class RiskCoverage(Result):
     accepted: Floats
     errors: Floats
     level: float | None
-    """Level of the interval of each point's risk; None where there is none."""
     method: str
     lens: str
     judged: Judged
@@ -90,17 +129,17 @@ class RiskCoverage(Result):
 
     @property
     def lower(self) -> Floats | None:
-        """Lower end of the interval of the selective risk at each threshold by itself."""
+        """Pointwise lower confidence limit of the selective risk."""
         return None if self._band is None else self._band[0]
 
     @property
     def upper(self) -> Floats | None:
-        """Upper end of that interval."""
+        """Pointwise upper confidence limit of the selective risk."""
         return None if self._band is None else self._band[1]
 
     @cached_property
     def _band(self) -> tuple[Floats, Floats] | None:
-        """Made when asked for: exact bounds of a million points take far longer than the curve."""
+        """Pointwise limits, computed on first use: exact limits of a million points take far longer than the curve."""
         if self.level is None:
             return None
         return _bounds(self.accepted, self.errors, self.judged.steps.square, self.level, self.method)
@@ -108,42 +147,74 @@ class RiskCoverage(Result):
     def at(
         self, threshold: float, *, level: float = 0.95, method: Literal["clopper_pearson", "wilson"] = "clopper_pearson"
     ) -> OperatingPoint:
-        """The point at any threshold, with an interval that holds for a threshold fixed before these rows were seen."""
+        """Evaluate the curve at a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            Confidence threshold.
+        level : float, default 0.95
+            Confidence level of the interval of the risk, which is valid for a threshold fixed independently of these rows.
+        method : {"clopper_pearson", "wilson"}, default "clopper_pearson"
+            Method of the interval.
+
+        Returns
+        -------
+        OperatingPoint
+            Coverage and risk at the threshold.
+        """
         check_interval(level, method)
         if not is_number(threshold) or math.isnan(threshold):
             raise ArgumentError("threshold", f"must be a number; got {threshold!r}")
         return _points(self.judged, np.array([threshold], dtype=np.float64), level, method)[0]
 
     @property
-    def working_points(self) -> tuple[OperatingPoint, ...]:
-        """Points worth choosing: every point that accepts more rows has a larger risk."""
+    def operating_points(self) -> tuple[OperatingPoint, ...]:
+        """Efficient points: every point with a larger coverage has a larger risk."""
         best_after = np.minimum.accumulate(self.selective_risk[::-1])[::-1]
         kept = np.append(self.selective_risk[:-1] < best_after[1:], True)
         return tuple(_points(self.judged, self.threshold[kept], self.level, self.method))
 
     @property
     def aurc(self) -> float:
-        """Area under the curve of selective risks; see `aurc`."""
+        """Area under the risk-coverage curve; see `aurc`."""
         return area_of(self.judged, "aurc")
 
     @property
     def augrc(self) -> float:
-        """Area under the curve of generalised risks; see `augrc`."""
+        """Area under the generalised risk-coverage curve; see `augrc`."""
         return area_of(self.judged, "augrc")
 
     def interval(
         self, area: Area = "aurc", *, level: float = 0.95, n_resamples: int = 1000, rng: Any = 0
     ) -> tuple[float, float]:
-        """Bootstrap interval of one of the areas: the quantiles of its value for rows drawn again."""
+        """Compute a percentile bootstrap interval of an area.
+
+        Parameters
+        ----------
+        area : {"aurc", "e_aurc", "augrc", "e_augrc"}, default "aurc"
+            The area.
+        level : float, default 0.95
+            Confidence level.
+        n_resamples : int, default 1000
+            Number of bootstrap replicates.
+        rng : None, int or numpy.random.Generator, default 0
+            Seed or random generator.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper confidence limits.
+        """
         check_level(level, "level")
-        found = redrawn_areas(self.judged, area, check_whole(n_resamples, "n_resamples"), seed_of(rng))
+        found = resampled_areas(self.judged, area, check_whole(n_resamples, "n_resamples"), seed_of(rng))
         low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]).tolist()
         return low, high
 
     _numeric, _width = range(7), 9
 
     def _fields(self) -> dict[str, Any]:
-        """The interval only where there is one."""
+        """The columns, with the interval where there is one."""
         names = ["threshold", "coverage", "selective_risk", "generalised_risk", "accepted", "errors"]
         names += ["lower", "upper"] if self.lower is not None else []
         return {name: getattr(self, name) for name in names}
@@ -157,12 +228,13 @@ class RiskCoverage(Result):
         )
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        points = self.working_points
+        points = self.operating_points
         chosen = np.unique(np.linspace(0, len(points) - 1, min(10, len(points))).astype(int))
         headings = ["threshold", "coverage", "risk", "lower", "upper", "accepted", "errors"]
         return headings, [points[i]._cells() for i in chosen]
 
 
+@documents_keywords()
 def risk_coverage(
     y_true: Any,
     y_prob: Any = None,
@@ -175,33 +247,61 @@ def risk_coverage(
     where: Any = None,
     **keywords: Any,
 ) -> RiskCoverage:
-    """How the error rate of the answers given changes with the share of rows answered.
+    """Compute the risk-coverage curve of selective prediction.
+
+    For each confidence threshold the curve gives the coverage (share of rows answered) and the selective risk (error rate among them).
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, Predictions or a Sketch; keywords of `Predictions` are taken too.
-    confidence
-        How sure the model is of each row, larger is surer; left out, the probability of the predicted class.
-    loss
-        What each row loses, not negative; left out, 1 for an error and 0 otherwise.
-    interval, method
-        Level and kind of the interval of each point's risk; None for none. It holds for each threshold by itself, not for
-        one that was chosen by looking at the curve.
-    lens, where
-        Which question decides what an error is (``"top_label"`` unless said), and which rows.
+    y_true
+    y_prob
+    confidence : array-like of shape (N,), optional
+        Confidence of each row, larger is more confident; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    interval : float or None, default 0.95
+        Confidence level of the pointwise intervals of the risk; None for no intervals. They are valid for a threshold fixed in advance,
+        not for one chosen from the curve.
+    method : {"clopper_pearson", "wilson"}, default "clopper_pearson"
+        Method of the intervals.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    RiskCoverage
+        Result with the attributes ``threshold``, ``coverage``, ``selective_risk``, ``lower``, ``upper``, ``aurc`` and ``operating_points``, and
+        the methods ``at`` and ``interval``.
+
+    Raises
+    ------
+    InputError
+        If a loss is negative or a confidence is not finite.
+    LensError
+        If the lens does not yield one binary event per row.
+
+    See Also
+    --------
+    choose_threshold : A threshold with a finite-sample guarantee.
+    aurc : Area under the curve.
+
+    References
+    ----------
+    .. [1] El-Yaniv, R. and Wiener, Y. (2010). On the foundations of noise-free selective classification. JMLR 11.
 
     Examples
     --------
-    >>> from calibrant.decision.selective import risk_coverage
-    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
+    >>> import calibrant as cal
+    >>> curve = cal.risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence")
     >>> curve.coverage.tolist(), curve.at(0.75).selective_risk
     ([0.25, 0.5, 0.75, 1.0], 0.0)
     """
     judged = read_judged(risk_coverage, y_true, y_prob, confidence, loss, lens, where, keywords)
     check_interval(0.95 if interval is None else interval, method, "interval")
     if not judged.counts_errors:
-        interval = None  # binomial bounds are for errors, not for other losses
+        interval = None  # binomial limits apply to errors only
     steps = judged.steps
     risk = steps.lost / steps.accepted
     return RiskCoverage(
@@ -219,7 +319,7 @@ def risk_coverage(
 
 
 def _bounds(accepted: Floats, errors: Floats, square: Floats, level: float, method: str) -> tuple[Floats, Floats]:
-    """Bounds of the risk; importance weights count as many rows as they are worth."""
+    """Confidence limits of the risk; importance weights enter by their effective sample size."""
     with np.errstate(invalid="ignore", divide="ignore"):
         worth = accepted * (accepted / square)
         return _binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
@@ -236,6 +336,7 @@ def _points(judged: Judged, thresholds: Floats, level: float | None, method: str
     return [OperatingPoint(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
 
 
+@documents_keywords()
 def coverage(
     y_true: Any,
     y_prob: Any = None,
@@ -246,11 +347,37 @@ def coverage(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Share of rows answered when only those with a confidence of at least `threshold` are; other parameters as in `risk_coverage`."""
+    """Compute the share of rows with a confidence of at least a threshold.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    threshold : float
+        Confidence threshold.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row; by default the predicted probability of the predicted class.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        The coverage.
+
+    Examples
+    --------
+    >>> from calibrant.decision.selective import coverage
+    >>> coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.75)
+    0.5
+    """
     curve = risk_coverage(y_true, y_prob, confidence=confidence, interval=None, lens=lens, where=where, **keywords)
     return curve.at(threshold).coverage
 
 
+@documents_keywords()
 def selective_risk(
     y_true: Any,
     y_prob: Any = None,
@@ -262,16 +389,107 @@ def selective_risk(
     where: Any = None,
     **keywords: Any,
 ) -> float:
-    """Error rate of the rows answered at `threshold`; other parameters as in `risk_coverage`, whose `at` gives an interval too."""
+    """Compute the error rate of the rows with a confidence of at least a threshold.
+
+    ``risk_coverage(...).at(threshold)`` also gives a confidence interval.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    threshold : float
+        Confidence threshold.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        Mean loss of the accepted rows.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If no row is accepted.
+
+    See Also
+    --------
+    selective_accuracy : One minus the selective risk.
+    risk_coverage : The curve over all thresholds.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.selective_risk([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.65)
+    0.3333333333333333
+    """
     curve = risk_coverage(
         y_true, y_prob, confidence=confidence, loss=loss, interval=None, lens=lens, where=where, **keywords
     )
     found = curve.at(threshold)
     if found.accepted == 0:
-        raise UndefinedMetricError("selective_risk", f"no row has a confidence of {threshold} or more", "lower it")
+        raise UndefinedMetricError(
+            "selective_risk", f"no row has a confidence of at least {threshold}", "use a lower threshold"
+        )
     return found.selective_risk
 
 
-def selective_accuracy(y_true: Any, y_prob: Any = None, *, threshold: float, **keywords: Any) -> float:
-    """Accuracy of the rows answered at `threshold`; keywords as in `selective_risk`."""
-    return 1 - selective_risk(y_true, y_prob, threshold=threshold, **keywords)
+@documents_keywords()
+def selective_accuracy(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    threshold: float,
+    confidence: Any = None,
+    loss: Any = None,
+    lens: Any = None,
+    where: Any = None,
+    **keywords: Any,
+) -> float:
+    """Compute the accuracy of the rows with a confidence of at least a threshold.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    threshold : float
+        Confidence threshold.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Non-negative loss of each row; by default 1 for an error and 0 otherwise.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    float
+        Accuracy of the accepted rows.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If no row is accepted.
+
+    See Also
+    --------
+    selective_risk : One minus the selective accuracy.
+    risk_coverage : The curve over all thresholds.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.selective_accuracy([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], input="confidence", threshold=0.75)
+    1.0
+    """
+    return 1 - selective_risk(
+        y_true, y_prob, threshold=threshold, confidence=confidence, loss=loss, lens=lens, where=where, **keywords
+    )

@@ -1,4 +1,4 @@
-"""A threshold with a promise that holds for finite samples: above it, the error rate is at most what was asked for."""
+"""Confidence thresholds with finite-sample guarantees on accuracy, coverage or cost."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError
+from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
 from ..util.results import Result, number
-from ..views.keywords import check_keywords
+from ..views.keywords import check_keywords, documents_keywords
 from .rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
 
 __all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
@@ -22,48 +22,102 @@ Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
 METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
 NO_DATA_GRID = np.arange(99, 0, -1) / 100
-# Simulations over shapes and sizes of data chose these: many rows forgive the one error that ends a test of a few.
+# Chosen by simulation: with many rows one early error does not end the sequence.
 MANY, LARGEST_SHARE = 6, 4
 
 
 class ThresholdTest(NamedTuple):
-    """One threshold that was looked at."""
+    """One threshold that was tested.
+
+    Parameters
+    ----------
+    threshold : float
+        Confidence threshold.
+    accepted : float
+        Number of accepted rows.
+    errors : float
+        Sum of their losses.
+    value : float
+        The p-value, bound or cost that was compared with the limit.
+    passed : bool
+        Whether the threshold passed.
+
+    Examples
+    --------
+    >>> from calibrant.decision import ThresholdTest
+    >>> ThresholdTest(0.9, 100.0, 2.0, 0.03, True).passed
+    True
+    """
 
     threshold: float
     accepted: float
     errors: float
     value: float
-    """The p-value, the bound or the cost that was compared with the limit."""
     passed: bool
 
 
 @dataclass(frozen=True, repr=False)
 class ThresholdChoice(Result):
-    """The threshold chosen, what is promised of it, and what was seen."""
+    """A confidence threshold, its guarantee, and coverage and risk on the data.
+
+    Parameters
+    ----------
+    threshold : float or None
+        Answer if the confidence is at least this; None if no threshold was found, and `guarantee` states the reason.
+    guarantee : str
+        The guarantee as a sentence.
+    method : str
+        Method of the search.
+    target : str
+        The requirement.
+    coverage : float
+        Share of accepted rows; 0 without a threshold.
+    risk : float
+        Mean loss of accepted rows; NaN without a threshold.
+    risk_bound : float
+        Guaranteed bound of the risk (of the cost, for a cost); for ``"conformal"`` the expected probability of being accepted and
+        wrong. NaN without a guarantee.
+    coverage_bound : float
+        Lower confidence bound of the coverage, as for a threshold fixed in advance.
+    rows : float
+        Number of rows.
+    accepted : float
+        Number of accepted rows.
+    errors : float
+        Sum of their losses.
+    confidence_level : float
+        Probability with which the guarantee holds.
+    tests : tuple of ThresholdTest
+        The tested thresholds in order.
+    """
 
     threshold: float | None
-    """Answer where the confidence is at least this; None where none was found, and `guarantee` says why."""
     guarantee: str
     method: str
     target: str
     coverage: float
-    """Share of the rows accepted; 0 without a threshold."""
     risk: float
-    """Mean loss of the rows accepted; NaN without a threshold."""
     risk_bound: float
-    """What the risk (for a cost, the cost) is promised not to exceed; for ``"conformal"`` the risk of being accepted and wrong,
-    on average. NaN where nothing is promised of it."""
     coverage_bound: float
-    """Lower bound of the coverage, as for a threshold fixed in advance."""
     rows: float
     accepted: float
     errors: float
     confidence_level: float
     tests: tuple[ThresholdTest, ...]
-    """The thresholds in the order in which they were looked at."""
 
     def accepts(self, confidence: Any) -> NDArray[np.bool_]:
-        """Which rows to answer, from how sure the model is of them; none without a threshold."""
+        """Select the rows to answer.
+
+        Parameters
+        ----------
+        confidence : array-like of shape (N,)
+            Confidence of each row.
+
+        Returns
+        -------
+        ndarray of bool
+            Whether the confidence reaches the threshold; all False without a threshold.
+        """
         sure = finite_column(confidence, "confidence")
         return np.zeros(len(sure), dtype=np.bool_) if self.threshold is None else sure >= self.threshold
 
@@ -74,26 +128,31 @@ class ThresholdChoice(Result):
         return f"Threshold for {self.target} ({self.method})"
 
     def _table(self) -> tuple[list[str], list[tuple[str, str]]]:
-        seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted (at least {number(self.coverage_bound)})"
+        seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted, lower bound {number(self.coverage_bound)}"
         lines = [
             ("threshold", "none" if self.threshold is None else number(self.threshold)),
-            ("promise", self.guarantee),
+            ("guarantee", self.guarantee),
         ]
         if self.threshold is not None:
-            lines += [("coverage", f"{number(self.coverage)}: {seen}"), ("risk seen", number(self.risk))]
+            lines += [("coverage", f"{number(self.coverage)}: {seen}"), ("risk", number(self.risk))]
         return ["", ""], lines
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
 class _Found(NamedTuple):
     threshold: float | None
     bound: float
-    promise: str
+    guarantee: str
     tests: list[ThresholdTest]
 
 
+@documents_keywords()
 def choose_threshold(
     y_true: Any,
     y_prob: Any = None,
@@ -110,48 +169,90 @@ def choose_threshold(
     where: Any = None,
     **keywords: Any,
 ) -> ThresholdChoice:
-    """Choose above which confidence to answer, so that an accuracy, a coverage or a cost is promised for new rows.
+    """Choose a confidence threshold with a finite-sample guarantee for new data.
 
-    The rows must not have been used to train or recalibrate the model, and new rows must come from the same source: under
-    shift nothing is promised. Report the accuracy at the threshold on yet other rows.
+    Exactly one of `accuracy`, `coverage` and `cost` states the requirement. With probability at least `confidence_level` over the sampling of
+    these rows, the threshold meets it on new data from the same distribution. The rows must not have been used to train or recalibrate
+    the model; under distribution shift there is no guarantee.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
-    accuracy
-        Least accuracy of the answers given.
-    coverage
-        Least share of rows answered; the strictest threshold that keeps it is chosen.
-    cost
-        ``{"error": e, "review": r}``: what a wrong answer and a row that is not answered cost; the cheapest threshold is chosen.
-    confidence_level
-        With what probability, over draws of these rows, the promise holds.
-    method
-        ``"sequence"`` (default) tests ever smaller thresholds and stops at the first failure (Bauer 1991; Angelopoulos et al. 2021).
-        It begins twice, each time with half of the level: where just enough rows are accepted for a test to be passed, and
-        where six times as many or a quarter of the rows are; a walk that reaches the second start hands its half on (Wiens 2003). With
-        few rows there is the second start alone. The confidences of these rows tell where that is, which is harmless where
-        surer rows are right more often. A `grid` that is given is walked once, from the first threshold with enough rows.
-        ``"bonferroni"`` tests all of the grid, each at its share of the level; it can find one where ``"sequence"`` does not.
-        ``"fixed"`` judges the one threshold given as `grid`. ``"conformal"`` bounds how often a row is accepted and wrong, on
-        average over draws of these rows (Angelopoulos et al. 2022). ``"sgr"`` is the bisection of Geifman and El-Yaniv (2017), whose proof
-        takes the thresholds visited as fixed though they depend on labels.
-    grid
-        Thresholds to choose from, fixed without looking at labels; 0.99, 0.98, ..., 0.01 unless given, and the confidences seen
-        for ``"conformal"``.
-    confidence, loss, lens, where
-        As in `risk_coverage`; losses other than 0 and 1 must lie between them.
+    y_true
+    y_prob
+    accuracy : float, optional
+        Required accuracy of the accepted rows; the threshold with the largest coverage is sought.
+    coverage : float, optional
+        Required share of accepted rows; the largest threshold that attains it is chosen.
+    cost : mapping, optional
+        ``{"error": e, "review": r}``: costs of a wrong answer and of a row that is not answered; the cheapest threshold is chosen.
+    confidence_level : float, default 0.9
+        Probability with which the guarantee holds.
+    method : {"sequence", "fixed", "conformal", "bonferroni", "sgr"}, optional
+        Search method; by default ``"sequence"``, and ``"bonferroni"`` for a cost. See the Notes.
+    grid : array-like, optional
+        Candidate thresholds, fixed independently of the labels; by default 0.99, 0.98, ..., 0.01, and all confidences for
+        ``"conformal"``. For ``"fixed"`` the single threshold to test.
+    confidence : array-like of shape (N,), optional
+        Confidence of each row; by default the predicted probability of the predicted class.
+    loss : array-like of shape (N,), optional
+        Loss of each row, between 0 and 1; by default 1 for an error and 0 otherwise.
+    lens : str or Lens, optional
+        The event that defines a correct prediction; by default ``"top_label"``.
+    where
+    **keywords
+
+    Returns
+    -------
+    ThresholdChoice
+        Result with the attributes ``threshold`` (None if none was found), ``guarantee``, ``coverage``, ``risk``, ``risk_bound`` and
+        ``tests``, and the method ``accepts``.
+
+    Raises
+    ------
+    ArgumentError
+        If not exactly one requirement is stated, or `method` is not available for it.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    risk_coverage : The curve from which a threshold is chosen without a guarantee.
+    review_routing : Workload, error and cost of a threshold.
+
+    Notes
+    -----
+    Each threshold is tested against the null hypothesis that its risk exceeds the target, with exact binomial p-values (Hoeffding-Bentkus for
+    other losses), and multiplicity is controlled by the method:
+
+    - ``"sequence"``: fixed-sequence testing from large thresholds to small ones [1]_ [2]_, which stops at the first failure. There are two
+      starting points with half of the error probability each: where just enough rows are accepted to pass a test without an error, and where six
+      times as many, or a quarter of all rows, are accepted; a sequence that reaches the second start passes its share on (fallback
+      procedure [3]_). With few rows only the second is used. A given `grid` is tested as one sequence.
+    - ``"bonferroni"``: all thresholds of the grid, each at its share of the error probability.
+    - ``"fixed"``: the single threshold given as `grid`.
+    - ``"conformal"``: conformal risk control [4]_; it bounds the probability of being accepted and wrong in expectation over these rows.
+    - ``"sgr"``: the bisection of [5]_, whose proof treats the visited thresholds as fixed although they depend on the labels.
+
+    References
+    ----------
+    .. [1] Bauer, P. (1991). Multiple testing in clinical trials. Statistics in Medicine 10.
+    .. [2] Angelopoulos, A. N. et al. (2021). Learn then test: calibrating predictive algorithms to achieve risk control. arXiv:2110.01052.
+    .. [3] Wiens, B. L. (2003). A fixed sequence Bonferroni procedure for testing multiple endpoints. Pharmaceutical Statistics 2.
+    .. [4] Angelopoulos, A. N. et al. (2022). Conformal risk control. arXiv:2208.02814.
+    .. [5] Geifman, Y. and El-Yaniv, R. (2017). Selective classification for deep neural networks. NeurIPS.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant.decision.thresholds import choose_threshold
+    >>> import calibrant as cal
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(2000)
     >>> y = rng.random(2000) < p
-    >>> choose_threshold(y, p, accuracy=0.9).threshold
+    >>> choice = cal.choose_threshold(y, p, accuracy=0.9)
+    >>> choice.threshold
     0.83
+    >>> print(choice.guarantee)
+    with probability at least 90 % the error rate of accepted rows is at most 0.1
     """
     check_keywords(choose_threshold, keywords)
     goal = [
@@ -161,15 +262,15 @@ def choose_threshold(
     if len(goal) > 1 or (not goal and method != "fixed"):
         raise ArgumentError(
             "accuracy",
-            f"exactly one of accuracy=, coverage= and cost= is needed; got {' and '.join(goal) or 'none'}",
-            "for example accuracy=0.95",
+            f"exactly one target is required: accuracy, coverage or cost; got {' and '.join(goal) or 'none'}",
+            Use("accuracy", 0.95),
         )
     kind = goal[0] if goal else "accuracy"
     method = _method(method, kind)
     judged = read_judged(choose_threshold, y_true, y_prob, confidence, loss, lens, where, keywords)
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
-        raise InputError("loss", "must lie between 0 and 1", "divide it by its largest value")
+        raise InputError("loss", "must lie between 0 and 1", "divide it by its maximum")
     thresholds = _grid(grid, method, judged)
     if kind == "cost":
         assert cost is not None
@@ -179,7 +280,7 @@ def choose_threshold(
         target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
     else:
         risk = 1.0 if accuracy is None else 1 - check_level(accuracy, "accuracy")
-        target = "a threshold given" if accuracy is None else f"an accuracy of at least {accuracy:g}"
+        target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
         found = _for_accuracy(judged, thresholds, risk, delta, method)
     return _choice(judged, found, target, method, delta)
 
@@ -188,33 +289,39 @@ def _method(method: Any, kind: str) -> Method:
     known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
     method = known[0] if method is None else method
     if method not in known:
-        raise ArgumentError("method", f"must be one of {', '.join(map(repr, known))} for {kind}=; got {method!r}")
+        raise ArgumentError(
+            "method", f"must be one of {', '.join(map(repr, known))} for a guarantee of {kind}; got {method!r}"
+        )
     return method
 
 
 def _costs(cost: Any) -> tuple[float, float]:
     if not isinstance(cost, Mapping) or set(cost) != {"error", "review"}:
         raise ArgumentError(
-            "cost", f"must say what an error and a review cost; got {cost!r}", "for example {'error': 10, 'review': 1}"
+            "cost",
+            f"must be the cost of an error and of a review; got {cost!r}",
+            InPython("for example {'error': 10, 'review': 1}"),
         )
     return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
 
 
 def _grid(grid: Any, method: str, judged: Judged) -> Floats:
-    """Falling thresholds."""
+    """Candidate thresholds in decreasing order."""
     if method == "sgr" or (grid is None and method == "conformal"):
         return judged.steps.threshold
     if method == "fixed":
         one = np.empty(0) if grid is None else finite_column([grid] if is_number(grid) else grid, "grid")
         if len(one) != 1:
             raise ArgumentError(
-                "grid", f"must be the one threshold to judge for method='fixed'; got {grid!r}", "grid=0.9"
+                "grid", f"must be one threshold for the method 'fixed'; got {grid!r}", "for example 0.9"
             )
         return one
     if grid is None:
         if judged.confidence.min() < 0 or judged.confidence.max() > 1:
             raise ArgumentError(
-                "grid", "is needed where confidences are no probabilities", "give thresholds chosen without labels"
+                "grid",
+                "is required for confidences that are not probabilities",
+                "give thresholds chosen without labels",
             )
         return NO_DATA_GRID
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
@@ -226,39 +333,37 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
     if method == "sgr":
         return _bisection(judged, grid, risk, delta)
     rows, lost, _ = judged.steps.at(grid)
-    promise = f"with probability {1 - delta:g} the error rate of the rows accepted is at most"
+    guarantee = f"with probability at least {_percent(1 - delta)} the error rate of accepted rows is at most"
     if method == "fixed":
         bound = risk_bound(judged, float(rows[0]), float(lost[0]), delta)
         passed = bound <= risk and bool(rows[0])
         tests = [ThresholdTest(float(grid[0]), float(rows[0]), float(lost[0]), bound, passed)]
-        return _Found(float(grid[0]) if passed else None, bound, f"{promise} {bound:.4g}", tests)
+        return _Found(float(grid[0]) if passed else None, bound, f"{guarantee} {bound:.4g}", tests)
     pvalue = pvalues(judged, rows, lost, risk)
     if method == "bonferroni":
         fits = pvalue <= delta / len(grid)
         chosen = np.flatnonzero(fits)
         done = Walk(int(chosen[-1]) if len(chosen) else None, np.arange(len(grid)), fits)
     else:
-        # A grid that was given is walked as it is, from the first threshold with enough rows for a test to be passed.
+        # A given grid is tested as one sequence, from the first threshold with enough rows to pass a test.
         enough = np.flatnonzero(rows >= fewest(risk, delta))[:1].tolist()
         done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if grid is NO_DATA_GRID else enough, delta)
     columns = (grid[done.looked], rows[done.looked], lost[done.looked], pvalue[done.looked], done.passed)
     tests = [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
-    return _Found(None if done.last is None else float(grid[done.last]), risk, f"{promise} {risk:.4g}", tests)
+    return _Found(None if done.last is None else float(grid[done.last]), risk, f"{guarantee} {risk:.4g}", tests)
 
 
 def _conformal(judged: Judged, grid: Floats, risk: float) -> _Found:
-    """The smallest threshold with (losses of accepted rows + 1) / (n + 1) at most `risk`, there and at all above it."""
+    """The smallest threshold with (losses of accepted rows + 1) / (n + 1) at most `risk`, there and at all larger ones."""
     rows, lost, _ = judged.steps.at(grid)
     value = (lost + 1) / (judged.total + 1)
     fits = value <= risk * (1 + 1e-12)  # 1 - accuracy is rounded
     count = int(np.argmin(fits)) if not fits.all() else len(grid)
     tests = _tests(grid, rows, lost, value, fits, min(count + 1, len(grid)))
-    promise = (
-        f"on average over draws of these rows, a new row is accepted and wrong with probability at most {risk:.4g}"
-    )
+    guarantee = f"in expectation over these rows, a new row is accepted and wrong with probability at most {risk:.4g}"
     if count == 0:
-        return _Found(None, math.nan, promise, tests)
-    return _Found(float(grid[count - 1]), float(value[count - 1]), promise, tests)
+        return _Found(None, math.nan, guarantee, tests)
+    return _Found(float(grid[count - 1]), float(value[count - 1]), guarantee, tests)
 
 
 def _tests(
@@ -271,9 +376,9 @@ def _tests(
 
 
 def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Found:
-    """Geifman and El-Yaniv's search over the confidences seen, each step at its share of the level."""
+    """The bisection of Geifman and El-Yaniv over the observed confidences, each step at its share of the error probability."""
     steps = max(1, math.ceil(math.log2(max(2.0, judged.total))))
-    low, high = 0, len(grid) - 1  # places in falling order: a larger place accepts more
+    low, high = 0, len(grid) - 1  # positions in decreasing order: a larger one accepts more
     best: int | None = None
     bound, tests = math.nan, []
     for _ in range(steps):
@@ -287,58 +392,60 @@ def _bisection(judged: Judged, grid: Floats, risk: float, delta: float) -> _Foun
             high = place - 1
         if high < low or (low == high and best == low):
             break
-    promise = (
-        f"with probability {1 - delta:g} the error rate of the rows accepted is at most {bound:.4g}, "
-        "if the thresholds visited are taken as fixed"
+    guarantee = (
+        f"with probability at least {_percent(1 - delta)} the error rate of accepted rows is at most {bound:.4g}, "
+        "if the visited thresholds are treated as fixed"
     )
-    return _Found(None if best is None else float(grid[best]), bound, promise, tests)
+    return _Found(None if best is None else float(grid[best]), bound, guarantee, tests)
 
 
 def _for_coverage(judged: Judged, grid: Floats, share: float, delta: float, method: Method) -> _Found:
-    """The strictest threshold that keeps the coverage: as it falls with the threshold, tests go from the smallest up."""
+    """The largest threshold that attains the coverage; as coverage decreases with the threshold, tests start from the smallest."""
     rows, lost, _ = judged.steps.at(grid)
     if method == "conformal":
         value = (judged.total - rows + 1) / (judged.total + 1)
         fits = value <= (1 - share) * (1 + 1e-12)
-        promise = f"on average over draws of these rows, a new row is accepted with probability at least {share:g}"
+        guarantee = f"in expectation over these rows, a new row is accepted with probability at least {share:g}"
     else:
         level = delta / len(grid) if method == "bonferroni" else delta
         value = lower_bound(rows, judged.total, level)
         fits = value >= share
-        promise = f"with probability {1 - delta:g} at least {share:g} of new rows are accepted"
-    chosen = np.flatnonzero(fits)  # the bound rises with the rows accepted, so all below the first fit too
+        guarantee = f"with probability at least {_percent(1 - delta)} at least {share:g} of new rows are accepted"
+    chosen = np.flatnonzero(
+        fits
+    )  # the bound increases with the accepted rows, so all thresholds below the first fit too
     first = int(chosen[0]) if len(chosen) else None
     tests = _tests(grid[::-1], rows[::-1], lost[::-1], value[::-1], fits[::-1], len(grid))
-    return _Found(None if first is None else float(grid[first]), math.nan, promise, tests)
+    return _Found(None if first is None else float(grid[first]), math.nan, guarantee, tests)
 
 
 def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: float) -> _Found:
-    """The cheapest threshold on these rows, with a bound of its cost that holds for the whole grid at once."""
+    """The cheapest threshold on these rows, with a bound of its cost that holds simultaneously for the grid."""
     if not judged.counts_errors:
-        raise InputError("loss", "must be 0 or 1 where costs are given", "drop it")
-    grid = np.concatenate([[np.inf], grid])  # to answer no row is a choice too
+        raise InputError("loss", ("must be 0 or 1 with ", Argument("cost")), Drop("loss"))
+    grid = np.concatenate([[np.inf], grid])  # answering no row is an option
     rows, lost, _ = judged.steps.at(grid)
     n = judged.total
     seen = (costs[0] * lost + costs[1] * (n - rows)) / n
     level = delta / (2 * len(grid))  # each threshold has two bounds
     bound = costs[0] * upper_bound(lost, n, level) + costs[1] * upper_bound(n - rows, n, level)
     best = int(np.argmin(seen))
-    promise = f"with probability {1 - delta:g} the mean cost of a row is at most {bound[best]:.4g} ({seen[best]:.4g} on these rows)"
+    guarantee = f"with probability at least {_percent(1 - delta)} the mean cost of a row is at most {bound[best]:.4g} ({seen[best]:.4g} on these rows)"
     tests = _tests(grid, rows, lost, seen, np.arange(len(grid)) == best, len(grid))
-    return _Found(float(grid[best]), float(bound[best]), promise, tests)
+    return _Found(float(grid[best]), float(bound[best]), guarantee, tests)
 
 
 def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:
     rows = lost = np.zeros(1)
-    promise = found.promise
+    guarantee = found.guarantee
     if found.threshold is None:
-        promise = _why_none(judged, found, target, method)
+        guarantee = _why_none(judged, found, target, method)
     else:
         rows, lost, _ = judged.steps.at(np.array([found.threshold]))
     accepted, errors = float(rows[0]), float(lost[0])
     return ThresholdChoice(
         threshold=None if found.threshold is None else max(found.threshold, judged.least),
-        guarantee=promise,
+        guarantee=guarantee,
         method=method,
         target=target,
         coverage=accepted / judged.total,
@@ -354,34 +461,32 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
 
 
 def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:
-    """Which search found nothing, and where it came to an end: another one may still find something."""
+    """The reason why the search found no threshold; another search may still find one."""
 
     def seen(test: ThresholdTest) -> str:
         lost = f"{test.errors:.6g} error{'' if test.errors == 1 else 's'}"
         lost = lost if judged.counts_errors else f"a loss of {test.errors:.4g}"
         return f"{max(test.threshold, judged.least):.4g} ({lost} in {test.accepted:.6g} row{'' if test.accepted == 1 else 's'})"
 
-    start = f"none: this search found no threshold for {target}"
+    start = f"none: the search found no threshold for {target}"
     if not found.tests:
-        return f"{start}; too few of the {judged.total:.6g} rows are accepted for a test to be passed, even without an error"
+        return f"{start}; too few of the {judged.total:.6g} rows are accepted to pass a test, even without an error"
     if "coverage" in target:
         most = found.tests[0]
         return f"{start}; the nearest was {max(most.threshold, judged.least):.4g} ({most.accepted:.6g} of {judged.total:.6g} rows accepted)"
     if method == "fixed" and not found.tests[0].accepted:
         return f"none: no row is accepted at {found.tests[0].threshold:.4g}"
     if method == "fixed":
-        return (
-            f"none: {seen(found.tests[0])} is not shown to have {target}; its error rate may be up to {found.bound:.4g}"
-        )
+        return f"none: {seen(found.tests[0])} does not guarantee {target}; the upper bound of its error rate is {found.bound:.4g}"
     if method == "sequence":
         stops = " and at ".join(seen(test) for test in found.tests if not test.passed)
-        return f"{start}; it stopped at {stops}; the method bonferroni or a grid of other thresholds may find one"
+        return f"{start}; it stopped at {stops}; method bonferroni or another grid may find one"
     nearest = min(found.tests, key=lambda test: test.value)
     return f"{start}; the nearest was {seen(nearest)}"
 
 
 class Walk(NamedTuple):
-    """How far tests were passed."""
+    """How far a sequence of tests passed."""
 
     last: int | None
     """The last place passed, which accepts most rows."""
@@ -391,7 +496,7 @@ class Walk(NamedTuple):
 
 
 def pvalues(judged: Judged, rows: Floats, lost: Floats, risk: float) -> Floats:
-    """P-values of "the risk is above `risk`": binomial for errors, Hoeffding and Bentkus for losses between 0 and 1."""
+    """P-values of the null hypothesis that the risk exceeds `risk`: binomial for errors, Hoeffding-Bentkus for losses in [0, 1]."""
     from scipy.special import bdtr, rel_entr
 
     if judged.counts_errors:
@@ -399,7 +504,7 @@ def pvalues(judged: Judged, rows: Floats, lost: Floats, risk: float) -> Floats:
     mean = np.minimum(np.divide(lost, rows, out=np.ones_like(lost), where=rows > 0), 1.0)
     below = np.minimum(mean, risk)
     hoeffding = np.exp(-rows * (rel_entr(below, risk) + rel_entr(1 - below, 1 - risk)))
-    # Sums of losses carry rounding: what is a whole number up to 1e-9 must not be raised to the next.
+    # Sums of losses are rounded: a whole number up to 1e-9 must not be raised to the next.
     bentkus = math.e * bdtr(np.minimum(np.ceil(lost - 1e-9), rows), rows.astype(np.int64), risk)
     return np.asarray(np.where(rows > 0, np.minimum(1.0, np.minimum(hoeffding, bentkus)), 1.0))
 
@@ -418,15 +523,15 @@ def risk_bound(judged: Judged, rows: float, lost: float, delta: float) -> float:
 
 
 def fewest(risk: float, delta: float) -> int:
-    """How many rows without an error a test needs to be passed."""
+    """Number of rows without an error that a test needs to pass."""
     return math.ceil(math.log(delta) / math.log1p(-risk) - 1e-9)
 
 
 def starts_of(rows: Floats, total: float, risk: float, delta: float) -> list[int]:
-    """Where to begin on the usual grid; labels have no say in it.
+    """Starting points on the default grid; they do not depend on labels.
 
-    With just enough rows for a test one error ends the walk, so a second one begins with many rows. Where there is no room for
-    both, the second is the only one. Places that accept too few rows for any test are left out.
+    With just enough rows for a test, one error ends the sequence, so a second one starts with many rows. Where both do not fit, only the
+    second is used. Places that accept too few rows for any test are omitted.
     """
     few = fewest(risk, delta / 2)
     many = max(fewest(risk, delta), min(MANY * fewest(risk, delta), math.floor(total / LARGEST_SHARE)))
@@ -435,10 +540,10 @@ def starts_of(rows: Floats, total: float, risk: float, delta: float) -> list[int
 
 
 def walk(pvalue: Floats, starts: list[int], delta: float) -> Walk:
-    """Test from each start on until a test fails; what is passed holds with probability 1 - `delta`, all together.
+    """Test from each start until a test fails; all passed thresholds are valid simultaneously with probability 1 - `delta`.
 
-    Each start has an equal share of `delta`. A walk that reaches the next start hands its share on (the fallback procedure of
-    Wiens 2003); if it fails before, the next one has its own share alone.
+    Each start has an equal share of `delta`. A sequence that reaches the next start passes its share on (the fallback procedure of Wiens
+    2003); if it fails before, the next one has its own share alone.
     """
     looked: list[int] = []
     passed: list[Any] = []

@@ -1,8 +1,9 @@
-"""`evaluate`: many metrics at once, with the header that describes the data; and `recommend`."""
+"""Many metrics at once (`evaluate`), discrimination (`auroc`, `average_precision`), and which metrics to use (`recommend`)."""
 
 from ..util.namespace import namespace
 
 NAMES = {
+    "discrimination": ("auroc", "average_precision"),
     "measure": ("evaluate",),
     "recommendation": ("recommend",),
 }

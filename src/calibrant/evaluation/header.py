@@ -1,4 +1,4 @@
-"""The header of an evaluation: shares of classes, how often right, how sure, and how far chance alone moves that."""
+"""The header of an evaluation: class shares, accuracy, mean confidence and their standard error; the name of the outcome."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
+from ..input.frames import as_booleans
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches
+from ..sketches.files.columns import LABEL_NAMES
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.resolve import views_of
 from ..views.view import View
 from .result import Header
 
-__all__ = ["header_of", "sketched_header"]
+__all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_header"]
 
 
-def header_of(p: Predictions) -> Header:
-    """The header of checked predictions."""
+def header_of(p: Predictions, outcome: str | None = None) -> Header:
+    """Return the header of checked predictions; `outcome` names the event of two classes."""
     accuracy = confidence = event = error = None
     if p.kind != "multilabel":
         view = views_of(p, "top_label")[0]
@@ -39,18 +42,54 @@ def header_of(p: Predictions) -> Header:
         shares = _class_shares(p)
     weight = float(p.n if p.weight is None else p.weight.sum())
     top = _top_k_accuracy(p)
-    positive = _positive(p.kind, p.classes)
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, positive)
+    names = _positive(p.kind, p.classes), outcome_of(p, outcome)
+    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names)
+
+
+def check_outcome(outcome: Any) -> str | None:
+    """Check the keyword `outcome`."""
+    if outcome is not None and not (isinstance(outcome, str) and outcome.strip()):
+        raise ArgumentError("outcome", f"must be text that names the event; got {outcome!r}", 'for example "churn"')
+    return outcome
+
+
+def outcome_of(p: Predictions, outcome: str | None = None) -> str:
+    """Return the name of the event that the positive class of two represents; empty where nothing names it.
+
+    A given `outcome` comes first, then the name of the positive class. Where the classes are 0 and 1, or yes and no, the name of the
+    label column is used, unless it is a generic one such as ``y_true``.
+
+    >>> outcome_of(Predictions(["no churn", "churn"], [0.1, 0.8], pos_label="churn")), outcome_of(Predictions([0, 1], [0.1, 0.8]))
+    ('churn', '')
+    """
+    if p.kind != "binary":
+        return ""
+    if outcome is not None:
+        return outcome
+    return event_name(p.classes, p.label_name)
+
+
+def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
+    """Return the positive class or, where the classes only mean yes and no, the name of the label column; empty for a generic one.
+
+    >>> event_name(["stay", "churn"]), event_name(["no", "yes"], "churn"), event_name([0, 1], "y_true")
+    ('churn', 'churn', '')
+    """
+    label = label if label.strip().lower() not in LABEL_NAMES else ""
+    names = [] if classes is None else [str(name) for name in classes]
+    if not names or names in (["0", "1"], ["-1", "1"], ["False", "True"]):
+        return label
+    return (label or names[1]) if as_booleans(names) is not None else names[1]
 
 
 def _positive(kind: str, classes: Sequence[Any] | None) -> str:
-    """The name of the positive class of two; those that are called 0 and 1 have none."""
+    """Return the name of the positive class of two; classes 0 and 1 have none."""
     named = kind == "binary" and classes is not None and [str(name) for name in classes] != ["0", "1"]
     return str(classes[1]) if named and classes is not None else ""
 
 
 def _standard_error(view: View) -> float:
-    """Of the mean outcome, if the scores are right; the same for both classes of two."""
+    """Return the standard error of the mean outcome under calibration; it is the same for both classes of two."""
     square = view.weights**2 if view.weight_kind == "importance" else view.weights
     return math.sqrt(float((square * view.score * (1 - view.score)).sum())) / view.total
 
@@ -66,7 +105,7 @@ def _class_shares(p: Predictions) -> tuple[float, ...]:
 
 
 def _top_k_accuracy(p: Predictions) -> dict[int, float]:
-    """How often the true class is among the k largest; ties in favour of the lower class, as for the first."""
+    """Return the top-k accuracies; ties are resolved in favour of the lower class, as for the top label."""
     wanted = [k for k in (3, 5) if k < p.k] or ([2] if p.k == 3 else [])
     if p.kind != "multiclass" or p.labels is None or not wanted:
         return {}
@@ -82,15 +121,15 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
     return {k: float(np.average(ahead < k, weights=p.weight)) for k in wanted}
 
 
-def sketched_header(sketches: Sketches) -> Header:
-    """The same of sketches, as far as their lenses tell."""
+def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
+    """Return the header of sketches, as far as their lenses allow."""
     shares: tuple[float, ...] = ()
     event = error = None
     if sketches.kind == "binary":
-        told = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
-        rate = sketches.sketch(told[0]).positives / sketches.n if told else math.nan
+        held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
+        rate = sketches.sketch(held[0]).positives / sketches.n if held else math.nan
         shares = (1 - rate, rate)
-        event = sketches.sketch(told[0]).mean_score if told else None
+        event = sketches.sketch(held[0]).mean_score if held else None
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
     confidence, accuracy = sketches.confidence_and_accuracy()
@@ -98,5 +137,6 @@ def sketched_header(sketches: Sketches) -> Header:
     if known is not None:
         error = _standard_error(sketches.sketch(known).view())
     n, kind, k = sketches.n, sketches.kind, sketches.k
-    named = _positive(kind, sketches.classes)
-    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, named)
+    named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
+    names = _positive(kind, sketches.classes), named
+    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, *names)

@@ -1,4 +1,4 @@
-"""evaluate: many metrics of one set of predictions, with what to know before reading them."""
+"""evaluate: many metrics of one set of predictions, with a header that describes the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
-from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
+from ..errors import (
+    PASS_ROWS,
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    Drop,
+    GroupError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+    Remedy,
+    Use,
+)
 from ..input.convert import frozen, is_frame, is_number, summing_to_one
 from ..input.frames import column_names
 from ..input.predictions import Predictions
@@ -30,16 +43,16 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
-from .header import header_of, sketched_header
-from .result import ALPHA, Evaluation, Header, Result, Skipped, shown_direction, side_note
+from .header import check_outcome, header_of, sketched_header
+from .result import ALPHA, Evaluation, Header, MetricResult, Skipped, shown_direction, side_note
 
 if TYPE_CHECKING:
     from ..recalibration.choosing import Recalibration
 
-__all__ = ["Evaluation", "Header", "Result", "Skipped", "evaluate"]
+__all__ = ["Evaluation", "Header", "MetricResult", "Skipped", "evaluate"]
 
-SPENT = "the budget was spent before its turn"
-NO_TIME = "resampling does not fit into the budget"
+SPENT = "the time budget was already spent"
+NO_TIME = "resampling exceeds the time budget"
 
 
 @checks_keywords()
@@ -59,33 +72,76 @@ def evaluate(
     n_resamples: int = 200,
     rng: Any = 0,
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
-    **words: Any,
+    outcome: str | None = None,
+    **keywords: Any,
 ) -> Evaluation:
-    """Measure predictions with many metrics at once.
+    """Evaluate predictions with many metrics at once.
+
+    Computes each metric with its own defaults, together with a header that describes the data: number of rows, prevalence, accuracy
+    and mean confidence. Use it for an overview; call a metric itself, such as `calibrant.ece`, where one number is needed.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or `Sketches`, whose groups are given as well.
-    metrics
-        ``"recommended"``, ``"all"``, or ids and aliases.
-    by
-        A group for each row, or the name of a column of the frame: every metric is given for each group as well.
-    lens, bins, binning
-        Used by every metric that has the option, in place of its own default.
+    y_true
+    y_prob
+    metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
+        Metrics to compute, by id or alias.
+    by : array-like of shape (N,) or str, optional
+        Group of each row, or the column of the frame that holds it. Every metric is computed for each group as well.
+    lens : str or Lens, optional
+        Lens of every metric, in place of its own default.
+    bins : int, array-like or str, optional
+        Bins of every metric that has the option, in place of its own default.
+    binning : str, optional
+        Binning rule of every metric that has the option, in place of its own default.
     where
-        Which rows: a boolean mask or a Selection.
-    budget
-        Seconds; metrics whose estimated time does not fit, the most expensive first, are left out by name. Intervals and p-values
-        get what the values leave, those of the quickest metrics first.
-    interval
-        Level of a confidence interval for each metric, such as 0.95; None for none.
-    assess
-        Add how often chance alone gives such a value: the metric's own test, or resampling.
-    n_resamples, rng
-        How many samples are drawn for intervals and p-values, and their seed.
-    map
-        A fitted map, or the file of one: what it makes of the scores is measured. Warns on the rows it was fitted on.
+    budget : float, default 60
+        Seconds. The most expensive metrics whose estimated time exceeds it are left out and listed in ``left_out``. Intervals and
+        p-values use the time that remains, those of the fastest metrics first.
+    interval : float, optional
+        Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
+    assess : bool, default False
+        Whether to add a p-value under the null hypothesis of calibration, by the metric's own test or by simulation.
+    n_resamples : int, default 200
+        Number of resamples for intervals and simulated p-values.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+    calibrator : Calibrator, Recalibration, str or path-like, optional
+        Fitted calibrator, or the file that holds it; the calibrated probabilities are evaluated.
+    outcome : str, optional
+        Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
+        or, for labels 0 and 1, of the label column.
+    **keywords
+
+    Returns
+    -------
+    Evaluation
+        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, p-value and direction of each metric),
+        ``groups`` and ``left_out`` hold the rest, ``to_frame()`` a table of all of it.
+
+    Raises
+    ------
+    ArgumentError
+        If an option has no meaning, or a metric is unknown.
+    InputError
+        If labels or probabilities are not valid.
+
+    Warns
+    -----
+    InSampleWarning
+        If the calibrator was fitted on these rows; the estimate is then optimistic.
+
+    See Also
+    --------
+    calibrant.assess : Test the calibration of one metric.
+    calibrant.interval : Confidence interval of one metric.
+    calibrant.report : The same as a page, with diagram, recalibration and threshold.
+    recommend : Metrics for a use case.
+
+    Notes
+    -----
+    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %. A
+    metric that is undefined for these data has no value, and ``reason`` states why.
 
     Examples
     --------
@@ -94,38 +150,41 @@ def evaluate(
     >>> round(result["brier"], 4)
     0.105
     """
+    check_outcome(outcome)
     if by is not None:
-        if "groups" in words:
-            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+        if "groups" in keywords:
+            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
         if isinstance(y_true, (Predictions, View, VectorView)):
             raise GroupError(
-                "by", "cannot be added to checked predictions", "pass groups= to Predictions and by=None here"
+                "by",
+                "cannot be combined with Predictions",
+                InPython("pass Predictions(..., groups=...) and by=None here"),
             )
         if isinstance(by, str) and not is_frame(y_true):
             raise GroupError(
-                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
-        words["groups"] = by
+        keywords["groups"] = by
     if not (is_number(budget) and budget > 0):
-        raise ArgumentError("budget", f"must be a number of seconds above 0; got {budget!r}")
+        raise ArgumentError("budget", f"must be a positive number of seconds; got {budget!r}")
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
     if bins is not None:
         check_written(bins, binning)
-    # A number for every metric gives way where one cuts by other means, such as a tree.
+    # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
     given = {"lens": lens, "bins": as_default(bins), "binning": binning}
     if isinstance(y_true, Sketches):
-        resolve(y_true, y_prob, words, where)
+        resolve(y_true, y_prob, keywords, where)
         if calibrator is not None:
-            raise InputTypeError("calibrator", "cannot be applied to sketches", "pass the rows")
-        return _evaluated_sketches(y_true, chosen, given, infer, budget)
+            raise InputTypeError("calibrator", "cannot be applied to sketches", PASS_ROWS)
+        return _evaluated_sketches(y_true, chosen, given, infer, budget, outcome)
     try:
-        checked = as_predictions(y_true, y_prob, words)
+        checked = as_predictions(y_true, y_prob, keywords)
     except InputError as error:
         if by is None or error.argument != "groups":
             raise
         _refuse_several_columns(y_true, by)
-        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="by") from None
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
 
@@ -134,7 +193,7 @@ def evaluate(
     if lens is not None:
         views_of(
             predictions, lens
-        )  # a lens that does not fit the data is a mistake; one that a metric cannot read, a reason
+        )  # a lens that does not fit the data is an error; one that a metric does not support is a reason
     deadline = perf_counter() + budget
     plan, left_out = _within(budget, chosen, predictions)
     results = _results(predictions, plan, given, infer, deadline)
@@ -146,21 +205,21 @@ def evaluate(
             rows = predictions.groups == code
             if rows.any():
                 part = predictions.take(rows)
-                groups[name] = Evaluation(header_of(part), tuple(_results(part, plan, given)), {})
-    return Evaluation(header_of(predictions), tuple(results), groups, left_out)
+                groups[name] = Evaluation(header_of(part, outcome), tuple(_results(part, plan, given)), {})
+    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out)
 
 
 def _refuse_several_columns(frame: Any, by: Any) -> None:
-    """Say so where `by` lists columns of the frame, and not a group for each row."""
+    """Raise where `by` lists columns of the frame instead of a group for each row."""
     names = column_names(frame) if isinstance(by, (list, tuple)) else None
     if names is None or not all(isinstance(name, str) and name in names for name in by):
         return
-    remedy = f"pass by={by[0]!r}" if len(by) == 1 else "join them into one column first"
-    raise GroupError("by", f"lists {len(by)} column{'s' * (len(by) > 1)}, and one name is read", remedy)
+    remedy: Remedy = Use("by", by[0]) if len(by) == 1 else "join them into one column first"
+    raise GroupError("by", f"expected the name of one column, got a list of {len(by)}", remedy)
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
-    """The same rows with the probabilities that a map, or the file of one, makes of their scores; maps for groups get the rows' groups."""
+    """Return the predictions with calibrated probabilities; `calibrator` is fitted, or the file of one. Grouped calibrators use the groups."""
     from ..recalibration.choosing import Recalibration
     from ..recalibration.grouped import GroupedCalibrator
 
@@ -170,12 +229,16 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         calibrator = load(calibrator)
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted map or the file of one; got {type(calibrator).__name__}")
+        raise InputTypeError(
+            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
+        )
     if p.kind not in ("binary", "multiclass"):
-        raise ArgumentError("calibrator", f"is for two or more classes, and the predictions are {p.kind}", "drop it")
+        raise ArgumentError(
+            "calibrator", f"requires class probabilities, and the predictions are {p.kind}", Drop("calibrator")
+        )
     if calibrator.input == "logit" and p.logits is None:
         raise ArgumentError(
-            "calibrator", "was fitted on logits, and these are probabilities", 'pass logits with input="logit"'
+            "calibrator", "was fitted on logits, and these are probabilities", Use("input", "logit", "and pass logits")
         )
     order = _order_for(calibrator, p)
     scores = p.logits if calibrator.input == "logit" else summing_to_one(p.probs)
@@ -197,7 +260,7 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
 
 
 def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
-    """Which columns, in the order of the map's classes; None where that is the order they have, or nothing names them."""
+    """Return the columns in the order of the calibrator's classes; None where they agree, or are not named."""
     if p.classes is None or not hasattr(calibrator, "classes_") or len(calibrator.classes_) != p.k:
         return None
     known = calibrator.classes_.tolist()
@@ -205,15 +268,17 @@ def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | Non
         return None
     if set(p.classes) == set(known) and p.probs.ndim == 2:
         return np.array([p.classes.index(name) for name in known])
-    if known == list(range(p.k)):  # the map knows no names
+    if known == list(range(p.k)):  # fitted without class names
         return None
     raise ArgumentError(
-        "calibrator", f"was fitted on the classes {known}, and these are {list(p.classes)}", "check classes="
+        "calibrator",
+        f"was fitted on the classes {known}, and these are {list(p.classes)}",
+        "check the names of the classes",
     )
 
 
 def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """Metrics by name: the recommended, all, or those listed."""
+    """Return metrics by name: the recommended ones, all, or those listed."""
     if isinstance(metrics, Metric):
         return [metrics]
     if isinstance(metrics, str):
@@ -233,19 +298,27 @@ def choose_metrics(metrics: str | Metric | Iterable[str | Metric]) -> list[Metri
 
 
 def _evaluated_sketches(
-    sketches: Sketches, chosen: list[Metric], given: Mapping[str, Any], infer: Inference | None, budget: float
+    sketches: Sketches,
+    chosen: list[Metric],
+    given: Mapping[str, Any],
+    infer: Inference | None,
+    budget: float,
+    outcome: str | None,
 ) -> Evaluation:
+    """Evaluate sketches and their groups."""
     results = _results(sketches, chosen, given, infer, perf_counter() + budget)
     left_out = tuple(Skipped(m.id, m.seconds(CELLS, sketches.k), SPENT) for m in chosen[len(results) :])
     parts = {}
     for name in sketches.groups:
         part = sketches.group(name)
-        parts[name] = Evaluation(sketched_header(part), tuple(_results(part, chosen[: len(results)], given)), {})
-    return Evaluation(sketched_header(sketches), tuple(results), parts, left_out)
+        parts[name] = Evaluation(
+            sketched_header(part, outcome), tuple(_results(part, chosen[: len(results)], given)), {}
+        )
+    return Evaluation(sketched_header(sketches, outcome), tuple(results), parts, left_out)
 
 
 def _within(budget: float, chosen: list[Metric], p: Predictions) -> tuple[list[Metric], tuple[Skipped, ...]]:
-    """The metrics that fit together, cheap ones first; the order stays that of the catalogue."""
+    """Return the metrics that fit into the budget, the fastest first, in the order of the catalogue; and those left out."""
     seconds = [m.seconds(p.n, p.k) for m in chosen]
     spent, fits = 0.0, set()
     for place in sorted(range(len(chosen)), key=seconds.__getitem__):
@@ -262,9 +335,9 @@ def _results(
     given: Mapping[str, Any],
     infer: Inference | None = None,
     deadline: float = math.inf,
-) -> list[Result]:
-    """One result for each metric, as far as time allows: first all values, then what is drawn for them, the quickest first."""
-    results: list[Result] = []
+) -> list[MetricResult]:
+    """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
+    results: list[MetricResult] = []
     seconds: list[float] = []
     for m in plan:
         began = perf_counter()
@@ -273,15 +346,15 @@ def _results(
         try:
             value, lens = m.of(p, **_taken(m, given))
         except ArgumentError as error:
-            # An option that no metric could take is the caller's mistake; a lens that this one cannot read is its reason.
-            # So is a list of edges, once it is in order, where this one takes a number only.
+            # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
+            # So is a valid list of edges where this metric accepts a number only.
             if not isinstance(error, LensError) and error.argument != "bins":
                 raise
-            results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
+            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
         except CalibrantError as error:
-            results.append(Result(m.id, m.name, None, "", m.ideal, "", str(error)))
+            results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
         else:
-            results.append(Result(m.id, m.name, value, lens, m.ideal, ""))
+            results.append(MetricResult(m.id, m.name, value, lens, m.ideal, ""))
         seconds.append(perf_counter() - began)
     if infer is not None:
         for place in sorted(range(len(results)), key=seconds.__getitem__):
@@ -291,8 +364,8 @@ def _results(
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
 
 
-def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> Result:
-    """The result with the direction in which its value points, where that is statistically significant."""
+def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
+    """Return the result with the direction of its deviation, where that is statistically significant."""
     if not m.signed or result.value is None or not m.direction(result.value, result.lens):
         return replace(result, direction="")
     evidence = None
@@ -302,18 +375,18 @@ def with_direction(result: Result, m: Metric, p: Predictions | Sketches, options
         if not isinstance(p, Sketches):
             evidence = points_somewhere(m, p, options, ALPHA)
         elif result.lens in p.lenses and m.takes == "View":
-            words = {word: value for word, value in options.items() if word != "lens"}
-            evidence = points_somewhere(m, p.sketch(result.lens).view(), words, ALPHA)
+            others = {name: value for name, value in options.items() if name != "lens"}
+            evidence = points_somewhere(m, p.sketch(result.lens).view(), others, ALPHA)
     return replace(result, direction=shown_direction(m, result, evidence))
 
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the options given is one of this metric."""
-    return {word: value for word, value in given.items() if value is not None and (word == "lens" or word in m.options)}
+    """Return the given options that this metric has."""
+    return {name: value for name, value in given.items() if value is not None and (name == "lens" or name in m.options)}
 
 
 class Inference(NamedTuple):
-    """What to add to each value."""
+    """Intervals and p-values to add to each value."""
 
     level: float | None
     assess: bool
@@ -322,35 +395,35 @@ class Inference(NamedTuple):
 
     @classmethod
     def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
-        """What was asked for, checked; None where nothing was."""
+        """Check the options; None where neither intervals nor p-values are requested."""
         if level is not None and not (is_number(level) and 0 < level < 1):
-            raise ArgumentError("interval", f"must be None or lie between 0 and 1; got {level!r}", "for example 0.95")
+            raise ArgumentError("interval", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
             from ..inference.resampling import given_in_vain
 
             for word in given_in_vain(evaluate, n_resamples=n_resamples, rng=rng):
-                problem = "is for intervals and p-values, and neither was asked for"
-                raise ArgumentError(word, problem, "pass interval=0.95 or assess=True")
+                problem = "has no effect without intervals or p-values"
+                raise ArgumentError(word, problem, (Use("interval", 0.95), Use("assess", True)))
             return None
         least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
         if check_whole(n_resamples, "n_resamples") < least:
-            raise ArgumentError("n_resamples", f"must be at least {least} for this; got {n_resamples}")
+            raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
         from ..inference.resampling import seed_of
 
         return cls(level, assess, int(n_resamples), seed_of(rng))
 
     def added(
-        self, result: Result, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float
-    ) -> Result:
-        """The result with its interval and p-value, or a note that says why it has none."""
+        self, result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float
+    ) -> MetricResult:
+        """Return the result with its interval and p-value, or a note why it has none."""
         from ..inference.intervals import interval
         from ..inference.pair_resampling import resampling_seconds
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
-            return replace(result, note="drawing samples for it needs the rows")
+            return replace(result, note="resampling requires the rows")
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
         if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
             return replace(result, note=NO_TIME)
@@ -375,7 +448,7 @@ class Inference(NamedTuple):
 
 
 def _drawn(what: str, draw: Callable[[], Any], deadline: float, notes: list[str]) -> Any:
-    """What was drawn; None, and why in the notes, where there is no such thing or no time for it."""
+    """Return the interval or test; None, with the reason in `notes`, where it is undefined or exceeds the time budget."""
     from ..inference.timing import OutOfTimeError, within
 
     try:

@@ -1,4 +1,4 @@
-"""recommend: which metrics to use for what, and why."""
+"""recommend: metrics for a use case, and the reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,31 @@ __all__ = ["USE_CASES", "Recommendation", "recommend"]
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Result):
-    """Which metrics answer a use case, and why."""
+    """Metrics recommended for a use case.
+
+    Returned by `recommend`; `to_frame` has one row per metric.
+
+    Parameters
+    ----------
+    use_case : str
+        Name of the use case.
+    question : str
+        Question that it answers.
+    metrics : tuple of str
+        Ids of the recommended metrics.
+    why : str
+        Reasons and cautions.
+
+    See Also
+    --------
+    recommend : Create it.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.recommend("familiar").metrics[:2]
+    ('ece', 'mce')
+    """
 
     use_case: str
     question: str
@@ -39,46 +63,69 @@ class Recommendation(Result):
         return (self.why,)
 
 
-# The five use cases of the survey of calibration metrics, and four that users ask for beside them.
+# The five use cases of the survey of calibration metrics, and further ones.
 _USE_CASES = {
     "classwise": (
         "How well is each class calibrated, to compare models or recalibration?",
         "A constant forecast at the base rate has no binned error, so read a proper score (brier) beside them.",
     ),
     "multiclass": (
-        "Is the whole predicted distribution right, not only the predicted class?",
-        "Bins in many dimensions hold few rows each: skce_uq and dkde need none, and vce orders the classes first, so that one dimension is left.",
+        "Is the whole predicted distribution calibrated, not only the top label?",
+        "Bins in many dimensions hold few rows each: skce_uq and dkde need no bins, and vce sorts the class probabilities first, which leaves one dimension.",
     ),
     "direction": (
         "Is the model over- or underconfident?",
-        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins. For one class a sign says too high or too low, which differs from overconfidence.",
+        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins. For one class a sign means over- or underestimation, which differs from over- or underconfidence.",
     ),
     "parameter-free": (
-        "Is there any deviation at all, without choosing bins or widths?",
-        "ecce_mad has a test whose large-sample distribution is known; the width of smece equals the error it finds.",
+        "Is there any miscalibration, without choosing bins or bandwidths?",
+        "ecce_mad has a test with a known asymptotic null distribution; the bandwidth of smece equals the error it estimates.",
     ),
     "local": (
-        "Is it right in every group or region, not only on average?",
+        "Is the model calibrated in every group or region, not only on average?",
         "Errors of opposite sign in two groups cancel over all rows but not between groups; pass groups= or features=.",
     ),
     "safety": (
         "Could overconfidence do harm?",
-        "With lens='top_label' abc_below is the overconfident part of ece, and the test of ecd asks about overconfidence alone; mce is the worst bin.",
+        "With lens='top_label' abc_below is the overconfident part of ece, and the test of ecd has overconfidence as its alternative; mce is the error of the worst bin.",
     ),
     "comparison": (
         "Which of several models gives the better probabilities?",
         "The true probabilities have the best expected value of a strictly proper score; it measures discrimination as well as calibration.",
     ),
     "familiar": (
-        "Which numbers do most papers print?",
-        "ece and mce with 15 equal-width bins; both depend on the bins and on the number of rows.",
+        "Which metrics do most papers report?",
+        "ece and mce with 15 equal-width bins; both depend on the bins and on the sample size.",
     ),
 }
 
 
 def recommend(use_case: str) -> Recommendation:
-    """Which metrics to use for ``"classwise"``, ``"multiclass"``, ``"direction"``, ``"parameter-free"``, ``"local"``, ``"safety"``, ``"comparison"`` or ``"familiar"``.
+    """Recommend metrics for a use case.
 
+    Each use case is a question about a model; the answer names metrics of the catalogue and the reasons for them.
+
+    Parameters
+    ----------
+    use_case : {"classwise", "multiclass", "direction", "parameter-free", "local", "safety", "comparison", "familiar"}
+        Use case.
+
+    Returns
+    -------
+    Recommendation
+        With the attributes ``question``, ``metrics`` (ids) and ``why``.
+
+    Raises
+    ------
+    ArgumentError
+        If the use case is unknown.
+
+    See Also
+    --------
+    evaluate : Compute many metrics at once.
+
+    Examples
+    --------
     >>> import calibrant as cal
     >>> cal.recommend("direction").metrics
     ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below', 'cox_slope')

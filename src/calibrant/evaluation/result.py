@@ -1,82 +1,87 @@
-"""What evaluate returns: a header, one result for each metric, and what was left out."""
+"""The result of `evaluate`: a header that describes the data, one result per metric, and the metrics left out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..errors import ArgumentError, CalibrantError
+from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
-from ..util.results import Result as Base
-from ..util.results import html_table, number, percent, text_table
+from ..util.results import Result, html_table, number, percent, text_table
 
 __all__ = [
     "ALPHA",
     "NOTHING",
+    "NOT_SIGNIFICANT",
     "Evaluation",
     "Header",
-    "Result",
+    "MetricResult",
     "Skipped",
     "shown_direction",
     "shown_number",
     "side_note",
 ]
 
-# Beyond so many groups each has a line of its own, which holds so many metrics.
+# The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
 COLUMNS = 8
-# What rounding leaves of 0.
+# Values below this are rounding errors of 0.
 NOTHING = 1e-12
-# Level at which a direction is significant.
+# Significance level at which a direction is reported.
 ALPHA = 0.05
+NOT_SIGNIFICANT = "difference not significant"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What to know before reading a number: how many rows, which classes, how often right, how sure."""
+    """Description of the data: number of rows, classes, accuracy and mean confidence."""
 
     n: int
     weight: float
     kind: str
     classes: int
     prevalence: tuple[float, ...]
-    """Share of each class (of each label, for multilabel; of right answers, where only confidences are known)."""
+    """Share of each class (of each label, for multilabel predictions; empty where only confidences are known)."""
     accuracy: float | None
     top_k_accuracy: dict[int, float]
     mean_confidence: float | None
-    event_says: float | None = None
-    """For two classes, the mean probability of the positive one; its share in `prevalence` is how often it happens."""
-    chance: float | None = None
-    """Standard error of `accuracy`, and for two classes of the prevalence, if the scores are right."""
+    event_mean_score: float | None = None
+    """Mean predicted probability of the positive class, for two classes; its observed rate is ``prevalence[1]``."""
+    standard_error: float | None = None
+    """Standard error of `accuracy`, and for two classes of the prevalence, under the null hypothesis of calibration."""
     positive: str = ""
-    """For two classes, the name of the positive one, where it has one."""
+    """Name of the positive class of two; empty where the classes are 0 and 1."""
+    outcome: str = ""
+    """Name of the event that the positive class represents, such as ``churn``; empty where it has no name."""
 
     @property
     def direction(self) -> str:
-        """What the model says and how often it is right; surer or less sure only where chance hardly explains the difference."""
+        """Mean confidence and accuracy; over- or underconfident only where the difference is statistically significant."""
         if self.accuracy is None or self.mean_confidence is None:
             return ""
-        said = f"says {percent(self.mean_confidence)}, is right {percent(self.accuracy)}"
-        return self._judged(said, self.mean_confidence - self.accuracy, "overconfident", "underconfident")
+        means = f"mean confidence {percent(self.mean_confidence)}, accuracy {percent(self.accuracy)}"
+        return self._judged(means, self.mean_confidence - self.accuracy, "overconfident", "underconfident")
 
     @property
     def event(self) -> str:
-        """For two classes, what is said of the positive one and how often it happens, in the same way."""
-        if self.event_says is None:
+        """Mean predicted probability and observed rate of the positive class of two, in the same form."""
+        if self.event_mean_score is None:
             return ""
-        happens = self.prevalence[1]
-        said = f"the positive class is given {percent(self.event_says)}, happens {percent(happens)}"
-        return self._judged(said, self.event_says - happens, "probabilities too high", "probabilities too low")
+        rate = self.prevalence[1]
+        name = self.outcome or "the positive class"
+        means = f"mean predicted probability {percent(self.event_mean_score)}, observed rate {percent(rate)}"
+        judged = self._judged(means, self.event_mean_score - rate, f"overestimates {name}", f"underestimates {name}")
+        return judged if not judged.startswith(means) else f"P({name}): {judged}" if self.outcome else judged
 
-    def _judged(self, said: str, gap: float, over: str, under: str) -> str:
-        if self.chance is None:
-            return said
-        # Half a row makes up for the steps in which numbers of few events move.
-        if abs(gap) <= max(2 * self.chance + 0.5 / max(self.n, 1), NOTHING):
-            return f"{said}: within chance"
-        return f"{over if gap > 0 else under}: {said}"
+    def _judged(self, means: str, gap: float, over: str, under: str) -> str:
+        if self.standard_error is None:
+            return means
+        # Half a row is the continuity correction for a small number of events.
+        if abs(gap) <= max(2 * self.standard_error + 0.5 / max(self.n, 1), NOTHING):
+            return f"{means} ({NOT_SIGNIFICANT})"
+        return f"{over if gap > 0 else under}: {means}"
 
     def lines(self) -> list[str]:
-        """The header as text."""
+        """Return the header as lines of text."""
         rows = f"{self.n:,} row{'' if self.n == 1 else 's'}" + (
             "" if self.weight == self.n else f" (weight {self.weight:,.6g})"
         )
@@ -91,8 +96,8 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Result:
-    """One metric of an evaluation; where it has no value, `reason` says why."""
+class MetricResult:
+    """Result of one metric; where it has no value, `reason` states why."""
 
     metric: str
     name: str
@@ -100,65 +105,104 @@ class Result:
     lens: str
     ideal: float | None
     direction: str
-    """Over- or underconfident, over- or underestimated, where that is statistically significant at 5 %; empty otherwise."""
+    """Over- or underconfident, over- or underestimates, where statistically significant at 5 %; empty otherwise."""
     reason: str = ""
     low: float | None = None
     high: float | None = None
-    """The ends of its confidence interval, where one was asked for."""
+    """Ends of the confidence interval, where one was requested."""
     pvalue: float | None = None
-    """How often chance alone gives such a value, where that was asked for."""
+    """P-value under the null hypothesis of calibration, where it was requested."""
     note: str = ""
-    """What to know about the interval or the p-value, or why there is none."""
+    """Remark on the interval or the p-value, or the reason why there is none."""
+    error: CalibrantError | None = field(default=None, repr=False, compare=False)
+    """The error that `reason` is the text of."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A metric that the budget left out, what it would have cost, and why."""
+    """Metric that the time budget left out, with its estimated seconds and the reason."""
 
     metric: str
     seconds: float
-    reason: str = "its time does not fit into the budget"
+    reason: str = "estimated time exceeds the budget"
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Base):
-    """Metrics of one set of predictions, and of each group of rows where `by` was given."""
+class Evaluation(Result):
+    """Metrics of one set of predictions, and of each group where `by` was given.
+
+    Returned by `evaluate`. ``result["ece"]`` is the value of a metric; `to_frame` has one row per metric and group.
+
+    Parameters
+    ----------
+    header : Header
+        Number of rows, classes, prevalence, accuracy and mean confidence.
+    results : tuple of MetricResult
+        For each metric: ``metric`` (its id), ``name``, ``value``, ``lens``, ``ideal``, ``direction``, ``low``, ``high``, ``pvalue``,
+        ``note``, and ``reason`` where it has no value.
+    groups : dict
+        Evaluation of each group, by its name.
+    left_out : tuple of Skipped
+        Metrics that the time budget left out.
+
+    See Also
+    --------
+    evaluate : Compute it.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> result = cal.evaluate([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metrics=["brier"])
+    >>> result.header.n, [each.metric for each in result.results]
+    (4, ['brier'])
+    """
 
     header: Header
-    results: tuple[Result, ...]
+    results: tuple[MetricResult, ...]
     groups: dict[Any, Evaluation]
     left_out: tuple[Skipped, ...] = ()
 
     def __getitem__(self, metric: str) -> float:
-        """The value of a metric by id or alias; raises its reason where it has none."""
+        """Return the value of a metric by id or alias; raise the reason where it has none."""
         wanted = catalogue[metric].id
         for result in self.results:
             if result.metric == wanted:
                 if result.value is None:
                     raise CalibrantError(wanted, result.reason)
                 return result.value
-        raise ArgumentError("metric", f"{wanted!r} was not evaluated", f"evaluate(..., metrics=[{wanted!r}])")
+        raise ArgumentError(
+            "metric", f"{wanted!r} was not evaluated", InPython(f"call evaluate(..., metrics=[{wanted!r}])")
+        )
 
     def _fields(self) -> dict[str, Any]:
         header = {**vars(self.header), "direction": self.header.direction, "event": self.header.event}
         return {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each metric and group; all rows are the group `name_of_all`."""
+        """One row per metric and group; the group of all rows is `name_of_all`."""
         parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
         rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
-        return {key: [row[key] for row in rows] for key in ("group", "n", *Result.__dataclass_fields__)}
+        columns = [column.name for column in fields(MetricResult) if column.repr]
+        return {key: [row[key] for row in rows] for key in ("group", "n", *columns)}
 
     @property
     def name_of_all(self) -> str:
-        """What all rows are called beside the groups: ``"all"``, in brackets where a group has that name."""
+        """Name of all rows beside the groups: ``"all"``, in brackets where a group has that name."""
         name, taken = "all", {str(group) for group in self.groups}
         while name in taken:
             name = f"({name})"
         return name
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of text; interval and p-value stand beside the value that they are of, then a few groups in a column each."""
+        """Return the results as a table of text.
+
+        Returns
+        -------
+        headings : list of str
+            Column headings; up to eight groups have a column each.
+        rows : list of list of str
+            One row per metric: id, name, value, interval and p-value where computed, groups, lens, direction.
+        """
         beside = {} if self.has_many_groups else self.groups
         rows = []
         for position, result in enumerate(self.results):
@@ -170,19 +214,27 @@ class Evaluation(Base):
 
     @property
     def has_many_groups(self) -> bool:
-        """Whether they are too many for a column each."""
+        """Whether there are too many groups for a column each."""
         return len(self.groups) > COLUMNS
 
     def group_table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of text: a row for each group, with as many metrics as a line holds."""
+        """Return the values of the groups as a table of text.
+
+        Returns
+        -------
+        headings : list of str
+            Column headings: group, rows, and up to eight metrics.
+        rows : list of list of str
+            One row per group.
+        """
         rows = [
             [str(name), f"{part.header.n:,}", *(shown_number(found.value) for found in part.results[:COLUMNS])]
             for name, part in self.groups.items()
         ]
         return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
 
-    def _inferred(self, result: Result | None) -> list[str]:
-        """Cells for interval and p-value (headings without a result), where any result has them."""
+    def _inferred(self, result: MetricResult | None) -> list[str]:
+        """Cells of interval and p-value (headings if `result` is None), where any result has them."""
         cells = []
         for key, heading in (("low", "low"), ("high", "high"), ("pvalue", "p-value")):
             if any(getattr(r, key) is not None for r in self.results):
@@ -190,10 +242,16 @@ class Evaluation(Base):
         return cells
 
     def notes(self) -> list[str]:
-        """What was left out, in words."""
+        """List remarks: metrics left out, notes on intervals and p-values, and reasons for missing values.
+
+        Returns
+        -------
+        list of str
+            One sentence per remark.
+        """
         lines = []
         if self.has_many_groups and len(self.results) > COLUMNS:
-            lines.append(f"of each group {COLUMNS} of {len(self.results)} metrics are shown")
+            lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
             listed = ", ".join(f"{s.metric} (about {s.seconds:.3g} s)" for s in self.left_out if s.reason == reason)
             lines.append(f"left out, {reason}: {listed}")
@@ -203,7 +261,7 @@ class Evaluation(Base):
         return lines + self._reasons()
 
     def _reasons(self) -> list[str]:
-        """Why groups lack values that all rows have."""
+        """Reasons why groups lack values that exist for all rows."""
         lacking: dict[tuple[str, str], list[str]] = {}
         for place, whole in enumerate(self.results):
             groups: dict[str, list[str]] = {}
@@ -237,7 +295,7 @@ class Evaluation(Base):
 
 
 def _few(names: list[str]) -> str:
-    """The first of many names.
+    """Join the first names of a long list.
 
     >>> _few(["north", "south"]), _few(list("abcdefghij"))
     ('north, south', 'a, b, c, d, e, f, g, h and 2 more')
@@ -255,7 +313,7 @@ def _cell(value: float | None, key: str) -> str:
 
 
 def shown_number(value: float | None, digits: int = 4) -> str:
-    """A number as text, where what rounding leaves of 0 is 0.
+    """Format a number; rounding errors of 0 are shown as 0.
 
     >>> shown_number(-1.11e-15), shown_number(0.25)
     ('0', '0.2500')
@@ -263,11 +321,11 @@ def shown_number(value: float | None, digits: int = 4) -> str:
     return number(0.0 if value is not None and abs(value) < NOTHING else value, digits)
 
 
-def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> str:
-    """The direction in which a value points, where there is evidence for it.
+def shown_direction(metric: Metric, result: MetricResult, evidence: bool | None) -> str:
+    """Return the direction in which a value deviates, where it is statistically significant.
 
-    The p-value decides where there is one; one that asks about overconfidence only says nothing of the other side. Then `evidence`,
-    whether a two-sided test rejects, and then whether the interval leaves the ideal out.
+    A p-value decides where there is one; a one-sided p-value gives no evidence about the other side. Otherwise `evidence` decides,
+    whether a two-sided test rejects, and then whether the interval excludes the ideal value.
     """
     value, ideal = result.value, metric.ideal
     if value is None or ideal is None:
@@ -283,14 +341,14 @@ def shown_direction(metric: Metric, result: Result, evidence: bool | None) -> st
 
 
 def side_note(metric: Metric, lens: str, alternative: str) -> str:
-    """What the p-value of a metric with a sign leaves out; empty where it looks at both sides."""
+    """Describe the alternative of a one-sided test of a signed metric; empty for a two-sided test."""
     if not metric.signed or metric.ideal is None or alternative == "two-sided":
         return ""
     over = metric.direction(metric.ideal + (1 if alternative == "greater" else -1), lens)
     if not over:
         return ""
-    asked = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
-    if asked is None and over.startswith("too"):
-        asked = f"forecasts that are {over}"
-    asked = asked or f"scores that are too {'high' if over.startswith('over') else 'low'}"
-    return f"one-sided: asks only about {asked}"
+    tested = {"overconfident": "overconfidence", "underconfident": "underconfidence"}.get(over)
+    if tested is None and over.startswith("too"):
+        tested = f"forecasts that are {over}"
+    tested = tested or f"scores that are too {'high' if over.startswith('over') else 'low'}"
+    return f"one-sided test: the alternative is {tested}"

@@ -305,7 +305,7 @@ def source_of(
     if not isinstance(source, Summary):
         return source
     if not source.n:
-        raise ShapeError("y_true", "is a sketch of no rows, and at least one is needed", "update it with rows first")
+        raise ShapeError("y_true", "the sketch is empty; at least one row is required", "update it first")
     return source.view()
 
 
@@ -319,7 +319,7 @@ def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: A
     if len(views) > 1 or isinstance(view, VectorView):
         usual = "classwise" if len(views) > 1 else view.lens
         named = repr(usual if lens == "auto" else lens)
-        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
+        raise LensError("lens", f"{named} has more than one event per row", one_question(source))
     return view
 
 

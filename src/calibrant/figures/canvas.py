@@ -27,7 +27,7 @@ def load_matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise MissingDependencyError("matplotlib", "is not installed", "pip install 'calibrant[plot]'") from error
+        raise MissingDependencyError("matplotlib", "is not installed", "run pip install 'calibrant[plot]'") from error
     return matplotlib
 
 

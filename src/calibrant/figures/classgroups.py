@@ -268,7 +268,7 @@ def _titles(names: Any, count: int) -> list[str]:
         return [f"level {number_of_level}" for number_of_level in range(1, count + 1)]
     titles = [names] if isinstance(names, str) else [str(name) for name in names]
     if len(titles) != count:
-        raise ArgumentError("names", f"must be {count}, one for each level of the hierarchy; got {len(titles)}")
+        raise ArgumentError("names", f"expected {count} names, one for each level of the hierarchy; got {len(titles)}")
     return titles
 
 
@@ -329,7 +329,7 @@ def _group_error(metric: Metric, view: VectorView, place: int, options: dict[str
         part: AnyView = _against_rest(view, place)
     else:
         if view.labels is None:
-            raise LensError("rows", "'label' needs one hard class label per row, and these are soft", "use rows='all'")
+            raise LensError("rows", "'label' is not defined for soft labels", "use 'all'")
         held = view.labels == place
         if not held.any():
             return np.nan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, InPython, UndefinedMetricError, Use
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
@@ -70,7 +70,7 @@ def draw_reliability(
     check_choice(counts, "counts", ("strip", "area", None))
     check_choice(scale, "scale", ("probability", "logit"))
     if scale == "logit" and diagram.kind in ("bars", "roof"):
-        raise ArgumentError("scale", f"'logit' has no 0 for {diagram.kind!r} to stand on", "use kind='line'")
+        raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", Use("kind", "line"))
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
     limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
     place = series_on(ax)
@@ -94,9 +94,11 @@ def draw_overlay(
     """Several diagrams in one plot, distinguished by color, marker and dashes."""
     flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
     if flat:
-        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r} behind each other", "use kind='line'")
+        raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", Use("kind", "line"))
     if len(diagrams) > len(COLORS):
-        raise ArgumentError("layout", f"'overlay' tells {len(COLORS)} apart, not {len(diagrams)}", "use side_by_side")
+        raise ArgumentError(
+            "layout", f"'overlay' shows at most {len(COLORS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
+        )
     limits = logit_limits(*diagrams.values()) if scale == "logit" else (0.0, 1.0)
     first = next(iter(diagrams.values()))
     check_choice(scale, "scale", ("probability", "logit"))
@@ -176,7 +178,9 @@ def _name_logit_ticks(ax: Any, limits: tuple[float, float]) -> None:
 def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[float, float]) -> None:
     """Single outcomes as faint jittered points, with a fixed seed."""
     if diagram.view is None:
-        raise UndefinedMetricError("labels", "cannot be had from bins alone", "make the diagram with reliability()")
+        raise UndefinedMetricError(
+            "labels", "cannot be computed from bins alone", InPython("make the diagram with reliability()")
+        )
     view, rng = diagram.view, np.random.default_rng(0)
     chosen = np.arange(view.n)
     if view.n > MOST_LABELS:

@@ -265,9 +265,7 @@ def _part_of(p: Predictions, confidence: Floats, by: str | None, low: Floats, hi
         return p.predicted.astype(np.intp)
     if by == "class":
         if p.labels is None:
-            raise LensError(
-                "by", "'class' needs one hard class label per row, and these are soft", "use by='predicted'"
-            )
+            raise LensError("by", "'class' is not defined for soft labels", "use 'predicted'")
         return p.labels.astype(np.intp)
     part = np.full(p.n, -1, np.intp)
     for place, (start, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):

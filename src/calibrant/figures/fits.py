@@ -117,7 +117,7 @@ def _width(view: View, bandwidth: float | None) -> float:
 
 def _refuse_soft(view: View) -> None:
     if view.is_soft:
-        raise UndefinedMetricError("uncertainty", "intervals need hard labels, and these are soft", "pass None")
+        raise UndefinedMetricError("uncertainty", "intervals are not defined for soft labels", "use None")
 
 
 def _band_or_none(view: View, x: Floats, how: str | None, level: float) -> Bounds:

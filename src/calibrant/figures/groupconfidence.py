@@ -172,14 +172,14 @@ def group_confidence_diagram(
     names, lens = steps[level - 1]
     models = read_predictions(group_confidence_diagram, y_true, y_prob, where, keywords)
     if given is not None and str(given) not in names:
-        raise ArgumentError("given", f"there is no group {given!r} on level {level}", f"one of {names}")
+        raise ArgumentError("given", f"unknown group {given!r} on level {level}", f"choose one of {names}")
     if given is None and len(models) > 1:
-        raise ArgumentError("given", "is needed to compare several models", f"one of {names}")
+        raise ArgumentError("given", "is required to compare several models", f"choose one of {names}")
     places = range(len(names)) if given is None else [names.index(str(given))]
     found = [_mean_by_group(grouped_view(p, lens), place) for p in models.values() for place in places]
     if given is not None and not any(weight for weight, _ in found):
         raise UndefinedMetricError(
-            "group_confidence_diagram", f"no row has a label of group {given!r}", "choose another"
+            "group_confidence_diagram", f"no row has a label of group {given!r}", "choose another group"
         )
     return GroupConfidenceDiagram(
         groups=tuple(names),

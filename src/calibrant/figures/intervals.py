@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.likert import _outside, _words
+from ..decision.likert import _outside, _terms
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -204,9 +204,7 @@ def interval_error_diagram(
         views = views_of(source, lens) if isinstance(source, Predictions) else [source]
         view = views[0]
         if len(views) > 1 or isinstance(view, VectorView):
-            raise LensError(
-                "lens", f"{view.lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'"
-            )
+            raise LensError("lens", f"{view.lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
         found.append(_interval_errors(name, view, low, high, chosen, options))
     return IntervalDiagram(tuple(titles), low, high, tuple(found), chosen.id, view.lens)
 
@@ -220,23 +218,25 @@ def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
     if isinstance(intervals, (int, np.integer)) and not isinstance(intervals, bool) and intervals > 0:
         intervals = (np.arange(intervals + 1) / intervals).tolist()
     if isinstance(intervals, str) or np.ndim(intervals) != 2:
-        cuts, titles = _words(intervals, names)
+        cuts, titles = _terms(intervals, names)
         ends = np.array(list(pairwise(cuts)), dtype=np.float64)
         return ends[:, 0], ends[:, 1], titles
     ends = np.asarray(intervals, dtype=np.float64)
     if ends.shape[1] != 2 or len(ends) == 0 or not ((ends >= 0) & (ends <= 1)).all():
         raise ArgumentError(
-            "intervals", f"must be pairs of numbers from 0 to 1; got {intervals!r}", "[(0, 0.8), (0.9, 1)]"
+            "intervals", f"must be pairs of numbers in [0, 1]; got {intervals!r}", "for example [(0, 0.8), (0.9, 1)]"
         )
     empty = np.flatnonzero(ends[:, 0] >= ends[:, 1])
     if len(empty):
         bad = ends[empty[0]].tolist()
         raise ArgumentError(
-            "intervals", f"number {empty[0]} is empty: it runs from {bad[0]:g} to {bad[1]:g}", "low < high"
+            "intervals",
+            f"interval {empty[0]} is empty: {bad[0]:g} to {bad[1]:g}",
+            "the lower end must be below the upper end",
         )
     titles = [_span(low, high) for low, high in ends.tolist()] if names is None else [str(name) for name in names]
     if len(titles) != len(ends):
-        raise ArgumentError("names", f"must be {len(ends)}, one for each interval; got {len(titles)}")
+        raise ArgumentError("names", f"expected {len(ends)} names, one for each interval; got {len(titles)}")
     return ends[:, 0], ends[:, 1], titles
 
 

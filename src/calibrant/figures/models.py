@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, ShapeError
+from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
@@ -43,17 +43,19 @@ def read_models(
         return {ONE: source_of(who, y_true, y_prob, where, words, more)}
     argument = "y_prob" if models is y_prob else "y_true"
     if not models or len({str(name) for name in models}) < len(models):
-        raise ArgumentError(argument, "must name one model or more, each once", "{'before': p, 'after': q}")
+        raise ArgumentError(
+            argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
+        )
     if models is y_prob:
         return {str(name): source_of(who, y_true, probs, where, words, more) for name, probs in models.items()}
     check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
     if y_prob is not None or words:
         given = "y_prob" if y_prob is not None else next(iter(words))
-        raise InputTypeError(given, "was given beside Predictions, which already hold everything", "pass them alone")
+        raise InputTypeError(given, "cannot be combined with Predictions", InPython("pass the Predictions alone"))
     for name, source in models.items():
         if not isinstance(source, (Predictions, View, VectorView, Sketch, Sketches)):
             raise InputTypeError(
-                "y_true", f"{name!r} must be Predictions, a View or a Sketch", "or pass (y_true, {name: y_prob})"
+                "y_true", f"{name!r} must be Predictions, a View or a Sketch", InPython("pass (y_true, {name: y_prob})")
             )
     return {str(name): source_of(who, source, None, where, {}) for name, source in models.items()}
 
@@ -73,7 +75,7 @@ def model_named(parts: Sequence[Part], name: str) -> Part:
     for part in parts:
         if part.name == name:
             return part
-    raise ArgumentError("name", f"there is no model {name!r}", f"one of {[part.name for part in parts]}")
+    raise ArgumentError("name", f"unknown model {name!r}", f"choose one of {[part.name for part in parts]}")
 
 
 def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -95,11 +97,11 @@ def read_predictions(
     for name, source in read_models(who, y_true, y_prob, where, words, more).items():
         if not isinstance(source, Predictions):
             raise InputTypeError(
-                "y_true", f"is a view, and {who.__name__} reads every class", "pass labels and probabilities"
+                "y_true", f"{who.__name__} requires every class; got a view", "pass labels and probabilities"
             )
         if source.kind not in ("binary", "multiclass"):
             raise InputTypeError(
-                "y_prob", f"{who.__name__} needs a probability for each class, and these are {source.kind} predictions"
+                "y_prob", f"{who.__name__} requires a probability for each class; got {source.kind} predictions"
             )
         found[name] = source
     return found
@@ -109,7 +111,9 @@ def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:
     """Common number of rows of all models; raises if they differ."""
     sizes = {source.n for source in models.values()}
     if len(sizes) > 1:
-        raise ShapeError(argument, f"has models with {sorted(sizes)} rows", "give all models the same rows")
+        raise ShapeError(
+            argument, f"the models have different numbers of rows: {sorted(sizes)}", "use the same rows for all models"
+        )
     return sizes.pop()
 
 
@@ -156,7 +160,7 @@ def panels(ax: Any, count: int, *, columns: int, width: float, height: float, sh
         return grid_of_axes(None, count, columns=columns, width=width, height=height, share=share)
     given = [ax] if hasattr(ax, "add_patch") else list(ax)
     if len(given) != count:
-        raise ArgumentError("ax", f"must be {count} axes, one for each panel; got {len(given)}", "or leave it out")
+        raise ArgumentError("ax", f"expected {count} axes, one for each panel; got {len(given)}", Drop("ax"))
     return [new_ax(one) for one in given]
 
 

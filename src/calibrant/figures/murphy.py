@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.rows import check_level
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, InPython, LensError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
@@ -174,7 +174,9 @@ class MurphyDiagram(Diagram):
         """
         found = self.difference
         if found is None:
-            raise ArgumentError("difference", "was not asked for", "murphy_diagram(..., difference=(first, second))")
+            raise ArgumentError(
+                "difference", "was not computed", InPython("call murphy_diagram(..., difference=(first, second))")
+            )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
         label = f"{found.level:.0%} pointwise band"
         ax.fill_between(self.theta, found.lower, found.upper, color=COLORS[0], alpha=0.2, linewidth=0, label=label)
@@ -276,9 +278,9 @@ def _view(source: Source, lens: str | Lens) -> View:
     views = views_of(source, lens) if isinstance(source, Predictions) else [source]
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{view.lens!r} is more than one yes-or-no question", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{view.lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
     if view.is_soft:
-        raise UndefinedMetricError("murphy_diagram", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("murphy_diagram", "is not defined for soft labels")
     return view
 
 
@@ -339,7 +341,7 @@ def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
     chosen = {name: models[name] for name in names}
     if not all(isinstance(source, Predictions) for source in chosen.values()):
         raise InputTypeError(
-            "difference", "draws the same rows of both models", "pass labels and probabilities, no view"
+            "difference", "resamples the same rows of both models", "pass labels and probabilities instead of a view"
         )
     same_rows(chosen)
     return names[0], names[1]
@@ -351,7 +353,7 @@ def _difference(
     """Paired bootstrap; counts give the number of rows to resample from."""
     one, other = orders[first], orders[second]
     if not np.array_equal(one.weight, other.weight):
-        raise ArgumentError("difference", "needs models with the same weights of the rows")
+        raise ArgumentError("difference", "the models have different weights")
     rows = one.weight if one.kind == "counts" else np.ones(len(one.weight))
     total = int(rows.sum())
     sample = np.empty((n_resamples, len(one.theta)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import ArgumentError, InputTypeError, LensError
+from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
@@ -306,13 +306,15 @@ def classwise_panels(
     own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
     if "lens" in own:
-        raise LensError("lens", "is each class in turn", "drop it, or use reliability_panels")
+        raise LensError("lens", "is determined by the classes", (Drop("lens"), InPython("use reliability_panels")))
     source = source_of(classwise_panels, y_true, y_prob, where, words, OWN_KEYWORDS)
     if not isinstance(source, Predictions):
         raise InputTypeError(
             "y_true",
-            "asks one question at a time, as views and sketches do",
-            "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels",
+            "views and sketches have one event per row",
+            InPython(
+                "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
+            ),
         )
     chosen = _classes(source, show)
     named = [str(source.classes[index]) if source.classes is not None else f"class {index}" for index in chosen]
@@ -325,7 +327,7 @@ def classwise_panels(
 def _classes(source: Predictions, show: Any) -> list[int]:
     """Columns of the classes to show: those named, or the most frequent; ties by index."""
     if source.kind == "confidence":
-        raise LensError("y_prob", "holds confidences only, and none for single classes", "pass one column per class")
+        raise LensError("y_prob", "contains confidences only", "pass one column per class")
     if not isinstance(show, (int, np.integer)) or isinstance(show, bool):
         if isinstance(show, (str, bytes)) or not isinstance(show, Sequence) or len(show) == 0:
             raise ArgumentError("show", f"must be a number of classes or a list of them; got {show!r}")

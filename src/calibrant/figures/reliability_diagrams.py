@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
 from ..binning.table import BinTable, check_interval
-from ..errors import UndefinedMetricError
+from ..errors import InPython, UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
@@ -160,7 +160,9 @@ class ReliabilityDiagram(Diagram):
         if found.id in self.metrics:
             return self.metrics[found.id]
         if self.view is None:
-            raise UndefinedMetricError(found.id, "cannot be had from bins alone", "make the diagram with reliability()")
+            raise UndefinedMetricError(
+                found.id, "cannot be computed from bins alone", InPython("make the diagram with reliability()")
+            )
         return metric_value(found, self.view, *self.cut)
 
     def to_dict(self) -> dict[str, Any]:
@@ -381,7 +383,7 @@ def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
         if kind == "corp" and uncertainty in (*BINOMIAL, "standard_error"):
             raise UndefinedMetricError(
                 "uncertainty",
-                f"{uncertainty!r} needs bins, and the blocks of 'corp' are made by the outcomes themselves",
+                f"{uncertainty!r} requires fixed bins, and the blocks of 'corp' depend on the outcomes",
                 "use 'band', 'consistency' or 'bootstrap'",
             )
         return uncertainty

@@ -13,7 +13,7 @@ from ..binning.table import check_interval
 from ..decision.rows import Judged, check_level
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError, Use
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
@@ -255,7 +255,11 @@ def risk_coverage_diagram(
     check_interval(0.95 if interval is None else interval, "clopper_pearson", "interval")
     points = check_whole(points, "points", 2)
     if where is not None and (confidence is not None or loss is not None):
-        raise ArgumentError("where", "was given beside confidence= or loss=", "choose the rows of all of them first")
+        raise ArgumentError(
+            "where",
+            ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
+            "select the rows of all first",
+        )
     target = _target(accuracy, coverage, confidence_level)
     models = read_models(risk_coverage_diagram, y_true, y_prob, where, keywords)
     curves = []
@@ -269,12 +273,12 @@ def risk_coverage_diagram(
 
 def _target(accuracy: Any, coverage: Any, confidence_level: Any) -> str:
     if accuracy is not None and coverage is not None:
-        raise ArgumentError("accuracy", "and coverage were both given", "mark one of them")
+        raise ArgumentError("accuracy", ("cannot be combined with ", Argument("coverage")), "give one of them")
     given = accuracy if accuracy is not None else coverage
     if confidence_level is not None:
         check_level(confidence_level, "confidence_level")
         if given is None:
-            raise ArgumentError("confidence_level", "goes with a target", "give accuracy= or coverage=")
+            raise ArgumentError("confidence_level", "requires a target", (Use("accuracy"), Use("coverage")))
     if given is None:
         return ""
     word = "accuracy" if accuracy is not None else "coverage"
@@ -286,7 +290,7 @@ def _each(values: Any, name: str, argument: str) -> Any:
     if not isinstance(values, Mapping):
         return values
     if name not in values:
-        raise ArgumentError(argument, f"has nothing for model {name!r}", f"it names {list(values)}")
+        raise ArgumentError(argument, f"has no entry for model {name!r}", f"its entries are {list(values)}")
     return values[name]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import SimplexGrid
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
@@ -287,11 +287,11 @@ def _whole(source: Any) -> VectorView:
     if isinstance(source, Predictions):
         source = views_of(source, "canonical")[0]
     if not isinstance(source, VectorView):
-        raise InputTypeError("y_true", "is a view of one score, and the triangle needs three", "pass probabilities")
-    if source.k < 3:
-        raise ArgumentError(
-            "y_prob", f"must have three classes or more; it has {source.k}", "use a reliability diagram"
+        raise InputTypeError(
+            "y_true", "expected probabilities of three classes, got a view of one score", "pass probabilities"
         )
+    if source.k < 3:
+        raise ArgumentError("y_prob", f"must have at least three classes; got {source.k}", "use a reliability diagram")
     return source
 
 
@@ -299,9 +299,7 @@ def _three(source: Any, view: VectorView, corners: Any) -> tuple[VectorView, lis
     """Probabilities and labels of three classes, and their names."""
     if corners is None:
         if view.k > 3:
-            raise ArgumentError(
-                "corners", f"are needed: a triangle has 3, and there are {view.k} classes", "name three"
-            )
+            raise ArgumentError("corners", f"are required for {view.k} classes", "name three classes")
         places = [0, 1, 2]
     else:
         places = _places(source, view.k, list(corners))
@@ -329,12 +327,12 @@ def _chosen(view: VectorView, places: list[int]) -> VectorView:
         return VectorView(probs, labels, soft, view.weight, view.weight_kind, lens=view.lens)
     if view.labels is None:
         raise LensError(
-            "corners", "keep rows by their label, and these labels are soft", "merge the other classes first"
+            "corners", "selecting rows by label is not defined for soft labels", "merge the other classes first"
         )
     total = probs.sum(axis=1)
     kept = np.isin(view.labels, places) & (total > 0)
     if not kept.any():
-        raise LensError("corners", "no row is labelled with one of them and gives them any probability")
+        raise LensError("corners", "no row has one of these labels and a positive probability for it")
     rank = np.full(view.k, -1)
     rank[places] = [0, 1, 2]
     weight = None if view.weight is None else view.weight[kept]
@@ -345,7 +343,7 @@ def _chosen(view: VectorView, places: list[int]) -> VectorView:
 
 def _single(view: VectorView, most: int) -> tuple[Floats, Floats, Floats]:
     if view.labels is None:
-        raise LensError("kind", "'points' are coloured by their label, and these labels are soft", "use kind='arrows'")
+        raise LensError("kind", "'points' are coloured by label, which is not defined for soft labels", "use 'arrows'")
     rows = np.linspace(0, view.n - 1, min(view.n, most)).astype(np.intp)
     return view.raw_probs[rows], np.eye(3)[view.labels[rows]], row_weights(view)[rows]
 
@@ -353,7 +351,7 @@ def _single(view: VectorView, most: int) -> tuple[Floats, Floats, Floats]:
 def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Floats]:
     """Mean probabilities, observed frequencies and weight of each cell with enough rows."""
     if isinstance(least, bool) or not isinstance(least, (int, float, np.integer, np.floating)) or not least >= 0:
-        raise ArgumentError("least", f"must be a number from 0 up; got {least!r}")
+        raise ArgumentError("least", f"must be a non-negative number; got {least!r}")
     cell, count = SimplexGrid(bins).cells(view)
     block = view.block(0, view.n)
     each = row_weights(view)
@@ -365,7 +363,9 @@ def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Flo
     kept = weight >= least
     if not kept.any():
         raise UndefinedMetricError(
-            "simplex_diagram", f"no cell has a weight of {least:g} or more", "lower least or bins, or use kind='points'"
+            "simplex_diagram",
+            f"no cell has a weight of at least {least:g}",
+            ("lower least or bins", Use("kind", "points")),
         )
     probs, outcome = (values[kept] / weight[kept, None] for values in sums)
     return probs, outcome, weight[kept]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_cells
 from ..binning.partition import auto_binning, cells_of
 from ..decision.rows import check_level
-from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..errors import Argument, ArgumentError, Drop, InputTypeError, UndefinedMetricError, Use
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
@@ -313,14 +313,16 @@ def stability_diagram(
     _check_tolerance(tolerance, n_resamples)
     source = source_of(stability_diagram, y_true, y_prob, where, rest, chosen.options)
     if isinstance(source, VectorView) and n_resamples:
-        raise InputTypeError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+        raise InputTypeError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     if lens is not None and not isinstance(source, Predictions):
-        raise ArgumentError("lens", "was chosen when the view was made", "drop it")
+        raise ArgumentError("lens", "is determined by the view", Drop("lens"))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
     whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
     if np.isnan(whole).all():
-        raise UndefinedMetricError(chosen.id, f"has no value at any setting of {over}", "see the metric alone for why")
+        raise UndefinedMetricError(
+            chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
+        )
     sample = resampled(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
     value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
@@ -349,25 +351,27 @@ def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -
     """The settings; numbers in increasing order."""
     if over != "fraction" and over not in metric.options:
         known = [*metric.options, "fraction"]
-        raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"one of {', '.join(known)}")
+        raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"choose one of {', '.join(known)}")
     if over in options:
-        raise ArgumentError(over, "was given, and over= changes it", "give its settings by values=")
+        raise ArgumentError(over, ("conflicts with ", Argument("over")), "give its settings in values")
     if values is None:
         if over not in USUAL:
-            raise ArgumentError("values", f"are needed for over={over!r}", "give the settings to look at")
+            raise ArgumentError("values", f"are required to vary {over}", "give the settings to evaluate")
         values = USUAL[over]
     if isinstance(values, str) or np.ndim(values) == 0 or len(values) == 0:
-        raise ArgumentError("values", f"must be the settings of {over}, one or more; got {values!r}")
+        raise ArgumentError("values", f"must be one or more settings of {over}; got {values!r}")
     settings = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if over == "fraction" and not all(is_number(value) and 0 < value <= 1 for value in settings):
-        raise ArgumentError("values", f"must lie above 0 and at most at 1 for over='fraction'; got {settings!r}")
+        raise ArgumentError("values", f"must be in (0, 1] for fractions; got {settings!r}")
     return tuple(sorted(set(settings)) if all(is_number(value) for value in settings) else settings)
 
 
 def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
     if tolerance == "interval":
         if n_resamples < 2:
-            raise ArgumentError("tolerance", "'interval' needs resamples", "give n_resamples, or a number such as 0.1")
+            raise ArgumentError(
+                "tolerance", "'interval' requires resamples", (Use("n_resamples"), "give a number such as 0.1")
+            )
     elif not (is_number(tolerance) and 0 < tolerance < 1):
         raise ArgumentError("tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "0.1")
 

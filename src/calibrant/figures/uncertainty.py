@@ -49,9 +49,7 @@ class Resampler:
 
     def __init__(self, view: View, cell: Array | None = None) -> None:
         if view.is_soft:
-            raise UndefinedMetricError(
-                "uncertainty", "resampled outcomes need hard labels, and these are soft", "pass uncertainty=None"
-            )
+            raise UndefinedMetricError("uncertainty", "resampled outcomes are not defined for soft labels", "use None")
         ties = view.ties
         few = len(ties.score) <= MOST_SCORES
         place = np.searchsorted(ties.score, view.score) if few else (view.score * CELLS).astype(np.int64)
@@ -117,7 +115,7 @@ def bin_bounds(
         return Bounds(*table.interval(level, how))
     if how == "standard_error":
         if table.is_soft:
-            raise UndefinedMetricError("uncertainty", "standard errors need hard labels, and these are soft")
+            raise UndefinedMetricError("uncertainty", "standard errors are not defined for soft labels")
         return standard_errors(table.rate, effective_sizes(table))
     cell, count = bin_cells(view, binning, bins)
     groups = Resampler(view, cell)

@@ -1,4 +1,4 @@
-"""calibration_band: where the calibration curve can lie, for all scores at once, if it rises with the score."""
+"""`calibration_band`: simultaneous confidence bands of a monotone calibration curve."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, WeightsNotSupportedError
+from ..errors import ArgumentError, LensError, Use, WeightsNotSupportedError
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
@@ -23,9 +23,9 @@ __all__ = ["CalibrationBand", "calibration_band"]
 Floats = NDArray[np.float64]
 Method = Literal["clopper_pearson", "yang_barber"]
 
-# More distinct scores than this are rounded to so many digits, which leaves one more at most.
+# More distinct scores than this are rounded to this many decimals, which leaves at most one more.
 MOST_SCORES, DIGITS = 1000, 3
-# The work grows with the square of the number of scores: beyond this it would take minutes.
+# The computing time is quadratic in the number of scores: beyond this it would be minutes.
 TOO_MANY = 20_000
 # Starting scores handled at once.
 TILE = 64
@@ -33,23 +33,40 @@ TILE = 64
 
 @dataclass(frozen=True, repr=False)
 class CalibrationBand(Record):
-    """Bounds of the calibration curve at the scores that occur: all hold together with probability ``1 - alpha`` at least.
+    """Simultaneous confidence band of the calibration curve.
 
-    Where scores were rounded, `low` and `high` bound the mean of the curve over the scores that fell together, which a steep
-    curve leaves behind at single scores; `at` bounds the curve itself, at every score.
+    With probability at least ``1 - alpha`` all bounds hold jointly. Where scores were rounded, `low` and `high` bound the mean of the curve
+    over the scores that were merged; `at` bounds the curve itself at any score.
+
+    Parameters
+    ----------
+    score : ndarray
+        Distinct scores in increasing order.
+    low, high : ndarray
+        Lower and upper bounds of the curve at `score`.
+    rows : ndarray
+        Number of rows with each score.
+    alpha : float
+        One minus the coverage probability.
+    method : str
+        How the band was computed.
+    n : int
+        Number of rows.
+    lens : str
+        The event that was evaluated.
+    digits : int, optional
+        Number of decimals to which scores were rounded; `score` then holds means of merged scores.
     """
 
     score: Floats
     low: Floats
     high: Floats
     rows: Floats = field(repr=False)
-    """How many rows have each score."""
     alpha: float
     method: str
     n: int
     lens: str
     digits: int | None = None
-    """To how many digits scores were rounded; each is then the mean of those that fell together."""
 
     @property
     def outside(self) -> Floats:
@@ -59,18 +76,31 @@ class CalibrationBand(Record):
 
     @property
     def covers_diagonal(self) -> bool:
-        """Whether the curve of calibrated scores lies in the band; else calibration is rejected at `alpha`."""
+        """Whether the diagonal lies within the band; otherwise calibration is rejected at `alpha`."""
         return len(self.outside) == 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether the bounds cross: then no rising curve agrees with the rows."""
+        """Whether the bounds cross: no increasing curve is then compatible with the data."""
         return bool((self.low > self.high + 1e-12).any())
 
     def at(self, score: Any) -> tuple[Floats, Floats]:
-        """Bounds of the curve at any scores: the lower bound of a score up to there and the upper bound of one from there on hold.
+        """Evaluate the band at any scores.
 
-        Where scores were rounded, those that fell together lie on both sides of their mean, and the ones before and after hold.
+        The lower bound at a score is that of the largest observed score up to it, the upper bound that of the smallest observed score from
+        it on. Where scores were rounded, the neighbouring bounds are used, since merged scores lie on both sides of their mean.
+
+        Parameters
+        ----------
+        score : array-like
+            Scores at which to evaluate the band.
+
+        Returns
+        -------
+        low : ndarray
+            Lower bounds of the calibration curve at these scores.
+        high : ndarray
+            Upper bounds.
         """
         wanted = np.asarray(score, dtype=np.float64)
         below = np.searchsorted(self.score, wanted, side="right")
@@ -82,17 +112,19 @@ class CalibrationBand(Record):
 
     @property
     def verdict(self) -> str:
-        """One sentence; it never claims that predictions are calibrated."""
-        sure = f"{1 - self.alpha:.4g}"
+        """The conclusion in one sentence; it never states that predictions are calibrated."""
+        band = f"{100 * (1 - self.alpha):.4g} % band"
+        size = f"{100 * self.alpha:.4g} %"
         if self.is_empty:
-            return f"No rising calibration curve agrees with these rows at level {sure}."
+            return f"No increasing calibration curve is compatible with the data: the bounds of the {band} cross."
         if self.covers_diagonal:
             width = float(np.average(self.high - self.low, weights=self.rows))
-            return (
-                f"The band ({sure}) holds the diagonal, being {number(width)} wide on average; no deviation was found."
-            )
+            return f"Miscalibration is not significant at {size}: the {band} contains the diagonal (mean width {number(width)})."
         first, last = self.outside[0], self.outside[-1]
-        return f"The diagonal leaves the band ({sure}) at scores from {number(first)} to {number(last)}: calibration is rejected."
+        return (
+            f"Miscalibration is statistically significant at {size}: the diagonal leaves the {band} at scores from "
+            f"{number(first)} to {number(last)}."
+        )
 
     def _fields(self) -> dict[str, Any]:
         further = ("covers_diagonal", "is_empty", "verdict")
@@ -102,7 +134,7 @@ class CalibrationBand(Record):
         return {name: getattr(self, name).tolist() for name in ("score", "low", "high", "rows")}
 
     def _title(self) -> str:
-        rounded = "" if self.digits is None else f", scores rounded to {self.digits} digits"
+        rounded = "" if self.digits is None else f", scores rounded to {self.digits} decimals"
         return f"{self.verdict}\n  {self.n:,} rows, {len(self.score):,} scores{rounded}, method {self.method}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -123,35 +155,63 @@ def calibration_band(
     where: Any = None,
     **keywords: Any,
 ) -> CalibrationBand:
-    """A band that holds the whole calibration curve with probability ``1 - alpha``, whatever the number of rows.
+    r"""Compute a simultaneous confidence band of the calibration curve.
 
-    Nothing is assumed but that the curve rises. Every run of neighbouring scores gets its bounds, and the tightest hold. Where
-    scores are rounded (`digits`), the bounds at a score are those of the mean of the curve over the scores that fell together;
-    ``band.at(scores)`` gives bounds of the curve itself.
+    The band contains the whole calibration curve with probability at least ``1 - alpha`` for any sample size. The only assumption is that
+    the curve is non-decreasing. Calibration is rejected where the diagonal leaves the band.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too. Counts are repeated
-        rows; other weights are refused.
-    alpha
-        The band fails anywhere with at most this probability.
-    digits
-        Round scores to so many digits first. None rounds to 3, and only where more than 1000 scores are distinct.
-    method
-        ``"clopper_pearson"`` takes exact binomial bounds (Dimitriadis and others 2023); ``"yang_barber"`` a wider margin around the
-        isotonic curve (Yang and Barber 2019).
+    y_true
+    y_prob
+    alpha : float, default 0.05
+        One minus the coverage probability of the band.
+    digits : int, optional
+        Number of decimals to which scores are rounded first. By default 3, and only if there are more than 1000 distinct scores. The
+        bounds then refer to the mean of the curve over merged scores; ``band.at(scores)`` bounds the curve itself.
+    method : {"clopper_pearson", "yang_barber"}, default "clopper_pearson"
+        ``"clopper_pearson"`` uses exact binomial bounds [1]_; ``"yang_barber"`` a wider margin around the isotonic curve [2]_.
     lens
-        Which question is asked; one with one score for each row.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    CalibrationBand
+        Result with the attributes ``score``, ``low``, ``high``, ``covers_diagonal``, ``outside``, ``verdict`` and the method ``at``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range or there are too many distinct scores.
+    LensError
+        If the lens does not yield one score per row.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    assess : Tests of calibration by a metric.
+    giviti_test : Likelihood-ratio test of the calibration belt.
+
+    Notes
+    -----
+    For a non-decreasing curve c and distinct scores :math:`s_1 < \dots < s_m`, the upper bound at :math:`s_j` is the minimum over all
+    runs :math:`s_k, \dots, s_l` with :math:`k \ge j` of the Clopper-Pearson upper bound of the pooled event rate at level
+    :math:`\alpha / (m (m + 1))`; lower bounds are analogous.
+
+    References
+    ----------
+    .. [1] Dimitriadis, T., Duembgen, L., Henzi, A., Puke, M. and Ziegel, J. (2023). Honest calibration assessment for binary outcome
+       predictions. Biometrika 110.
+    .. [2] Yang, F. and Barber, R. F. (2019). Contraction and uniform convergence of isotonic regression. Electronic Journal of
+       Statistics 13.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> from calibrant.inference.bands import calibration_band
-    >>> drawn = cal.make_calibrated(2000, rng=0)
-    >>> calibration_band(drawn.y_true, drawn.y_prob).covers_diagonal
+    >>> data = cal.make_calibrated(2000, rng=0)
+    >>> cal.calibration_band(data.y_true, data.y_prob).covers_diagonal
     True
     """
     check_level(alpha)
@@ -161,17 +221,15 @@ def calibration_band(
         raise ArgumentError("digits", f"must be at most 15; got {digits}")
     view = one_view(y_true, y_prob, lens, where, keywords, "calibration_band")
     if not isinstance(view, View):
-        raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
+        raise LensError("lens", "requires one score per row", "use 'top_label'")
     if view.weight_kind == "importance":
-        raise WeightsNotSupportedError(
-            "calibration_band", "counts rows, and these weights are no counts", "use counts="
-        )
+        raise WeightsNotSupportedError("calibration_band", "does not support real weights", Use("counts"))
     score, rows, events, digits = _grouped(view, digits)
     if method == "clopper_pearson":
         high = _upper(rows, events, alpha)
         low = (
             1 - _upper(rows[::-1], (rows - events)[::-1], alpha)[::-1]
-        )  # the lower bound of events is one for no events
+        )  # the lower bound of the event rate is one minus the upper bound of its complement
     else:
         low, high = _margins(rows, events, alpha)
     return CalibrationBand(score, low, high, rows, alpha, method, int(view.total), view.lens, digits)
@@ -188,11 +246,11 @@ def _grouped(view: View, digits: int | None) -> tuple[Floats, Floats, Floats, in
     starts = np.flatnonzero(np.append(True, rounded[1:] != rounded[:-1]))
     rows = np.add.reduceat(ties.weight, starts)
     mean = np.add.reduceat(ties.weight * ties.score, starts) / rows
-    # Rounding must not move a mean out of the scores it stands for.
+    # Floating-point rounding must not move a mean out of the range of its scores.
     mean = np.clip(mean, ties.score[starts], ties.score[np.append(starts[1:], len(ties.score)) - 1])
     if len(mean) > TOO_MANY:
         raise ArgumentError(
-            "digits", f"leaves {len(mean):,} distinct scores, and {TOO_MANY:,} is the most", "use fewer"
+            "digits", f"leaves {len(mean):,} distinct scores; at most {TOO_MANY:,} are supported", "use fewer digits"
         )
     return mean, rows, np.add.reduceat(ties.outcome, starts), digits
 
@@ -200,15 +258,15 @@ def _grouped(view: View, digits: int | None) -> tuple[Floats, Floats, Floats, in
 def _upper(rows: Floats, events: Floats, alpha: float) -> Floats:
     """The least Clopper-Pearson upper bound over runs of scores that start at each score or later.
 
-    A rising curve is at most its mean over any run to the right. Most runs cannot win: their bound is found only where a cheap
-    bound of the binomial distribution leaves it open.
+    A non-decreasing curve is at most its mean over any run to the right. The exact bound is computed only for runs that a cheap bound of
+    the binomial distribution does not exclude.
     """
     count = len(rows)
     level = alpha / (count * (count + 1))
     n, ones = np.append(0, np.cumsum(rows)), np.append(0, np.cumsum(events))
     best = np.ones(count)
     step = 1
-    while step <= count:  # runs of 1, 2, 4, ... scores come close to the best
+    while step <= count:  # runs of 1, 2, 4, ... scores are close to the minimum
         start = np.arange(count - step + 1)
         bound = _clopper_pearson(n[start + step] - n[start], ones[start + step] - ones[start], level)
         best[start] = np.minimum(best[start], bound)
@@ -248,7 +306,7 @@ def _clopper_pearson(n: Floats, ones: Floats, level: float) -> Floats:
 
 
 def _margins(rows: Floats, events: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """The mean of the isotonic curve over a run, give or take a margin that shrinks with its rows; the tightest hold."""
+    """Mean of the isotonic curve over a run plus and minus a margin that shrinks with its rows; the tightest bounds over all runs."""
     from scipy.optimize import isotonic_regression
 
     count = len(rows)

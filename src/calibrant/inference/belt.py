@@ -1,4 +1,4 @@
-"""The test of the GiViTI calibration belt: a polynomial in log-odds whose degree the data choose (Nattino et al. 2014)."""
+"""Test of the GiViTI calibration belt: a logistic polynomial whose degree is selected by the data (Nattino et al. 2014)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["belt_survival", "check_method", "giviti_test", "simulated", "view_to
 Floats = NDArray[np.float64]
 
 HIGHEST_DEGREE = 4
-# Points of the quadrature; the integrands are smooth, and half as many give the same digits.
+# Quadrature nodes; the integrands are smooth, and half as many give the same digits.
 NODES = 64
 
 
@@ -52,36 +52,74 @@ def giviti_test(
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceResult:
-    """Test calibration by a polynomial in the log-odds of the score, as the GiViTI calibration belt does.
+    r"""Test calibration by a polynomial logistic recalibration model, as the GiViTI calibration belt does.
 
-    Degrees are added while each is an improvement, and the null distribution allows for that choice.
+    The alternative is a polynomial in the log-odds of the score, whose degree is increased while a likelihood-ratio test favours the next
+    degree. The null distribution of the final likelihood ratio accounts for this selection. The null hypothesis is that the labels are
+    drawn from the predicted probabilities.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
-    max_degree
-        Highest degree that may be chosen, at most 4.
-    threshold
-        A degree is added where the one before is rejected with this confidence.
-    external
-        Whether the scores come from a model fitted to other rows; False is for the rows it was fitted to.
+    y_true
+    y_prob
+    max_degree : int, default 4
+        Highest degree that may be selected, at most 4.
+    threshold : float, default 0.95
+        Confidence with which the current degree must be rejected before the next one is added.
+    external : bool, default True
+        Whether this is an external validation: the model was fitted to other data. False is for the development data.
     alpha
-        Level at which `critical_value` and `verdict` of the result are given.
-    method
-        ``"likelihood_ratio"`` is the distribution of the paper, which needs many rows; ``"consistency"`` compares its p-value with those of
-        simulated labels. ``"auto"`` simulates where the sum of p(1 - p) is below 30 or a few rows decide.
-    n_resamples, rng
-        How many times labels are simulated (each time several curves are fitted), and from which seed or Generator.
-    lens, where
-        Which question is asked of the predictions, and which rows.
+    method : {"auto", "likelihood_ratio", "consistency"}, default "auto"
+        ``"likelihood_ratio"`` is the asymptotic null distribution of [1]_; ``"consistency"`` compares its p-value with those of simulated
+        labels. ``"auto"`` simulates if the sum of p(1 - p) is below 30 or a few rows dominate the fit.
+    n_resamples : int, default 199
+        Number of simulated data sets; several curves are fitted to each.
+    rng
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    SignificanceResult
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``verdict`` and ``detail["degree"]``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    LensError
+        If the lens does not yield one score per row.
+    UndefinedMetricError
+        If labels are soft or there are too few distinct scores.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    calibration_band : Confidence band without a parametric form.
+    assess : Tests of a metric; ``metric="cox_slope"`` tests the logistic line.
+
+    Notes
+    -----
+    The model of degree m is
+
+    .. math:: \operatorname{logit} P(Y = 1) = \sum_{j=0}^{m} \beta_j \operatorname{logit}(p)^j,
+
+    and the statistic is twice its log-likelihood minus that of the scores (:math:`\beta_1 = 1`, all others 0). Degrees start at 1 for
+    external and at 2 for internal validation.
+
+    References
+    ----------
+    .. [1] Nattino, G., Finazzi, S. and Bertolini, G. (2014). A new calibration test and a reappraisal of the calibration belt for the
+       assessment of prediction models based on dichotomous outcomes. Statistics in Medicine 33.
 
     Examples
     --------
-    >>> from calibrant.inference.belt import giviti_test
+    >>> import calibrant as cal
     >>> labels = [0, 1, 0, 0, 1, 0, 1, 1, 1, 1]
     >>> scores = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
-    >>> round(giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
+    >>> round(cal.giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
     0.7406
     """
     _check_alpha(alpha)
@@ -99,12 +137,12 @@ def giviti_test(
     free = 2 if external else 1
 
     def tested(rows: View) -> tuple[int, float, float]:
-        """The degree chosen, the statistic, and its p-value for many rows."""
+        """The selected degree, the statistic, and its asymptotic p-value."""
         degree, statistic = _chosen_degree(groups_of(rows), first, max_degree, float(threshold))
         return degree, statistic, belt_survival(statistic, degree - first, free, float(threshold))
 
     degree, statistic, pvalue = tested(view)
-    chosen = f"likelihood ratio of a polynomial whose degree, {degree}, was chosen from {first} to {max_degree}"
+    chosen = f"likelihood ratio of a polynomial of degree {degree}, selected from {first} to {max_degree}"
     result = SignificanceResult(
         metric="giviti",
         statistic=statistic,
@@ -113,7 +151,7 @@ def giviti_test(
         lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
-        hypothesis="the labels are drawn from the probabilities given",
+        null_hypothesis="the labels are drawn from the predicted probabilities",
         method="likelihood_ratio",
         null_distribution=chosen,
         n=int(view.total),
@@ -122,7 +160,7 @@ def giviti_test(
     )
     why = few_events(view) or few_terms_of_line(view)
     if method == "likelihood_ratio" or not (why or method == "consistency"):
-        return replace(result, null_distribution=f"{chosen}, which is rough: {why}") if why else result
+        return replace(result, null_distribution=f"{chosen} (approximate: {why})") if why else result
     sampler, seed = RowSampler(view), seed_of(rng)
 
     def drawn(number: int) -> float:
@@ -143,22 +181,24 @@ def check_method(method: Any, known: tuple[str, ...]) -> None:
 
 
 def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:
-    """The same result, its p-value compared with those that simulated labels have by the same distribution.
+    """The result with its p-value replaced by the rank of that p-value among those of simulated labels.
 
-    Where many labels leave the statistic without a value (NaN), the result stays as it is and says that it is rough.
+    Where the statistic is undefined (NaN) for many simulated labels, the result is returned with a note that it is approximate.
     """
     known = pvalues[~np.isnan(pvalues)]
     if len(known) < (1 - MOST_UNDEFINED) * len(pvalues):
-        missing = f"{1 - len(known) / len(pvalues):.0%} of simulated labels have no value"
-        return replace(result, null_distribution=f"{result.null_distribution}, which is rough: {why or missing}")
+        missing = f"the statistic is undefined for {1 - len(known) / len(pvalues):.0%} of the simulated data sets"
+        return replace(result, null_distribution=f"{result.null_distribution} (approximate: {why or missing})")
     as_small = int((known <= result.pvalue * (1 + SAME)).sum())
-    null_distribution = f"{len(known)} draws of labels from the probabilities, each judged by {result.method!r}"
+    null_distribution = (
+        f"labels simulated {len(known)} times from the predicted probabilities, each tested by {result.method!r}"
+    )
     return replace(
         result,
         pvalue=(1 + as_small) / (1 + len(known)),
         critical_value=None,
         method="consistency",
-        null_distribution=f"{null_distribution}, whose own distribution is not used: {why}"
+        null_distribution=f"{null_distribution}; its asymptotic distribution is not used: {why}"
         if why
         else null_distribution,
         n_resamples=len(known),
@@ -166,26 +206,26 @@ def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> Signific
 
 
 def view_to_test(name: str, y_true: Any, y_prob: Any, lens: Any, where: Any, keywords: dict[str, Any]) -> View:
-    """The one question that is tested, with hard labels and rows that count."""
+    """The single view that is tested, with hard labels and without importance weights."""
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens)
     if len(views) > 1 or isinstance(views[0], VectorView):
-        raise LensError("lens", f"{name} tests one question at a time", one_question(source))
+        raise LensError("lens", f"{name} tests one event at a time", one_question(source))
     if views[0].is_soft:
-        raise UndefinedMetricError(name, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(name, "is not defined for soft labels")
     refuse_importance(views[0], name, "drop them, or use assess(metric='cox_slope', method='sandwich')")
     return views[0]
 
 
 def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> tuple[int, float]:
-    """The degree at which no further one is an improvement, and twice the gain in log-likelihood there."""
+    """The selected degree, and twice the gain in log-likelihood there."""
     from scipy.special import chdtri
 
     distinct = len(np.unique(logit(groups.score)))
     if distinct <= first:
         raise UndefinedMetricError(
-            "giviti_test", f"a curve of degree {first} needs {first + 1} different scores, and there are {distinct}"
+            "giviti_test", f"a curve of degree {first} requires {first + 1} distinct scores; got {distinct}"
         )
     needed = float(chdtri(1, 1 - threshold))
     degree, gain = first, _gain(groups, first)
@@ -198,18 +238,20 @@ def _chosen_degree(groups: Groups, first: int, most: int, threshold: float) -> t
 
 
 def _gain(groups: Groups, degree: int) -> float:
-    """Log-likelihood of the likeliest polynomial in the log-odds less that of the scores; its limit where it has no maximum."""
+    """Maximised log-likelihood of the polynomial minus that of the scores; its limit where there is no maximum."""
     feature = logit(groups.score)
     if separating_side(groups, degree, feature):
         return limit_gain(groups)
     fit = fit_logistic(groups, np.vander(feature, degree + 1, increasing=True))
     if not fit.converged:
-        raise UndefinedMetricError("giviti_test", f"no likeliest curve of degree {degree} could be found")
+        raise UndefinedMetricError(
+            "giviti_test", f"the likelihood of a curve of degree {degree} could not be maximized"
+        )
     return gain_over_scores(groups, np.vander(feature, degree + 1, increasing=True) @ fit.coefficients)
 
 
 def belt_survival(x: float, added: int, free: int, threshold: float) -> float:
-    """P(X + Y_1 + ... + Y_added > x): X chi-square with `free` degrees, each Y with one, given that it passed `threshold`."""
+    """P(X + Y_1 + ... + Y_added > x): X chi-square with `free` degrees of freedom, each Y with one, conditional on exceeding `threshold`."""
     from scipy.special import chdtri
 
     return float(_survival(np.array([x]), added, free, float(chdtri(1, 1 - threshold)), 1 - threshold)[0])
@@ -220,11 +262,11 @@ def _survival(x: Floats, added: int, free: int, least: float, share: float) -> F
 
     if added == 0:
         return np.asarray(chdtrc(free, np.maximum(x, 0.0)))
-    # Below the smallest possible sum it is 1; above, the last Y is integrated out, up to what the others need.
+    # It is 1 below the smallest possible sum; above, the last Y is integrated out.
     top = np.maximum(x - (added - 1) * least, least)
     node, weight = np.polynomial.legendre.leggauss(NODES)
     at = (node + 1) / 2
-    # y = top - (top - least) v^2, for the distribution of the others starts like a root.
+    # y = top - (top - least) v^2, because the distribution of the others behaves like a square root at its lower end.
     width = (top - least)[:, None]
     y = top[:, None] - width * at**2
     density = np.exp(-y / 2) / np.sqrt(2 * math.pi * y)

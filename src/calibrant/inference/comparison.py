@@ -1,4 +1,4 @@
-"""compare: is one model better calibrated than another on the same rows, or is the difference chance?"""
+"""`compare`: differences of a metric between models on the same rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -25,12 +25,30 @@ __all__ = ["Comparison", "Difference", "compare"]
 
 Floats = NDArray[np.float64]
 
-INFINITE = "an infinite value has no difference that could be tested"
+INFINITE = "differences from an infinite value cannot be tested"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The metric of one model minus that of another, on the same rows."""
+    """Difference of a metric between two models on the same rows.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the models.
+    difference : float
+        Value of the first model minus that of the second.
+    low, high : float
+        Ends of the confidence interval of the difference.
+    pvalue : float
+        P-value of the null hypothesis that the difference is 0.
+
+    Examples
+    --------
+    >>> from calibrant.inference import Difference
+    >>> Difference("new", "old", -0.02, -0.035, -0.005, 0.012)
+    new - old: -0.02000 [-0.03500, -0.005000], p = 0.012
+    """
 
     first: str
     second: str
@@ -46,7 +64,27 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """One metric of several models on the same rows, and every difference with its interval and p-value."""
+    """Values of a metric for several models and all pairwise differences.
+
+    ``result["a", "b"]`` is the `Difference` of two models in this order.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the metric.
+    values : dict of str to float
+        Value of each model.
+    differences : tuple of Difference
+        All pairwise differences.
+    level : float
+        Confidence level of the intervals.
+    n : int
+        Number of rows.
+    n_resamples : int
+        Number of bootstrap replicates with defined values.
+    note : str, default ""
+        Caveats, such as few groups; empty if there are none.
+    """
 
     metric: str
     values: dict[str, float]
@@ -55,7 +93,6 @@ class Comparison(Result):
     n: int
     n_resamples: int
     note: str = ""
-    """What to know before trusting it; empty where there is nothing."""
 
     def __getitem__(self, pair: tuple[str, str]) -> Difference:
         for found in self.differences:
@@ -63,7 +100,9 @@ class Comparison(Result):
                 return found
             if (found.second, found.first) == pair:
                 return Difference(*pair, -found.difference, -found.high, -found.low, found.pvalue)
-        raise ArgumentError("pair", f"{pair!r} was not compared", f"write result[a, b] with two of {list(self.values)}")
+        raise ArgumentError(
+            "pair", f"{pair!r} was not compared", InPython(f"write result[a, b] with two of {list(self.values)}")
+        )
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(found) for found in self.differences]
@@ -98,36 +137,72 @@ def compare(
     where: Any = None,
     **keywords: Any,
 ) -> Comparison:
-    """Compare models on the same rows: every resample takes the same rows of all of them.
+    r"""Compare models on the same rows by a paired bootstrap.
+
+    Estimates the difference of a metric between each pair of models, with a confidence interval and the p-value of the null hypothesis
+    that the population values are equal. Every bootstrap replicate contains the same rows for all models, so the dependence between
+    their predictions is accounted for.
 
     Parameters
     ----------
-    y_true
-        Labels.
-    models
-        The probabilities of each model, by name.
-    metric
-        Id or alias; its options and the keywords of `Predictions` are taken too.
+    y_true : array-like of shape (N,)
+        Observed labels.
+    models : mapping of str to array-like
+        Predicted probabilities of each model, by name, for the same rows.
+    metric : str or Metric, default "brier"
+        Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
     level
-        Coverage of the intervals.
-    n_resamples, rng, workers
-        See `interval`.
-    cluster
-        Resample whole groups (``groups=``). With fewer than 20 of them p-values are too small and intervals too short, which the
-        result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
+    n_resamples : int, default 1000
+        Number of bootstrap replicates.
+    cluster : bool, default False
+        Whether to resample whole groups (``groups=``). With fewer than 20 groups p-values are too small and intervals too short, which
+        the result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
+    rng
+    workers
     where
-        Which rows: a mask or a Selection.
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    Comparison
+        Result with the attributes ``values`` (by model) and ``differences``; ``result["a", "b"]`` is the `Difference` of two models.
+
+    Raises
+    ------
+    ArgumentError
+        If fewer than two models are given or an argument is out of range.
+    ShapeError
+        If a selection keeps different rows for different models.
+    UndefinedMetricError
+        If the metric is undefined for a model or for more than a tenth of the replicates.
+
+    See Also
+    --------
+    interval : Confidence interval of a single value.
+    assess : Test of calibration of one model.
+
+    Notes
+    -----
+    With the estimated difference :math:`d` and replicates :math:`d_1, \dots, d_B` the p-value is
+
+    .. math:: p = \frac{1 + \#\{b : |d_b - d| \ge |d|\}}{1 + B},
+
+    and the interval is the one that inverts this test, symmetric about :math:`d`: it excludes 0 exactly if :math:`p < 1 -` `level`. P-values
+    are not corrected for the number of pairs. The rows, or groups, are assumed independent.
 
     Examples
     --------
     >>> import calibrant as cal
     >>> y, good = [0, 1] * 50, [0.2, 0.8] * 50
-    >>> found = cal.compare(y, {"good": good, "flat": [0.5] * 100}, metric="brier", rng=0)
-    >>> round(found["good", "flat"].difference, 2)
+    >>> result = cal.compare(y, {"good": good, "flat": [0.5] * 100}, metric="brier", rng=0)
+    >>> round(result["good", "flat"].difference, 2)
     -0.21
     """
     if not isinstance(models, Mapping) or len(models) < 2:
-        raise ArgumentError("models", "must be a mapping of at least two models", '{"old": p_old, "new": p_new}')
+        raise ArgumentError(
+            "models", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
+        )
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     check_whole(n_resamples, "n_resamples")
@@ -135,27 +210,27 @@ def compare(
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
     chosen = catalogue[metric]
-    words = {word: value for word, value in keywords.items() if word in PREDICTION_KEYWORDS}
-    options = {word: value for word, value in keywords.items() if word not in PREDICTION_KEYWORDS}
+    prediction_keywords = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
+    options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
     refuse_options_of_rows(chosen, options)
-    given = {str(name): Predictions(y_true, p, **words) for name, p in models.items()}
+    given = {str(name): Predictions(y_true, p, **prediction_keywords) for name, p in models.items()}
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))
     values = {name: sampler.whole().value(chosen, options) for name, sampler in samplers.items()}
     for name, value in values.items():
         if np.isnan(value):
-            raise UndefinedMetricError(chosen.id, f"has no value for {name!r}")
+            raise UndefinedMetricError(chosen.id, f"is undefined for {name!r}")
     seed = seed_of(rng)
 
     def work(resample: int) -> list[float]:
         return [s.bootstrap(generator(seed, resample)).value(chosen, options) for s in samplers.values()]
 
     sample = np.array(many(work, n_resamples, workers))
-    # Resamples of a finite value that are infinite are as useless as those without a value.
+    # Infinite replicates of a finite value are treated as undefined.
     sample = sample[(np.isfinite(sample) | np.isinf(list(values.values())) & ~np.isnan(sample)).all(axis=1)]
     if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
     names = list(values)
     found = [
         _difference(names[i], names[j], values[names[i]] - values[names[j]], sample[:, [i, j]], level)
@@ -167,7 +242,7 @@ def compare(
 
 
 def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
-    """A selection that asks the model may choose other rows for each, which are then no pairs."""
+    """Raise if a selection that depends on the predictions keeps different rows for different models: they are not paired then."""
     if not isinstance(where, Selection):
         return
     (first, p), *others = given.items()
@@ -178,23 +253,23 @@ def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:
             row = int(apart[0] if p.kept is None else np.flatnonzero(p.kept)[apart[0]])
             raise ShapeError(
                 "models",
-                f"leave different rows: {where.name} keeps row {row} of only one of {first!r} and {name!r}",
+                f"{where.name} selects different rows of {first!r} and {name!r}",
                 "select the same rows for all, for example by a mask",
                 row=row,
             )
 
 
 def _difference(first: str, second: str, value: float, pairs: Floats, level: float) -> Difference:
-    """How far resampled differences stray from the value: an interval around it, and the p-value of the test that it inverts.
+    """Symmetric interval from the deviations of resampled differences, and the p-value of the test that it inverts.
 
-    Both ends are as far off. Errors rise when rows are drawn again, those of two models not by the same, and an interval with each
-    end for itself would take that for a difference.
+    Errors are biased upwards on resampled rows, by different amounts for different models; an equal-tailed interval would take that bias
+    for a difference.
     """
     if not math.isfinite(value):
         return Difference(first, second, value, math.nan, math.nan, math.nan)
     off = np.sort(np.abs(pairs[:, 0] - pairs[:, 1] - value))
     beyond = np.sum(off >= abs(value) * (1 - 1e-12))
-    # As many resamples may stray further as leave the p-value at 1 - level: 0 lies outside just where it is smaller.
+    # The number of replicates allowed beyond the ends is such that 0 is excluded exactly if the p-value is below 1 - level.
     allowed = math.floor((1 - level) * (1 + len(off)) * (1 + 1e-12))
     reach = float(off[-allowed]) if allowed else math.inf
     return Difference(first, second, value, value - reach, value + reach, float((1 + beyond) / (1 + len(off))))

@@ -1,4 +1,4 @@
-"""How bets against the scores are placed and what they win; each is fixed by the rows before it."""
+"""E-processes: likelihood ratios against the scores whose alternatives are predictable, that is fixed by earlier rows."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from numpy.typing import NDArray
 from ..views.view import VectorView
 
 __all__ = [
-    "bet_gains",
     "beta_fits",
-    "beta_gains",
+    "beta_increments",
     "impossible_rows",
     "infinite_from",
     "infinite_where_impossible",
     "isotonic_rates",
-    "learnt_before",
     "likelihood_path",
     "log_mean",
-    "online_bets",
+    "newton_fractions",
+    "newton_increments",
+    "past_isotonic_rates",
     "transforms",
 ]
 
 Floats = NDArray[np.float64]
 
-# Rows on which nothing is staked, because nothing was learnt before them.
+# The alternative equals the null hypothesis for the first rows.
 WARM_UP = 10
-# Up to this many rows the curve is fitted again after every row, later whenever a fiftieth part was added.
+# Up to this many rows the curve is refitted after every row, later whenever the number of rows grew by 2 %.
 EVERY_ROW, GROWTH = 200, 1.02
-# Step of the online Newton method for bets (Cutkosky and Orabona 2018).
+# Step of the online Newton method (Cutkosky and Orabona 2018).
 NEWTON_STEP = 2 / (2 - math.log(3))
 # The fit of a beta distribution by maximum likelihood.
 TOLERANCE, MOST_STEPS = 1e-6, 20
 SMALLEST, LARGEST = 1e-3, 1e4
 
 
-def likelihood_path(outcome: Floats, score: Floats, rival: Floats) -> Floats:
-    """Logarithm of how much likelier `rival` made the outcomes than `score`, after each row.
+def likelihood_path(outcome: Floats, score: Floats, alternative: Floats) -> Floats:
+    """Logarithm of the likelihood ratio of `alternative` to `score` after each row.
 
-    Each entry of `rival` must have been fixed before its outcome was seen. Where the scores were impossible it is infinite.
+    Each entry of `alternative` must be determined by earlier rows. The ratio is infinite once an outcome of probability 0 has occurred.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        yes = np.log(rival) - np.log(score)
-        no = np.log1p(-rival) - np.log1p(-score)
+        yes = np.log(alternative) - np.log(score)
+        no = np.log1p(-alternative) - np.log1p(-score)
     return infinite_where_impossible(
         np.cumsum(np.where(impossible_rows(outcome, score), 0.0, np.where(outcome > 0, yes, no))), outcome, score
     )
 
 
-def online_bets(outcome: Floats, score: Floats) -> Floats:
-    """The stake on each row, from those before it, by the online Newton step; within half of what keeps capital above 0."""
-    bets = np.empty(len(score))
+def newton_fractions(outcome: Floats, score: Floats) -> Floats:
+    """The predictable fraction for each row by the online Newton step, within half of the range that keeps the e-process positive."""
+    fractions = np.empty(len(score))
     with np.errstate(divide="ignore", over="ignore"):
         lowest, highest = -0.5 / (1 - score), 0.5 / score
-    stake, curvature = 0.0, 1.0
+    fraction, curvature = 0.0, 1.0
     rows = zip((outcome - score).tolist(), lowest.tolist(), highest.tolist(), strict=True)
     for row, (gap, low, high) in enumerate(rows):
-        stake = min(max(stake, low), high)
-        bets[row] = stake
-        slope = gap / (1 + stake * gap)
+        fraction = min(max(fraction, low), high)
+        fractions[row] = fraction
+        slope = gap / (1 + fraction * gap)
         curvature += slope * slope
-        stake += NEWTON_STEP * slope / curvature
-    return bets
+        fraction += NEWTON_STEP * slope / curvature
+    return fractions
 
 
 def beta_fits(point: Floats) -> tuple[Floats, Floats]:
-    """Both parameters of the beta distribution most likely for the points before each one: all fits at once, by Newton steps."""
+    """Maximum-likelihood parameters of the beta distribution for the points before each one: all fits at once, by Newton's method."""
     from scipy.special import digamma, polygamma
 
     count = np.arange(1, len(point))
@@ -88,7 +88,7 @@ def beta_fits(point: Floats) -> tuple[Floats, Floats]:
         det = own_low * own_high - joint_slope * joint_slope
         step_x = (own_high * at_low + joint_slope * at_high) / det
         step_y = (own_low * at_high + joint_slope * at_low) / det
-        # A step may not cut a parameter to less than a half.
+        # A step may at most halve a parameter.
         a[left] = np.clip(np.maximum(x + step_x, x / 2), SMALLEST, LARGEST)
         b[left] = np.clip(np.maximum(y + step_y, y / 2), SMALLEST, LARGEST)
         left = left[np.abs(step_x) + np.abs(step_y) > TOLERANCE]
@@ -97,8 +97,8 @@ def beta_fits(point: Floats) -> tuple[Floats, Floats]:
     return np.append(1.0, a), np.append(1.0, b)
 
 
-def beta_gains(point: Floats) -> Floats:
-    """Logarithm of the density of each point under the distribution learnt before it, drawn towards 1 so that a bet is never lost."""
+def beta_increments(point: Floats) -> Floats:
+    """Log density of each point under the beta distribution fitted to earlier points, shrunk towards 1 so that it stays positive."""
     from scipy.special import betaln
 
     row = np.arange(1, len(point) + 1)
@@ -109,7 +109,7 @@ def beta_gains(point: Floats) -> Floats:
 
 
 def transforms(view: VectorView, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
-    """A random point of the stretch of each row's label, and whether that stretch has no length."""
+    """Randomised probability integral transform of each label, and whether its class had probability 0."""
 
     def below(block: Any) -> Floats:
         before = np.cumsum(block.probs, axis=1) - block.probs
@@ -123,22 +123,22 @@ def transforms(view: VectorView, rng: np.random.Generator) -> tuple[Floats, NDAr
     return np.clip(point, 2.0**-60, 1 - 2.0**-53), width == 0
 
 
-def learnt_before(outcome: Floats, score: Floats) -> Floats:
-    """For each row the rate of the isotonic curve of rows before it; the score itself for the first ones."""
+def past_isotonic_rates(outcome: Floats, score: Floats) -> Floats:
+    """For each row the rate of the isotonic curve fitted to earlier rows; the score itself for the first rows."""
     n = len(score)
-    rival = score.copy()
+    alternative = score.copy()
     order = np.argsort(score, kind="stable")
     start = WARM_UP
     while start < n:
         stop = min(n, start + 1 if start < EVERY_ROW else int(start * GROWTH))
         known = order[order < start] if 4 * start > n else np.argsort(score[:start], kind="stable")
-        rival[start:stop] = isotonic_rates(outcome[known], score[known], is_sorted=True)(score[start:stop])
+        alternative[start:stop] = isotonic_rates(outcome[known], score[known], is_sorted=True)(score[start:stop])
         start = stop
-    return rival
+    return alternative
 
 
 def isotonic_rates(outcome: Floats, score: Floats, is_sorted: bool = False) -> Callable[[Floats], Floats]:
-    """The isotonic curve with straight lines between blocks, no rate being 0 or 1; the scores themselves without rows."""
+    """The isotonic curve, linear between blocks, with rates bounded away from 0 and 1; the identity without rows."""
     from scipy.optimize import isotonic_regression
 
     n = len(score)
@@ -160,26 +160,26 @@ def isotonic_rates(outcome: Floats, score: Floats, is_sorted: bool = False) -> C
     return lambda at: np.interp(at, ends[kept], np.repeat(rate, 2)[kept])
 
 
-def bet_gains(outcome: Floats, score: Floats) -> Floats:
-    """Logarithm of what each bet multiplies the capital by."""
-    return np.log1p(online_bets(outcome, score) * (outcome - score))
+def newton_increments(outcome: Floats, score: Floats) -> Floats:
+    """Logarithm of the factor by which each row multiplies the e-process of the online Newton step."""
+    return np.log1p(newton_fractions(outcome, score) * (outcome - score))
 
 
 def impossible_rows(outcome: Floats, score: Floats) -> NDArray[np.bool_]:
-    """Where the outcome had probability 0 by the score."""
+    """Rows whose outcome had probability 0 under the score."""
     return np.where(outcome > 0, score == 0, score == 1)
 
 
 def infinite_where_impossible(log_path: Floats, outcome: Floats, score: Floats) -> Floats:
-    """The path, infinite from the first impossible outcome on."""
+    """The path, infinite from the first outcome of probability 0 on."""
     return infinite_from(log_path, impossible_rows(outcome, score))
 
 
 def infinite_from(log_path: Floats, impossible: NDArray[np.bool_]) -> Floats:
-    """From the first row on that the scores held impossible, the value is infinite."""
+    """The path, infinite from the first marked row on."""
     return np.where(np.logical_or.accumulate(impossible), np.inf, log_path)
 
 
 def log_mean(logs: Floats) -> Floats:
-    """Logarithm of the mean over the first axis of what these are logarithms of."""
+    """Logarithm of the mean over the first axis of the exponentials."""
     return np.asarray(np.logaddexp.reduce(logs, axis=0) - math.log(len(logs)))

@@ -1,4 +1,4 @@
-"""A deviation, a distribution of scores, and the formulas for the power of the tests that have one."""
+"""Alternatives, distributions of scores, and formulas for the power of tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import ArgumentError, ProbabilityError, UndefinedMetricError
+from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..metrics.cumulative.distributions import maximum_survival, range_survival
 from ..metrics.registry import Metric
@@ -25,7 +25,17 @@ from .simulation.population import Population
 from .simulation.simulate import _distribution, _scores
 from .simulation.warps import Warp, as_warp
 
-__all__ = ["SLIGHT", "Case", "Nodes", "Plan", "law_is_off", "named_deviation", "nodes_of", "normal_quantile", "plan_of"]
+__all__ = [
+    "SLIGHT",
+    "Case",
+    "Nodes",
+    "Plan",
+    "is_too_small",
+    "named_deviation",
+    "nodes_of",
+    "normal_quantile",
+    "plan_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -33,13 +43,13 @@ Floats = NDArray[np.float64]
 NODES = 400
 NAMED_WARPS = ("temperature", "bias", "bump", "label_noise")
 SLIGHT = 1e-12
-# Rows that are drawn to see whether a null distribution holds; more stand for several each.
+# Rows that are sampled to check whether a null distribution is accurate; for larger n each counts several times.
 MOST_TRIED = 20_000
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """A distribution of scores as points with shares, in rising order, and the true rate at each; `draw` gives scores like them."""
+    """A distribution of scores as points with shares in increasing order, with the true rate at each; `draw` samples scores."""
 
     score: Floats
     log_odds: Floats
@@ -50,7 +60,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Case:
-    """A test, the deviation that it should find, and how it decides."""
+    """A test and the alternative for which its power is sought."""
 
     name: str
     metric: Metric | None
@@ -58,7 +68,7 @@ class Case:
     options: dict[str, Any]
     at: Nodes
     warp: Warp
-    keywords: str
+    description: str
     alpha: float
     alternative: str
     random_scores: bool
@@ -66,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """Power for a number of rows, and the other way round; `is_bound` where the power is at least that."""
+    """Power as a function of the number of rows, and its inverse; `is_bound` if the power is a lower bound."""
 
     power: Callable[[int], float]
     rows: Callable[[float], float]
@@ -74,29 +84,29 @@ class Plan:
 
 
 def named_deviation(deviation: Any, mu: Any, warp: Any, strength: Any) -> tuple[Warp, str]:
-    """The one alternative that was named, and in words."""
+    """The stated alternative and its description."""
     if sum(given is not None for given in (deviation, mu, warp)) != 1:
-        raise ArgumentError(
-            "deviation", "or mu or warp must be given, and only one of them", "for example deviation=0.02"
-        )
+        raise ArgumentError("deviation", "exactly one of deviation, mu and warp is required", Use("deviation", 0.02))
     if strength is not None and not isinstance(warp, str):
-        raise ArgumentError("strength", "goes with the name of a warp", "for example warp='temperature', strength=1.5")
+        raise ArgumentError(
+            "strength", "requires the name of a warp", InPython("for example warp='temperature', strength=1.5")
+        )
     if deviation is not None:
         if not (is_number(deviation) and -1 <= deviation <= 1):
             raise ArgumentError("deviation", f"must lie in [-1, 1]; got {deviation!r}", "for example 0.02")
         bend = 1 - deviation if deviation > 0 else -deviation
         shifted = warps.function(lambda s: np.clip(s + deviation, 0, 1), (bend,))
-        return shifted, f"events {abs(deviation):g} {'more' if deviation >= 0 else 'less'} frequent than the scores say"
+        return shifted, f"event rate {abs(deviation):g} {'above' if deviation >= 0 else 'below'} the score"
     if isinstance(warp, str):
         if warp not in NAMED_WARPS or strength is None:
-            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with strength=; got {warp!r}")
+            raise ArgumentError("warp", f"must be one of {', '.join(NAMED_WARPS)}, with a strength; got {warp!r}")
         warp = getattr(warps, warp)(strength)
     chosen = as_warp(mu if mu is not None else warp)
-    return chosen, "the curve given" if isinstance(chosen, warps.function) else repr(chosen)
+    return chosen, "the given calibration curve" if isinstance(chosen, warps.function) else repr(chosen)
 
 
 def nodes_of(scores: Any, warp: Warp) -> Nodes:
-    """The distribution of scores that was named: None, the numbers of a Beta distribution, or scores at hand."""
+    """The distribution of scores: uniform for None, a Beta distribution, or recorded scores."""
     if scores is None or isinstance(scores, tuple):
         a, b, *more = _distribution((1, 1) if scores is None else scores)
         if more:
@@ -131,29 +141,31 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
         values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
         raise ProbabilityError(
-            "scores", "must be a row of numbers in [0, 1]", "or a tuple (a, b) for a Beta distribution"
+            "scores", "must be an array of numbers in [0, 1], or a tuple (a, b) for a Beta distribution"
         )
     score, counts = np.unique(values, return_counts=True)
     return score, counts.astype(np.float64)
 
 
 def plan_of(case: Case, method: str) -> Plan | None:
-    """The formula of a test; None where it must be simulated."""
+    """The power formula of a test; None where the power must be simulated."""
     if method not in ("auto", "analytic", "simulated"):
         raise ArgumentError("method", f"must be 'auto', 'analytic' or 'simulated'; got {method!r}")
     if method == "simulated" or case.name not in KNOWN_PLANS or case.metric is None:
         if method == "analytic":
-            raise ArgumentError("method", f"no formula is known for {case.name}", "use 'simulated'")
+            raise ArgumentError("method", f"no closed form is known for {case.name}", "use 'simulated'")
         return None
     if KNOWN_PLANS[case.name] is not _linear_plan and case.alternative != "greater":
-        raise ArgumentError("alternative", f"of {case.name} is 'greater'; got {case.alternative!r}", "drop it")
+        raise ArgumentError(
+            "alternative", f"must be 'greater' for {case.name}; got {case.alternative!r}", Drop("alternative")
+        )
     if not (case.at.share * case.at.score * (1 - case.at.score)).any():
-        raise UndefinedMetricError(case.name, "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError(case.name, "every score is 0 or 1, so the statistic has no variance")
     return KNOWN_PLANS[case.name](case)
 
 
 def _linear_plan(case: Case) -> Plan:
-    """Sums of g(s) (y - s) in units of their standard deviation, with the sign of the metric."""
+    """Standardised sums of g(s) (y - s), with the sign of the metric."""
     at = case.at
     factors = {"spiegelhalter_z": 1 - 2 * at.score, "ecd": -at.log_odds}
     options = {**(case.metric.options if case.metric else {}), **case.options}
@@ -161,14 +173,14 @@ def _linear_plan(case: Case) -> Plan:
     g = factors.get(case.name, np.full(len(at.score), sign))
     gap = _product(g, at.truth - at.score)
     if np.isinf(gap).any():
-        raise UndefinedMetricError(case.name, "is infinite where a score of 0 or 1 fails", "keep scores off 0 and 1")
+        raise UndefinedMetricError(case.name, "is infinite if a score of 0 or 1 is wrong", "use scores inside (0, 1)")
     shift = math.fsum(at.share * gap)
     v0 = math.fsum(at.share * _product(g * g, at.score * (1 - at.score)))
     v1 = math.fsum(at.share * _product(g * g, at.truth * (1 - at.truth)))
     if case.random_scores:
         v1 += math.fsum(at.share * np.square(gap - shift))
     if v0 == 0:
-        raise UndefinedMetricError(case.name, "does not vary by chance at these scores")
+        raise UndefinedMetricError(case.name, "has no variance at these scores")
     sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[case.alternative]
     limit = normal_quantile(1 - case.alpha / len(sides)) * math.sqrt(v0)
     seen = abs(shift) if case.alternative == "two-sided" else sides[0] * shift
@@ -180,7 +192,7 @@ def _linear_plan(case: Case) -> Plan:
         if seen <= SLIGHT * math.sqrt(v0):
             raise UndefinedMetricError(
                 case.name,
-                f"is blind to this deviation, however many rows there are ({case.alternative})",
+                f"has no power against this deviation ({case.alternative})",
                 "use ecce_mad",
             )
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(v1)) / seen) ** 2
@@ -189,7 +201,7 @@ def _linear_plan(case: Case) -> Plan:
 
 
 def _path_plan(case: Case) -> Plan:
-    """The path of cumulative differences crosses the limit at least where its mean is farthest out."""
+    """Probability that the path of cumulative differences crosses the critical value where its mean is largest; a lower bound."""
     at = case.at
     v0 = math.fsum(at.share * at.score * (1 - at.score))
     path = np.append(0, np.cumsum(at.share * (at.truth - at.score)))
@@ -205,14 +217,14 @@ def _path_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if reach <= SLIGHT:
-            raise UndefinedMetricError(case.name, "has nothing to find: the scores are right")
+            raise UndefinedMetricError(case.name, "has no power: the scores are calibrated")
         return (max(0.0, limit + normal_quantile(target) * math.sqrt(w1)) / reach) ** 2
 
     return Plan(found, rows, is_bound=True)
 
 
 def _grouped_plan(case: Case) -> Plan:
-    """Chi-square with a non-centrality that grows with the rows."""
+    """Noncentral chi-square whose noncentrality is proportional to the number of rows."""
     from scipy.optimize import brentq
     from scipy.special import chdtri, chndtr
 
@@ -225,7 +237,7 @@ def _grouped_plan(case: Case) -> Plan:
 
     def rows(target: float) -> float:
         if each <= SLIGHT**2:
-            raise UndefinedMetricError(case.name, "is blind to this deviation: in no bin do the means differ")
+            raise UndefinedMetricError(case.name, "has no power against this deviation: the means agree in every bin")
         most = 1.0
         while found(most) < target:
             most *= 2
@@ -236,7 +248,7 @@ def _grouped_plan(case: Case) -> Plan:
 
 @dataclass(frozen=True)
 class _Bins:
-    """Shares of rows and sums of scores in the bins that hold rows, and what each row adds to the non-centrality."""
+    """Shares of rows and sums of scores in the non-empty bins, and the noncentrality that each row adds."""
 
     share: Floats
     score: Floats
@@ -261,8 +273,8 @@ def _bins_of(case: Case) -> _Bins:
     return _Bins(share, score, each)
 
 
-def law_is_off(case: Case, n: int) -> bool:
-    """Whether so many rows are too few for the distribution that the metric's own test supposes, so that outcomes are drawn for it."""
+def is_too_small(case: Case, n: int) -> bool:
+    """Whether there are too few rows for the null distribution of the metric's own test, so that labels are simulated."""
     if case.metric is None or case.name not in KNOWN_PLANS:
         return False
     if KNOWN_PLANS[case.name] is not _grouped_plan:
@@ -272,7 +284,7 @@ def law_is_off(case: Case, n: int) -> bool:
 
 
 def simulates_at(case: Case, n: int) -> bool:
-    """Whether `assess` would simulate labels for the metric, with so many rows of such scores."""
+    """Whether `assess` would simulate labels for the metric with this number of rows."""
     if case.metric is None:
         return True
     rows = min(n, MOST_TRIED)
@@ -280,7 +292,7 @@ def simulates_at(case: Case, n: int) -> bool:
     counts = np.full(rows, max(1, n // rows)) if n > rows else None
     view = View(score, np.zeros(rows, np.uint8), counts, "unit" if counts is None else "counts")
     views = case.metric.views(view, **({"lens": case.options["lens"]} if "lens" in case.options else {}))
-    keywords = {word: value for word, value in case.options.items() if word != "lens"}
+    keywords = {keyword: value for keyword, value in case.options.items() if keyword != "lens"}
     options = {**case.metric.options, **keywords}
     asked = TestInput(case.metric, options, views, 0.0, case.alpha, case.alternative, 1, 0)
     own = OWN_TESTS.get(case.metric.id, {}).get(DEFAULT_TESTS.get(case.metric.id, ""))
@@ -288,19 +300,19 @@ def simulates_at(case: Case, n: int) -> bool:
 
 
 def _product(factor: Floats, part: Floats) -> Floats:
-    """0 wherever the part is 0, whatever the factor."""
+    """The product, 0 wherever `part` is 0."""
     return np.multiply(factor, part, out=np.zeros(len(part)), where=part != 0)
 
 
 def _normal(distance: float, variance: float) -> float:
-    """P(a normal with this variance is below the distance)."""
+    """Probability that a centred normal variable with this variance is below the distance."""
     from scipy.special import ndtr
 
     return float(ndtr(distance / math.sqrt(variance))) if variance > 0 else float(distance >= 0)
 
 
 def normal_quantile(level: float) -> float:
-    """The point below which a standard normal lies with this probability."""
+    """Quantile of the standard normal distribution."""
     from scipy.special import ndtri
 
     return float(ndtri(level))

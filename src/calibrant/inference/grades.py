@@ -1,4 +1,4 @@
-"""Tests of groups of rows: rating grades one by one, and groups by risk for several classes at once."""
+"""Tests of groups of rows: rating grades, and groups by risk for several classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import bin_of_each
-from ..errors import ArgumentError, InputTypeError, UndefinedMetricError
+from ..errors import Argument, ArgumentError, InputTypeError, InPython, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
@@ -39,23 +39,60 @@ HEADINGS = ["grade", "rows", "events", "score", "p-value", "adjusted", "light"]
 
 @dataclass(frozen=True)
 class GradeTest:
-    """One grade: whether its events are more than its score allows. A grade without rows has NaN for what it does not know."""
+    """Test of one rating grade.
+
+    Parameters
+    ----------
+    grade : object
+        Name of the grade.
+    rows : int
+        Number of rows.
+    events : int
+        Number of events.
+    score : float
+        Probability under test: the mean score of the grade's rows, or the rate fixed for the grade; NaN if unknown.
+    pvalue : float
+        P-value; NaN for a grade without rows.
+    adjusted : float
+        P-value adjusted for the number of grades with rows.
+    light : {"green", "amber", "red", ""}
+        Traffic light by the unadjusted p-value; empty for a grade without rows.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.grade_tests([0] * 195 + [1] * 5, [0.01] * 200, grades=["B"] * 200)["B"].light
+    'green'
+    """
 
     grade: Any
     rows: int
     events: int
     score: float
-    """The probability under test: the mean score of the grade's rows, or the one fixed for the grade."""
     pvalue: float
     adjusted: float
-    """The p-value corrected for the number of grades that hold rows."""
     light: str
-    """``"green"``, ``"amber"`` or ``"red"`` by the p-value as it is; empty for a grade without rows."""
 
 
 @dataclass(frozen=True, repr=False)
 class GradeTests(Result):
-    """The tests of all grades, in the order of the grades."""
+    """Tests of all rating grades, in the order of the grades.
+
+    ``result["B"]`` is the `GradeTest` of one grade.
+
+    Parameters
+    ----------
+    grades : tuple of GradeTest
+        One test per grade.
+    method : {"binomial", "jeffreys"}
+        The test.
+    alternative : {"greater", "less", "two-sided"}
+        Alternative hypothesis.
+    correction : {"holm", "benjamini_hochberg", "none"}
+        Adjustment for multiplicity.
+    alpha : float
+        Significance level.
+    """
 
     grades: tuple[GradeTest, ...]
     method: str
@@ -65,7 +102,7 @@ class GradeTests(Result):
 
     @property
     def rejected(self) -> tuple[Any, ...]:
-        """The grades whose corrected p-value is at most `alpha`."""
+        """The grades whose adjusted p-value is at most `alpha`."""
         return tuple(test.grade for test in self.grades if test.adjusted <= self.alpha)
 
     def __len__(self) -> int:
@@ -75,7 +112,7 @@ class GradeTests(Result):
         for test in self.grades:
             if test.grade == grade:
                 return test
-        raise ArgumentError("grade", f"there is no grade {grade!r}", f"one of {[t.grade for t in self.grades]}")
+        raise ArgumentError("grade", f"unknown grade {grade!r}", f"choose one of {[t.grade for t in self.grades]}")
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [vars(test) for test in self.grades]
@@ -113,48 +150,82 @@ def grade_tests(
     where: Any = None,
     **keywords: Any,
 ) -> GradeTests:
-    """Test each rating grade: do events occur more often than its scores say?
+    r"""Test the calibration of each rating grade.
+
+    The null hypothesis for a grade is that its event rate equals its predicted probability: the mean score of its rows, or a fixed rate.
+    Use it to validate PD models by rating grade.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions (whose groups are then the grades); keywords of `Predictions` are taken too.
-    grades
-        The grade of each row. Left out, the grades are the groups given, or bands of the score between `edges`.
-    edges
-        Rising edges of bands ``[low, high)``, the last one closed; a grade is then named by its two edges.
-    method
-        ``"binomial"`` is the exact test; ``"jeffreys"`` the posterior probability that the true rate is below the score,
-        under the prior Beta(1/2, 1/2).
-    alternative
-        ``"greater"`` looks for scores that are too low, ``"less"`` for too high ones; ``"two-sided"`` doubles the smaller tail.
-    correction
-        ``"holm"``, ``"benjamini_hochberg"`` or ``"none"``, for the number of grades that hold rows.
-    rates
-        A fixed probability for each grade by name, in place of the mean score of its rows.
-    lights
-        At or below which p-values a grade is amber, and red.
+    y_true
+    y_prob
+    grades : array-like of shape (N,) or str, optional
+        Grade of each row; by default the groups of the predictions.
+    edges : array-like, optional
+        Increasing edges of score bands, used as grades instead of `grades`.
+    method : {"binomial", "jeffreys"}, default "binomial"
+        Exact binomial test, or the posterior tail probability of the rate under Jeffreys' prior.
+    alternative : {"greater", "less", "two-sided"}, default "greater"
+        ``"greater"`` tests for underestimated risk, ``"less"`` for overestimated risk; ``"two-sided"`` doubles the smaller tail.
+    correction : {"holm", "benjamini_hochberg", "none"}, default "holm"
+        Adjustment for the number of grades with rows.
+    rates : mapping, optional
+        Fixed probability of each grade, by name, in place of the mean score.
+    lights : tuple of float, default (0.05, 0.01)
+        P-values at or below which a grade is amber and red.
     alpha
-        Level of `rejected`.
-    lens, where
-        Which question is asked of the predictions, and which rows.
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    GradeTests
+        Result with the attributes ``grades`` (one `GradeTest` per grade) and ``rejected``; ``result["B"]`` is the test of one grade.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or scores lie outside `edges`.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    pluto_tasche : Upper bounds of default rates of low-default portfolios.
+    hosmer_lemeshow_multinomial : One test over groups by risk.
+
+    Notes
+    -----
+    For a grade with n rows, k events and probability p, the binomial p-value for ``"greater"`` is :math:`P(\mathrm{Bin}(n, p) \ge k)`, and
+    Jeffreys' is :math:`P(\mathrm{Beta}(k + 1/2, n - k + 1/2) \le p)`. Outcomes are assumed independent; defaults that are positively correlated
+    make both tests reject too often.
+
+    References
+    ----------
+    .. [1] European Central Bank (2019). Instructions for reporting the validation results of internal models.
+    .. [2] Tasche, D. (2008). Validation of internal rating systems and PD estimates. The Analytics of Risk Model Validation.
 
     Examples
     --------
-    >>> from calibrant.inference.grades import grade_tests
-    >>> found = grade_tests([0] * 195 + [1] * 5, [0.01] * 200, grades=["B"] * 200)
-    >>> round(found["B"].pvalue, 4)
+    >>> import calibrant as cal
+    >>> tests = cal.grade_tests([0] * 195 + [1] * 5, [0.01] * 200, grades=["B"] * 200)
+    >>> round(tests["B"].pvalue, 4)
     0.0517
     """
     _check_alpha(alpha)
-    _check_words(method, alternative, correction, lights)
+    _check_choices(method, alternative, correction, lights)
     if grades is not None:
         if edges is not None or "groups" in keywords:
-            raise ArgumentError("grades", "was given beside edges or groups", "give one of them")
+            raise ArgumentError(
+                "grades",
+                ("cannot be combined with ", Argument("edges"), " or ", Argument("groups")),
+                "give one of them",
+            )
         keywords["groups"] = grades
     if isinstance(y_true, Predictions) and grades is not None:
         raise InputTypeError(
-            "grades", "was given beside Predictions", "pass it to Predictions(..., groups=...) instead"
+            "grades", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)")
         )
     view = view_to_test("grade_tests", y_true, y_prob, lens, where, keywords)
     place, names = _bands(view, edges) if edges is not None else _given(view)
@@ -174,17 +245,17 @@ def grade_tests(
     return GradeTests(tests, method, alternative, correction, alpha)
 
 
-def _check_words(method: Any, alternative: Any, correction: Any, lights: Any) -> None:
+def _check_choices(method: Any, alternative: Any, correction: Any, lights: Any) -> None:
     known = {
         "method": (method, ("binomial", "jeffreys")),
         "alternative": (alternative, ("greater", "less", "two-sided")),
         "correction": (correction, ("holm", "benjamini_hochberg", "none")),
     }
-    for name, (value, words) in known.items():
-        if value not in words:
-            raise ArgumentError(name, f"must be one of {', '.join(map(repr, words))}; got {value!r}")
+    for name, (value, allowed) in known.items():
+        if value not in allowed:
+            raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}; got {value!r}")
     if not (len(lights) == 2 and all(is_number(level) for level in lights) and 0 <= lights[1] <= lights[0] <= 1):
-        raise ArgumentError("lights", f"must be two falling levels; got {lights!r}", "for example (0.05, 0.01)")
+        raise ArgumentError("lights", f"must be two decreasing levels; got {lights!r}", "for example (0.05, 0.01)")
 
 
 def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
@@ -193,16 +264,16 @@ def _bands(view: View, edges: Any) -> tuple[Places, list[Any]]:
     except (TypeError, ValueError):
         cuts = np.empty(0)
     if cuts.ndim != 1 or len(cuts) < 2 or not (np.diff(cuts) > 0).all():
-        raise ArgumentError("edges", f"must be rising numbers; got {edges!r}", "for example [0, 0.01, 0.05, 1]")
+        raise ArgumentError("edges", f"must be increasing numbers; got {edges!r}", "for example [0, 0.01, 0.05, 1]")
     if view.score.min() < cuts[0] or view.score.max() > cuts[-1]:
-        raise ArgumentError("edges", "leave some scores outside all bands", "start at 0 and end at 1")
+        raise ArgumentError("edges", "some scores lie outside all grades", "start at 0 and end at 1")
     place = np.minimum(np.searchsorted(cuts, view.score, side="right") - 1, len(cuts) - 2)
     return place, [(float(low), float(high)) for low, high in pairwise(cuts)]
 
 
 def _given(view: View) -> tuple[Places, list[Any]]:
     if view.rows is None or view.rows.groups is None:
-        raise InputTypeError("grades", "is missing", "pass the grade of each row, or edges=")
+        raise InputTypeError("grades", "is missing", ("pass the grade of each row", Use("edges")))
     names = view.rows._predictions.group_names
     return view.rows.groups.astype(np.intp), list(names)
 
@@ -219,14 +290,14 @@ def _fixed(rates: Mapping[Any, float], names: list[Any]) -> Floats:
 
 
 def _pvalues(rows: Floats, events: Floats, score: Floats, method: str, alternative: str) -> Floats:
-    """Tails of the binomial distribution, or of the posterior of the rate, at the score."""
+    """Tails of the binomial distribution, or of the posterior distribution of the rate, at the score."""
     from scipy.special import betainc, betaincc
 
     others = rows - events
     if method == "jeffreys":
         above, below = (tail(events + 0.5, others + 0.5, score) for tail in (betainc, betaincc))
     else:
-        # P(at least k of n) is the chance that the k-th smallest of n uniform numbers is below the score.
+        # P(at least k of n) is the probability that the k-th smallest of n uniform variables is below the score.
         above = np.where(events == 0, 1.0, betainc(np.maximum(events, 1), others + 1, score))
         below = np.where(others == 0, 1.0, betaincc(events + 1, np.maximum(others, 1), score))
     if alternative == "two-sided":
@@ -255,37 +326,70 @@ def hosmer_lemeshow_multinomial(
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceResult:
-    """Hosmer and Lemeshow's test for several classes (Fagerland, Hosmer and Bofin 2008).
+    r"""Test the calibration of all classes by the multinomial Hosmer-Lemeshow test.
 
-    Rows are grouped by how unlikely the reference class is; in each group the labels of all classes are compared with the
-    sums of their probabilities. The null distribution is chi-square with one degree of freedom for each group and class but one. It
-    rejects too rarely, for inside a group the probabilities of the other classes differ; simulated labels keep the level.
+    The null hypothesis is that the labels are drawn from the predicted distributions. Rows are grouped by one minus the probability of the
+    reference class; in each group observed and expected counts of all classes are compared.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
-    bins
+    y_true
+    y_prob
+    bins : int, default 10
         Number of groups of equal weight.
-    reference
-        The class that orders the rows, by name or number.
-    fitted_here
-        Whether the probabilities were fitted to these very rows: two groups then count as used up.
+    reference : object, default 0
+        Class that orders the rows, by name or index.
+    fitted_here : bool, default False
+        Whether the model was fitted to these rows; the degrees of freedom are then those of two groups fewer.
     alpha
-        Level at which `critical_value` and `verdict` are given.
-    method
-        ``"chi_square"``, which needs five expected labels in most groups; ``"consistency"`` compares the statistic with those of simulated
-        labels. ``"auto"`` simulates where expected labels are few or the sum of p(1 - p) is below 30, unless `fitted_here`.
-    n_resamples, rng
-        How many times labels are simulated, and from which seed or Generator.
+    method : {"auto", "chi_square", "consistency"}, default "auto"
+        ``"chi_square"`` is the asymptotic null distribution, which requires expected counts of 5 in most cells; ``"consistency"`` compares
+        the statistic with those of simulated labels. ``"auto"`` simulates if expected counts are small or the sum of p(1 - p) is
+        below 30, unless `fitted_here`.
+    n_resamples : int, default 999
+        Number of simulated data sets.
+    rng
     where
-        Which rows.
+    **keywords
+
+    Returns
+    -------
+    SignificanceResult
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``verdict`` and ``detail`` (degrees of freedom, groups).
+
+    Raises
+    ------
+    InputTypeError
+        If the predictions are not hard labels with one distribution per row.
+    UndefinedMetricError
+        If no degrees of freedom remain.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    assess : ``metric="hosmer_lemeshow"`` is the test for two classes.
+
+    Notes
+    -----
+    With observed and expected counts :math:`O_{gk}, E_{gk}` of class k in group g,
+
+    .. math:: C = \sum_{g=1}^{G} \sum_{k=1}^{K} \frac{(O_{gk} - E_{gk})^2}{E_{gk}}
+
+    is compared with a chi-square distribution with G (K - 1) degrees of freedom, and (G - 2)(K - 1) with ``fitted_here=True``. The
+    chi-square test is conservative for external data, because probabilities of the other classes vary within groups; simulated labels
+    maintain the level.
+
+    References
+    ----------
+    .. [1] Fagerland, M. W., Hosmer, D. W. and Bofin, A. M. (2008). Multinomial goodness-of-fit tests for logistic regression models.
+       Statistics in Medicine 27.
 
     Examples
     --------
-    >>> from calibrant.inference.grades import hosmer_lemeshow_multinomial
+    >>> import calibrant as cal
     >>> probs = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.3, 0.5], [0.4, 0.35, 0.25]]
-    >>> round(hosmer_lemeshow_multinomial([0, 1, 1, 0], probs, bins=2).statistic, 4)
+    >>> round(cal.hosmer_lemeshow_multinomial([0, 1, 1, 0], probs, bins=2).statistic, 4)
     4.0808
     """
     from scipy.special import chdtrc, chdtri
@@ -294,7 +398,7 @@ def hosmer_lemeshow_multinomial(
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:
-        raise InputTypeError("y_true", "must come with one hard label and one distribution for each row")
+        raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
     chosen = source.class_index(reference, "reference")
     view: Any = views_of(source, "canonical")[0]
     refuse_importance(view, "hosmer_lemeshow_multinomial", "drop them, or use assess(metric='skce_uq')")
@@ -302,13 +406,13 @@ def hosmer_lemeshow_multinomial(
     check_whole(n_resamples, "n_resamples")
     table = _Table(view, chosen, bins)
     statistic = table.statistic(table.observed)
-    # A class that no row of a group can have, or that all have, leaves nothing to compare.
+    # A class with probability 0 or 1 throughout a group contributes no degree of freedom.
     varying = int((table.varies.sum(axis=1) - 1).clip(0).sum())
     df = varying - (2 * (source.k - 1) if fitted_here else 0)
     few = "" if math.isinf(statistic) else few_events(view) or too_few(table.expected)
     groups = len(table.expected)
     if fitted_here and method == "consistency":
-        raise ArgumentError("method", "'consistency' simulates labels, to which nothing is fitted", "use 'chi_square'")
+        raise ArgumentError("method", "'consistency' does not apply to fitted models", "use 'chi_square'")
     if not math.isinf(statistic) and df <= 0 and (method == "chi_square" or fitted_here):
         raise UndefinedMetricError("hosmer_lemeshow_multinomial", "leaves no degree of freedom for a test")
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(max(df, 1), statistic))
@@ -320,7 +424,7 @@ def hosmer_lemeshow_multinomial(
         lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
-        hypothesis="the labels are drawn from the probabilities given",
+        null_hypothesis="the labels are drawn from the predicted probabilities",
         method="chi_square",
         null_distribution=f"chi-square with {df} degrees of freedom",
         n=int(view.total),
@@ -328,16 +432,14 @@ def hosmer_lemeshow_multinomial(
         detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},
     )
     if method == "chi_square" or fitted_here or not (few or method == "consistency"):
-        return (
-            replace(result, null_distribution=f"{result.null_distribution}, which is rough: {few}") if few else result
-        )
+        return replace(result, null_distribution=f"{result.null_distribution} (approximate: {few})") if few else result
     seed = seed_of(rng)
     null = np.array(many(lambda number: table.statistic(table.drawn(generator(seed, number))), n_resamples))
     return simulated(result, np.asarray(chdtrc(max(df, 1), null)), few if method == "auto" else "")
 
 
 class _Table:
-    """Labels of each class, expected and observed, in groups of equal weight by how unlikely the reference class is."""
+    """Expected and observed class counts in groups of equal weight by one minus the probability of the reference class."""
 
     def __init__(self, view: VectorView, reference: int, bins: Any) -> None:
         block = view.block(0, view.n)
@@ -347,24 +449,24 @@ class _Table:
         self.probs, self.weights = block.probs, view.weights
         self.expected = self._sums(block.probs)
         self.observed = self._sums(block.targets)
-        # Sums of p and of 1 - p, for the difference of two large sums would miss 0 by rounding.
+        # Sums of p and of 1 - p, because the difference of two large sums is not exactly 0 after rounding.
         self.varies = (self.expected > 0) & (self._sums(1 - block.probs) > 0)
 
     def _sums(self, columns: Floats) -> Floats:
         return np.array([np.bincount(self.cell, self.weights * column, self.count) for column in columns.T]).T
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Labels drawn from the probabilities; a row with a count draws so many."""
+        """Class counts for simulated labels; a row with a count simulates that many labels."""
         rows = np.repeat(np.arange(len(self.cell)), self.weights.astype(np.int64))
         k = self.probs.shape[1]
         path = np.cumsum(self.probs, axis=1)
         labels = (path[rows] <= rng.random(len(rows))[:, None] * path[rows, -1:]).sum(axis=1)
-        # A draw at the very end belongs to the last class that can occur.
+        # Rounding at the upper end must not select a class of probability 0.
         labels = np.minimum(labels, k - 1 - (self.probs[rows, ::-1] > 0).argmax(axis=1))
         return np.bincount(self.cell[rows] * k + labels, minlength=self.count * k).reshape(self.count, k).astype(float)
 
     def statistic(self, observed: Floats) -> float:
-        """Squared differences of observed and expected labels over what is expected."""
+        """Sum of squared differences of observed and expected counts over the expected ones."""
         with np.errstate(over="ignore"):
             never = np.where(observed > 0, np.inf, 0.0)  # an outcome of probability 0 occurred
             away = np.square(observed - self.expected)

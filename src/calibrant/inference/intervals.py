@@ -1,4 +1,4 @@
-"""interval: what value would other rows from the same source have given?"""
+"""`interval`: confidence intervals of a metric, by the bootstrap or in closed form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
@@ -33,7 +33,7 @@ from .resampling import (
     not_used,
     refuse_options_of_rows,
     seed_of,
-    view_words,
+    view_keywords,
 )
 from .significance import read_source
 
@@ -43,31 +43,61 @@ Floats = NDArray[np.float64]
 
 METHODS = ("auto", "corrected", "percentile", "basic", "bca", "gamma", "normal", "asymptotic")
 CLOSED_FORM = ("gamma", "normal", "asymptotic")
-# Quantiles of the bootstrap inherit its bias; corrected levels (bca) take some of it away.
+# Bootstrap quantiles inherit the bias of the bootstrap; BCa levels remove part of it.
 TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
 RAISED = (
-    "the bootstrap values of an error lie above its estimate, for repeated rows add to the error, so the interval {}; "
-    "method='corrected' allows for this bias"
+    "bootstrap replicates of an error are biased upwards because rows repeat, so the interval {}; "
+    "method='corrected' corrects for this bias"
 )
-CORRECTED = "the estimate is biased upwards at this number of rows; the interval is corrected for the bias"
-OUTSIDE = "the estimate lies outside the interval, for the bootstrap is biased; method='corrected' allows for this bias"
-ONE_BIN = "{:.0%} of the rows lie in one bin, and errors that differ inside it are averaged: the true error may lie above the interval"
-BELOW_ZERO = "the estimate is negative, which the error itself cannot be, so the interval ends at 0"
+CORRECTED = "the estimate is biased upwards at this sample size; the interval is corrected for the bias"
+OUTSIDE = (
+    "the estimate lies outside the interval because the bootstrap is biased; method='corrected' corrects for this bias"
+)
+ONE_BIN = (
+    "{:.0%} of the rows lie in one bin, which averages errors within it: the true error may lie above the interval"
+)
+BELOW_ZERO = "the estimate is negative, but the error cannot be, so the interval ends at 0"
 FEWEST = 5
-# Below so many rows of the rarer outcome, 95 % intervals that are not made for few events cover less than they should.
+# Below this many rows of the rarer outcome, 95 % intervals that are not derived for few events undercover.
 FEW_EVENTS = 30
-# Metrics whose own interval is made for few events.
+# Metrics whose own interval is valid for few events.
 HOLD_FOR_FEW = ("expected_observed_ratio",)
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
-FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows the {} interval may cover the true value less often than its level says"
-ONE_SIDE = "nearly all resampled values lie on one side of the value, so the percentile interval is given"
-# Corrected levels with fewer resampled values between them tell two ends apart by chance.
+FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows the {} interval may undercover"
+ONE_SIDE = "nearly all bootstrap replicates lie on one side of the estimate, so the percentile interval is given"
+# With fewer replicates between the corrected levels, the two ends are not distinguishable.
 FEWEST_BETWEEN = 10
 
 
 @dataclass(frozen=True, repr=False)
 class Interval(Record):
-    """A metric with the range of values that other rows from the same source would have given."""
+    """Confidence interval of a metric.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the metric.
+    value : float
+        Estimate on the data.
+    low, high : float
+        Ends of the interval.
+    level : float
+        Confidence level.
+    method : str
+        How the interval was computed.
+    n : int
+        Number of rows; counts are added up.
+    lens : str
+        The event that was evaluated.
+    n_resamples : int, default 0
+        Number of bootstrap replicates with a defined value; 0 for closed forms.
+    note : str, default ""
+        Caveats, such as few events or a biased bootstrap; empty if there are none.
+    sample : ndarray, optional
+        Values of the bootstrap replicates.
+    unused : tuple of str, default ()
+        Arguments that were given but had no effect, because nothing was resampled.
+    """
 
     _hidden = ("sample",)
 
@@ -81,10 +111,8 @@ class Interval(Record):
     lens: str
     n_resamples: int = 0
     note: str = ""
-    """What to know before trusting it; empty where there is nothing."""
     sample: Floats | None = field(default=None, repr=False, compare=False)
     unused: tuple[str, ...] = ()
-    """Arguments that were given and made no difference, for nothing was resampled."""
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         return {**super()._columns(), "unused": [", ".join(self.unused)]}
@@ -118,44 +146,85 @@ def interval(
     where: Any = None,
     **keywords: Any,
 ) -> Interval:
-    """A confidence interval for a metric, by the bootstrap or in closed form.
+    r"""Compute a confidence interval of a metric.
+
+    The interval estimates the value of the metric in the population from which the rows were sampled. Use it to state the precision of
+    an estimate; to test calibration use `assess`, because errors that are 0 for calibrated predictions are biased upwards.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
-    metric
-        Id or alias; its options are taken as keywords.
-    method
-        ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` resample rows. ``"corrected"`` allows for the bias of the
-        bootstrap: errors estimated from few rows come out too high, and higher still on resampled rows; it always contains the estimate.
-        ``"gamma"`` is for means over rows (`brier`, `nll`, `ecd`): the limits of a gamma distribution with the skewness of the mean, which
-        hold for few events too; ``"normal"`` takes the standard error alone. ``"asymptotic"`` is the metric's own interval, where it
-        has one (`l2ce_interval`, `t_cal`, `cox_intercept`, `cox_slope`, `expected_observed_ratio`) and one score is read of each row.
-        ``"auto"`` takes that, gamma where the metric is a mean over rows, corrected for errors that are at best 0 and wherever
-        the percentile interval would not contain the estimate, and percentile otherwise.
+    y_true
+    y_prob
+    metric : str or Metric, default "ece"
+        Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
+    method : str, default "auto"
+        ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` are bootstrap intervals; ``"gamma"`` and ``"normal"`` are for
+        metrics that are means over rows (`brier`, `nll`, `ecd`); ``"asymptotic"`` is the interval derived for the metric itself, where
+        there is one (`l2ce_interval`, `t_cal`, `cox_intercept`, `cox_slope`, `expected_observed_ratio`). ``"auto"`` is described in
+        the Notes.
     level
-        Nominal coverage.
-    n_resamples
-        Number of bootstrap replicates; not used, and named in `Interval.unused`, where the interval has a closed form.
-    cluster
-        Resample whole groups (``groups=``), for rows that belong together; with fewer than 20 of them the interval is too short,
-        which its note says.
-    stratify
-        Keep the number of rows of each class.
-    exact
-        Draw single rows also where counts in cells would do.
-    rng, workers
-        See `assess`.
+    n_resamples : int, default 1000
+        Number of bootstrap replicates.
+    cluster : bool, default False
+        Whether to resample whole groups (``groups=``), for rows that are dependent within groups. With fewer than 20 groups the
+        interval is too short, which its note states.
+    stratify : bool, default False
+        Whether to resample within classes, so that class counts stay fixed.
+    exact : bool, default False
+        Whether to resample row by row even where counts of cells of nearly equal score are accurate enough.
+    rng
+    workers
     where
-        Which rows: a mask or a Selection.
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    Interval
+        Result with the attributes ``value``, ``low``, ``high``, ``level``, ``method``, ``note`` and ``sample`` (bootstrap replicates).
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or `method` is not available for the metric.
+    UndefinedMetricError
+        If the metric is infinite, or undefined for more than a tenth of the replicates.
+
+    See Also
+    --------
+    assess : Test of the null hypothesis of calibration.
+    compare : Confidence intervals of differences between models.
+
+    Notes
+    -----
+    ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row; else ``"gamma"`` for means over
+    rows; else ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else
+    ``"percentile"``.
+
+    Plug-in estimates of a calibration error are biased upwards, and the bootstrap adds the same bias once more. ``"corrected"`` removes
+    it: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean :math:`\bar t` and estimate :math:`t`, the interval of a
+    non-negative error is
+
+    .. math:: \left[\sqrt{\max(2 t^2 - q_u^2, 0)},\; t + (\bar t - q_l)\right],
+
+    and it always contains the estimate. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
+    remains accurate for few events; ``"normal"`` uses the standard error alone.
+
+    All methods assume independent rows, or independent groups with ``cluster=True``.
+
+    References
+    ----------
+    .. [1] Efron, B. (1987). Better bootstrap confidence intervals. JASA 82.
+    .. [2] Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based on the gamma
+       distribution. Statistics in Medicine 16.
+    .. [3] Sun, Y. et al. (2024). A confidence interval for the l2 expected calibration error. arXiv:2408.08998.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
-    >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
-    (0.077, 0.105, 0.142)
+    >>> result = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
+    >>> result
+    brier 0.1050 [0.07718, 0.1419] (95%, gamma)
     """
     chosen = catalogue[metric]
     if method not in METHODS:
@@ -165,20 +234,20 @@ def interval(
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(y_true, y_prob, where, keywords)
     refuse_options_of_rows(chosen, options)
-    words = {word: value for word, value in options.items() if word != "lens"}
-    views = chosen.views(source, **view_words(chosen, options))
-    value = chosen.of_views(views, **words)
+    metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
+    views = chosen.views(source, **view_keywords(chosen, options))
+    value = chosen.of_views(views, **metric_keywords)
     if not math.isfinite(value):
-        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "look for scores of 0 or 1")
+        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "check for scores of 0 or 1")
     view = views[0]
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = view.lens if len(views) == 1 else "classwise"
     single = cluster is False and stratify is False and len(views) == 1
-    method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **words}, value, level, single)
+    method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **metric_keywords}, value, level, single)
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
         few = "" if chosen.id in HOLD_FOR_FEW else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, words), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]
+        notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
@@ -188,7 +257,7 @@ def interval(
     sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
-        raise UndefinedMetricError(chosen.id, f"has no value in {n_resamples - len(sample)} of {n_resamples} resamples")
+        raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
     if method == "auto":
         low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
         method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
@@ -202,9 +271,9 @@ def interval(
 def _in_closed_form(
     method: str, metric: Metric, view: Any, options: dict[str, Any], value: float, level: float, single: bool
 ) -> tuple[str, tuple[float, float] | None]:
-    """The method, which ``"auto"`` leaves open, and both ends where nothing has to be drawn for them."""
+    """The method, which ``"auto"`` leaves open, and both ends where no resampling is needed."""
     own = OWN_INTERVALS.get(metric.id) if single else None
-    rows = metric.rows_of(view, {word: options[word] for word in metric.options}) if single else None
+    rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options}) if single else None
     if method == "auto":
         method = "asymptotic" if own and isinstance(view, View) else "auto" if rows is None else "gamma"
     if method == "asymptotic" and own is not None:
@@ -214,7 +283,7 @@ def _in_closed_form(
             raise UndefinedMetricError(metric.id, "has no standard error with one row")
         if method == "normal":
             return method, _normal(metric, view, rows, value, level)
-        more = surprise_of(metric, view, {word: options[word] for word in metric.options})
+        more = surprise_of(metric, view, {keyword: options[keyword] for keyword in metric.options})
         low, high = gamma_limits(moments_of(view, rows, value), level, more)
         return method, (max(low, metric.range[0]), min(high, metric.range[1]))
     if method in CLOSED_FORM:
@@ -231,7 +300,7 @@ def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
 
 
 def _few(views: list[Any], method: str) -> str:
-    """A note where outcomes hardly vary, so that neither their spread nor resamples of them show how far they could have."""
+    """A note on few events, for which neither the variance nor resamples represent the uncertainty."""
     view = views[0]
     if len(views) > 1 or view.is_soft or method == "gamma" or not (isinstance(view, View) or view.k == 2):
         return ""
@@ -243,11 +312,11 @@ def _few(views: list[Any], method: str) -> str:
     return FEW.format(f"{rarer:g}") if rarer < FEWEST else FEW_FOR.format(f"{rarer:g}", method)
 
 
-def _in_one_bin(metric: Metric, view: Any, words: dict[str, Any]) -> str:
-    """A note where bins of equal width hardly tell scores apart."""
+def _in_one_bin(metric: Metric, view: Any, metric_keywords: dict[str, Any]) -> str:
+    """A note where most rows share one bin of equal width."""
     if OWN_INTERVALS.get(metric.id) is not _l2ce or not isinstance(view, View):
         return ""
-    cell, count = bin_cells(view, "equal_width", _bins_of(view, {**metric.options, **words}))
+    cell, count = bin_cells(view, "equal_width", _bins_of(view, {**metric.options, **metric_keywords}))
     share = float(np.bincount(cell, view.weights, count).max()) / view.total
     return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
 
@@ -260,12 +329,12 @@ def _bins_of(view: Any, options: dict[str, Any]) -> int:
 
 
 def _is_error(metric: Metric) -> bool:
-    """Whether it is a distance from calibration: 0 for calibrated scores, and larger on average in any sample of them."""
+    """Whether the metric is a distance from calibration: 0 for calibrated scores in the population, positive in samples."""
     return metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
 
 
 def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tuple[float, float]) -> str:
-    """A note where the bootstrap lies above the error that it is of, and on what became of that."""
+    """A note where the bootstrap replicates lie above the estimate."""
     low, high = ends
     above = _is_error(metric) and float(np.median(sample)) - value > (high - low) / 8
     if method == "corrected":
@@ -276,9 +345,9 @@ def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tup
 
 
 def _l2ce(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
-    """For the squared error, whether or not the model is calibrated (Sun et al. 2024)."""
+    """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
     if isinstance(view, VectorView):
-        raise ArgumentError("method", "'asymptotic' needs one score for each row", "use method='percentile'")
+        raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
     return l2ce_bounds(view, _bins_of(view, options), level, options["unbiased"])
 
 
@@ -295,7 +364,7 @@ def _cox(place: int) -> Callable[..., tuple[float, float]]:
 
 
 def _ratio(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
-    """Expected over observed: the limits of its inverse, a weighted number of events, exchanged."""
+    """Expected over observed: gamma limits of the inverse, a weighted number of events, exchanged."""
     mean = float(view.mean(view.score))
     rows = (view.outcome - view.score / value) / mean
     difference = catalogue["calibration_in_the_large"]
@@ -316,7 +385,7 @@ OWN_INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
 def bootstrap_sample(
     plans: list[tuple[Metric, dict[str, Any]]], sampler: Sampler, count: int, seed: int, workers: int | None
 ) -> Floats:
-    """Values of each metric on resampled rows, one row for each resample."""
+    """Values of each metric on bootstrap replicates, one row per replicate."""
     if len(plans) == 1:
         found = skce_draws(*plans[0], sampler, count, seed, workers)
         if found is not None:
@@ -334,17 +403,17 @@ def _sampler(
 ) -> Sampler:
     if not cluster and not stratify:
         if isinstance(source, VectorView):
-            raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+            raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
         return choose_sampler([(metric, options)], source, exact, "rows")
     if cluster and stratify:
-        raise ArgumentError("stratify", "and cluster exclude each other", "choose one")
+        raise ArgumentError("stratify", ("cannot be combined with ", Argument("cluster")), "give one of them")
     if not isinstance(source, Predictions):
-        raise ArgumentError("y_true", "must be rows for cluster or stratified resampling", "pass labels and scores")
+        raise ArgumentError("y_true", "cluster and stratified resampling require rows", "pass labels and scores")
     return PredictionSampler(source, cluster=cluster, stratify=stratify)
 
 
 def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
-    """From the standard error of a weighted mean, inside the range of the metric."""
+    """Limits from the standard error of a weighted mean, within the range of the metric."""
     from scipy.special import ndtri
 
     half = float(ndtri((1 + level) / 2)) * math.sqrt(moments_of(view, rows, value).variance)
@@ -352,11 +421,11 @@ def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float)
 
 
 def _jackknife(metric: Metric, options: dict[str, Any], sampler: Sampler) -> float:
-    """Acceleration: skewness of the values without one row each."""
+    """Acceleration: skewness of the leave-one-out values."""
     pairs = [(weight, drawn.value(metric, options)) for weight, drawn in sampler.left_out()]
     weight, values = np.array(pairs).T
     if not np.isfinite(values).all():
-        raise UndefinedMetricError(metric.id, "has no finite value without one of the rows", "use method='percentile'")
+        raise UndefinedMetricError(metric.id, "is not finite without one of the rows", Use("method", "percentile"))
     off = float(weight @ values) / weight.sum() - values
     spread = float(weight @ off**2)
     return float(weight @ off**3) / (6 * spread**1.5) if spread > 0 else 0.0
@@ -381,11 +450,11 @@ def _ends(
 
 
 def _corrected(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
-    """Ends that contain the value and allow for the bias of the bootstrap, whose quantiles are `low` and `high`.
+    """Limits that contain the estimate and correct for the bias of the bootstrap, whose quantiles are `low` and `high`.
 
-    The square of an error that cannot be negative is its true square plus a variance, which resampling adds once more: the
-    lower end subtracts it on the scale of squares. The upper end takes the spread of the replicates and no credit for the bias. An estimate
-    that may be negative has had its bias removed, and the replicates, biased by their repeated rows, are moved back to it.
+    The expected square of a non-negative error estimate is the true square plus a variance, which resampling adds once more: the lower
+    limit subtracts it on the squared scale. The upper limit uses the spread of the replicates without a correction. Estimates that may be
+    negative are already bias-corrected; their replicates, biased by repeated rows, are centred at the estimate.
     """
     centre = float(np.median(sample)) if np.isinf(sample).any() else float(sample.mean())
     down, up = max(high - centre, 0.0), max(centre - low, 0.0)
@@ -398,7 +467,7 @@ def _corrected(metric: Metric, value: float, sample: Floats, low: float, high: f
 
 
 def quantiles(sample: Floats, levels: tuple[float, float]) -> tuple[float, float]:
-    """Quantiles of values that may be infinite, between which nothing can be interpolated."""
+    """Quantiles of values that may be infinite, without interpolation in that case."""
     if np.isfinite(sample).all():
         low, high = np.quantile(sample, levels).tolist()
         return low, high
@@ -408,7 +477,7 @@ def quantiles(sample: Floats, levels: tuple[float, float]) -> tuple[float, float
 
 
 def bca_levels(value: float, sample: Floats, level: float, acceleration: float) -> tuple[float, float] | None:
-    """Quantiles to read after correction for bias and acceleration (Efron 1987); None where they do not exist."""
+    """Quantile levels corrected for bias and acceleration (Efron 1987); None where they do not exist."""
     from scipy.special import ndtr, ndtri
 
     below = (np.sum(sample < value) + 0.5 * np.sum(sample == value)) / len(sample)

@@ -1,4 +1,4 @@
-"""Several p-values for one question, put together into one."""
+"""Combination of several p-values into one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, InPython
 
 __all__ = ["combine_pvalues"]
 
@@ -15,16 +15,25 @@ Combination = Literal["bonferroni", "fisher", "cauchy"]
 
 
 def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
-    """One p-value for the hypothesis that all of several hold.
+    """Combine p-values into one for the global null hypothesis.
 
     Parameters
     ----------
-    pvalues
-        Numbers in [0, 1].
-    method
-        ``"bonferroni"``, the smallest times their number, holds whatever the tests have in common. ``"fisher"``, minus twice the
-        sum of logarithms against chi-square, needs independent tests. ``"cauchy"`` (Liu and Xie 2020) is nearly exact for small
-        values of dependent tests.
+    pvalues : array-like
+        P-values of the individual tests.
+    method : {"bonferroni", "fisher", "cauchy"}, default "bonferroni"
+        ``"bonferroni"``, the smallest p-value times their number, is valid under any dependence. ``"fisher"`` compares minus twice the
+        sum of logarithms with a chi-square distribution and requires independent tests. ``"cauchy"`` [1]_ is approximately valid
+        for small p-values under dependence.
+
+    Returns
+    -------
+    float
+        The combined p-value.
+
+    References
+    ----------
+    .. [1] Liu, Y. and Xie, J. (2020). Cauchy combination test. JASA 115.
 
     Examples
     --------
@@ -38,8 +47,8 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
     if method in ("holm", "benjamini_hochberg"):
         raise ArgumentError(
             "method",
-            f"{method!r} corrects each p-value and gives no single one",
-            f"use assess_many(correction={method!r})",
+            f"{method!r} corrects each p-value and does not combine them",
+            InPython(f"use assess_many(correction={method!r})"),
         )
     if method not in ("bonferroni", "fisher", "cauchy"):
         raise ArgumentError("method", f"must be 'bonferroni', 'fisher' or 'cauchy'; got {method!r}")
@@ -55,10 +64,10 @@ def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:
 
 
 def _cauchy(values: list[float]) -> float:
-    """Each p-value as the point of the Cauchy distribution that it cuts off; the mean of such points has that distribution again."""
+    """Mean of the Cauchy quantiles of the p-values, which is again Cauchy distributed."""
     if max(values) == 1:
         return 1.0
-    # Tangents of both ends keep what a difference from one half would lose.
+    # Tangents near both ends avoid the cancellation of a difference from one half.
     points = [1 / math.tan(math.pi * p) if p <= 0.5 else -1 / math.tan(math.pi * (1 - p)) for p in values]
     mean = math.fsum(points) / len(points)
     return math.atan2(1, mean) / math.pi

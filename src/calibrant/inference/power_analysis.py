@@ -1,4 +1,4 @@
-"""power and sample_size: how likely a test is to see a deviation, and how many rows it takes."""
+"""`power`, `sample_size` and `detectable_shift`: power analysis of calibration tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .effects import (
     Case,
     Nodes,
     Plan,
-    law_is_off,
+    is_too_small,
     named_deviation,
     nodes_of,
     normal_quantile,
@@ -40,21 +40,44 @@ __all__ = ["PowerResult", "detectable_shift", "power", "sample_size"]
 Floats = NDArray[np.float64]
 Method = Literal["auto", "analytic", "simulated"]
 
-# Simulated sample sizes are sought until the power is known to be within this of the one asked for, or after so many draws.
+# The search for a sample size ends once the power is within this of the required one, or after so many data sets.
 CLOSE, MOST_REPEATS = 0.02, 10_000
 FIRST_ROWS, MOST_ROWS = 32, 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
 class PowerResult(Record):
-    """How likely a test is to find a deviation with `n` rows; for a sample size, `n` is what was sought."""
+    """Power of a test for a given number of rows, or the sample size for a given power.
+
+    Parameters
+    ----------
+    test : str
+        Name of the test.
+    n : int
+        Number of rows; the result of `sample_size`.
+    power : float
+        Probability of rejecting the null hypothesis under the alternative.
+    low, high : float
+        95 % confidence limits of a simulated power. For formulas both equal `power`, and `high` is 1 for a lower bound.
+    alpha : float
+        Significance level.
+    deviation : str
+        Description of the alternative.
+    method : {"analytic", "simulated"}
+        How the power was obtained.
+    target : float, optional
+        Required power, for `sample_size`.
+    repeats : int, default 0
+        Number of simulated data sets.
+    note : str, default ""
+        Caveats; empty if there are none.
+    """
 
     test: str
     n: int
     power: float
     low: float
     high: float
-    """Where the power lies: 95 % bounds of a simulation, `power` itself or up to 1 where a formula gives it or a lower bound."""
     alpha: float
     deviation: str
     method: str
@@ -64,14 +87,14 @@ class PowerResult(Record):
 
     def _title(self) -> str:
         least = "at least " if self.method == "analytic" and self.high > self.power else ""
-        chance = f"with probability {least}{number(self.target or self.power)} at level {self.alpha:g}"
+        size = f"{least}{number(self.target or self.power)} of {self.test}"
         if self.target is None:
-            text = f"With {self.n:,} rows {self.test} finds {self.deviation} {chance}."
+            text = f"Power {size} with {self.n:,} rows at level {self.alpha:g}; alternative: {self.deviation}."
         else:
-            text = f"It takes {self.n:,} rows for {self.test} to find {self.deviation} {chance}."
+            text = f"{self.n:,} rows for power {size} at level {self.alpha:g}; alternative: {self.deviation}."
         how = self.method
         if self.repeats:
-            how = f"simulated {self.repeats:,} times: probability {number(self.power)} [{number(self.low)}, {number(self.high)}]"
+            how = f"simulated {self.repeats:,} times: power {number(self.power)} [{number(self.low)}, {number(self.high)}]"
         return "\n".join([text, f"  {how}" + (f"; {self.note}" if self.note else "")])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -98,46 +121,82 @@ def power(
     workers: int | None = None,
     **options: Any,
 ) -> PowerResult:
-    """How likely a test is to find a deviation with `n` rows.
+    r"""Compute the power of a calibration test.
+
+    The power is the probability that the test rejects the null hypothesis of calibration at level `alpha` if the true event rate is a
+    given function of the score. Exactly one of `deviation`, `mu` and `warp` states that alternative.
 
     Parameters
     ----------
-    test
-        Id or alias of a metric, or a function of ``(y_true, y_prob)`` that gives a p-value or a result that has one, such as
-        `safe_hosmer_lemeshow`; options of either are taken as keywords.
-    n
+    test : str, Metric or callable
+        Identifier or alias of a metric, tested as in `assess`; or a function of ``(y_true, y_prob)`` that returns a p-value or a result
+        with the attribute ``pvalue``, such as `safe_hosmer_lemeshow`. Options of either are accepted as keywords.
+    n : int
         Number of rows.
-    scores
-        None for scores spread evenly, a tuple for the a and b of a Beta distribution, or scores that were recorded: an array, a View or
-        a Sketch.
-    deviation
-        Events are this much more frequent than the scores say, kept within [0, 1].
-    mu
-        Or: the true rate as a function of the score.
-    warp, strength
-        Or: a warp of `calibrant.inference.simulation`, or the name of one with its strength: ``"temperature"``, ``"bias"``, ``"bump"``,
-        ``"label_noise"``.
-    alpha, alternative
-        Level and side of the test; None takes the side that the metric declares.
-    random_scores
-        In formulas, count how far new scores stray from their distribution too. Simulation always does.
-    method
-        ``"analytic"`` is known for means over rows, ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and ``ecce_r``;
-        ``"simulated"`` does for all. ``"auto"`` prefers the former, unless groups are too small for the distribution of its test.
-    repeats, rng, workers
-        Number of simulated data sets, their seed, and threads; the result says so where a formula made them superfluous.
+    scores : None, tuple, array-like, View or Sketch, optional
+        Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
+    deviation : float, optional
+        Excess of the true rate over the score, clipped to [0, 1].
+    mu : callable, optional
+        The true rate as a function of an array of scores.
+    warp : str or Warp, optional
+        A warp of `calibrant.inference.simulation`, or the name of one: ``"temperature"``, ``"bias"``, ``"bump"``, ``"label_noise"``.
+    strength : float, optional
+        Parameter of a warp that is given by name.
+    alpha
+    alternative : {"greater", "less", "two-sided"}, optional
+        Alternative of the test; by default the one that the metric declares.
+    random_scores : bool, default False
+        Whether formulas include the sampling variation of the scores. Simulations always do.
+    method : {"auto", "analytic", "simulated"}, default "auto"
+        ``"analytic"`` is available for means over rows, for ``hosmer_lemeshow`` and, as a lower bound, for ``ecce_mad`` and
+        ``ecce_r``; ``"simulated"`` for all tests. ``"auto"`` uses a formula where its asymptotic distribution is accurate.
+    repeats : int, default 1000
+        Number of simulated data sets.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+    workers
+    **options
+        Options of the test.
+
+    Returns
+    -------
+    PowerResult
+        Result with the attributes ``power``, ``low`` and ``high`` (confidence limits of a simulated power), ``n``, ``method`` and ``note``.
+
+    Raises
+    ------
+    ArgumentError
+        If the alternative is not stated exactly once, or an argument is out of range.
+    UndefinedMetricError
+        If the metric is undefined for most samples of this size.
+
+    See Also
+    --------
+    sample_size : Number of rows for a required power.
+    detectable_shift : Minimum detectable effect for a number of rows.
+
+    Notes
+    -----
+    Scores are sampled from the distribution given by `scores`, labels independently with probability :math:`\mu(s)`. For a mean over rows
+    with null standard deviation :math:`\sigma_0`, standard deviation :math:`\sigma_1` and mean shift :math:`\Delta` under the
+    alternative, the power of the one-sided test is
+
+    .. math:: \Phi\left(\frac{\sqrt{n}\,\Delta - z_{1 - \alpha}\sigma_0}{\sigma_1}\right),
+
+    and both tails are added for two-sided tests. The formula for ``hosmer_lemeshow`` uses a noncentral chi-square distribution.
 
     Examples
     --------
-    >>> from calibrant.inference.power_analysis import power
+    >>> from calibrant.inference import power
     >>> power("calibration_in_the_large", 1000, scores=(2, 2), deviation=0.04)
-    With 1,000 rows calibration_in_the_large finds events 0.04 more frequent than the scores say with probability 0.8071 at level 0.05.
+    Power 0.8071 of calibration_in_the_large with 1,000 rows at level 0.05; alternative: event rate 0.04 above the score.
       analytic
     """
     check_whole(n, "n")
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     plan = plan_of(case, method)
-    if plan is not None and not (method == "auto" and law_is_off(case, n)):
+    if plan is not None and not (method == "auto" and is_too_small(case, n)):
         unused = given_in_vain(power, repeats=repeats, rng=rng, workers=workers)
         return _analytic(case, plan, n, plan.power(n), None, unused)
     draws = _Draws(case, seed_of(rng), workers)
@@ -163,17 +222,65 @@ def sample_size(
     workers: int | None = None,
     **options: Any,
 ) -> PowerResult:
-    """How many rows a test needs to find a deviation with a probability of `power`; see `power` for the rest.
+    """Compute the number of rows that a calibration test needs for a required power.
 
-    Where no formula is known, numbers of rows are tried by doubling and halving on the same random numbers, with `repeats` data
-    sets or more.
+    Finds the smallest number of rows for which the test rejects with probability `power` under the stated alternative. Where there is
+    no formula, the number is found by bisection on simulated data sets with common random numbers, and is then accurate to about 1 %.
+
+    Parameters
+    ----------
+    test : str, Metric or callable
+        Identifier or alias of a metric, or a function that returns a p-value; see `power`.
+    power : float, default 0.8
+        Required power.
+    scores : None, tuple, array-like, View or Sketch, optional
+        Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
+    deviation : float, optional
+        Excess of the true rate over the score, clipped to [0, 1].
+    mu : callable, optional
+        The true rate as a function of an array of scores.
+    warp : str or Warp, optional
+        A warp of `calibrant.inference.simulation`, or the name of one.
+    strength : float, optional
+        Parameter of a warp that is given by name.
+    alpha
+    alternative : {"greater", "less", "two-sided"}, optional
+        Alternative of the test; by default the one that the metric declares.
+    random_scores : bool, default False
+        Whether formulas include the sampling variation of the scores.
+    method : {"auto", "analytic", "simulated"}, default "auto"
+        Formula or simulation; see `power`.
+    repeats : int, default 500
+        Number of simulated data sets per candidate size; more are used where the power is close to the required one.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+    workers
+    **options
+        Options of the test.
+
+    Returns
+    -------
+    PowerResult
+        Result whose attribute ``n`` is the sample size and ``power`` the power at this size.
+
+    Raises
+    ------
+    ArgumentError
+        If `power` does not lie between `alpha` and 1, or the alternative is not stated exactly once.
+    UndefinedMetricError
+        If the required power is not reached with 1,048,576 simulated rows.
+
+    See Also
+    --------
+    power : Power for a given number of rows.
+    detectable_shift : Minimum detectable effect for a number of rows.
 
     Examples
     --------
-    >>> from calibrant.inference.power_analysis import sample_size
+    >>> from calibrant.inference import sample_size
     >>> sample_size("ecce_mad", deviation=0.02)
-    It takes 4,040 rows for ecce_mad to find events 0.02 more frequent than the scores say with probability at least 0.8000 at level 0.05.
-      analytic; fewer may do: the formula counts one way of crossing
+    4,040 rows for power at least 0.8000 of ecce_mad at level 0.05; alternative: event rate 0.02 above the score.
+      analytic; conservative: the formula is a lower bound of the power
     """
     case = _case(test, scores, deviation, mu, warp, strength, alpha, alternative, random_scores, options)
     if not (is_number(power) and alpha < power < 1):
@@ -181,7 +288,7 @@ def sample_size(
     plan = plan_of(case, method)
     if plan is not None:
         n = max(1, math.ceil(plan.rows(power) * (1 - SLIGHT)))
-        if not (method == "auto" and law_is_off(case, n)):
+        if not (method == "auto" and is_too_small(case, n)):
             unused = given_in_vain(sample_size, repeats=repeats, rng=rng, workers=workers)
             return _analytic(case, plan, n, plan.power(n), power, unused)
     check_whole(repeats, "repeats")
@@ -189,21 +296,49 @@ def sample_size(
 
 
 def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Minimum detectable effect: the smallest difference of event rate and mean score that `n` rows show with probability `power`.
+    r"""Compute the minimum detectable effect: the smallest shift of the event rate that a sample reveals.
 
-    The test is `calibration_in_the_large`, two-sided; the events are everywhere as much more, or less, frequent than the scores
-    say, within [0, 1], as in ``power(deviation=)``. The larger of the two differences is given, each with the variance that the
-    outcomes have if it is there; a direction in which no shift is large enough (the rate of a rare event can fall no further
-    than 0) is left out.
+    The effect is the difference between event rate and mean score at which the two-sided test `calibration_in_the_large` has the
+    required power. The alternative shifts the rate by the same amount at all scores, clipped to [0, 1], as ``power(deviation=)`` does.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    scores : None, tuple, array-like, View or Sketch, optional
+        Distribution of the scores: uniform by default, a tuple (a, b) for a Beta distribution, or recorded scores.
+    power : float, default 0.8
+        Required power.
+    alpha : float, default 0.05
+        Significance level of the two-sided test.
+
+    Returns
+    -------
+    float
+        The minimum detectable effect: the larger of those for an increase and a decrease of the rate. A direction in which the
+        required power cannot be reached (the rate of a rare event cannot fall below 0) is disregarded.
 
     Raises
     ------
     UndefinedMetricError
-        Where no shift at all is found with this probability.
+        If no shift in either direction is detected with the required power.
+
+    See Also
+    --------
+    power : Power for a given shift.
+    sample_size : Number of rows for a required power.
+
+    Notes
+    -----
+    The effect :math:`\Delta` solves
+
+    .. math:: \Delta = z_{1 - \alpha / 2} \frac{\sigma_0}{\sqrt{n}} + z_{\text{power}} \frac{\sigma_\Delta}{\sqrt{n}},
+
+    with :math:`\sigma_0^2` the mean of s(1 - s) and :math:`\sigma_\Delta^2` the variance under the shifted rates.
 
     Examples
     --------
-    >>> from calibrant.inference.power_analysis import detectable_shift
+    >>> from calibrant.inference import detectable_shift
     >>> round(detectable_shift(1000, scores=(2, 2)), 4)
     0.0396
     """
@@ -215,13 +350,13 @@ def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: f
     found = [shift for side in (1, -1) if (shift := _smallest_shift(at, n, side, power, alpha)) is not None]
     if not found:
         raise UndefinedMetricError(
-            "detectable_shift", f"{n:,} rows show no shift with probability {power:g}", "take more rows"
+            "detectable_shift", f"no shift is detected with power {power:g} in {n:,} rows", "use more rows"
         )
     return max(found)
 
 
 def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) -> float | None:
-    """The mean difference in one direction; None where even the largest is not found often enough."""
+    """The minimum detectable effect in one direction; None where the required power cannot be reached."""
     from scipy.optimize import brentq
 
     limit = normal_quantile(1 - alpha / 2) * math.sqrt(math.fsum(at.share * at.score * (1 - at.score)) / n)
@@ -234,7 +369,7 @@ def _smallest_shift(at: Nodes, n: int, side: int, power: float, alpha: float) ->
         spread = math.sqrt(math.fsum(at.share * truth * (1 - truth)) / n)
         return gap(shift) - limit - normal_quantile(power) * spread
 
-    if limit == 0:  # certain scores: a single outcome against one of them rejects
+    if limit == 0:  # scores of 0 and 1: a single contradicting outcome rejects
         movable = math.fsum(at.share * (at.score == (0 if side > 0 else 1)))
         return movable * -math.expm1(math.log1p(-power) / (n * movable)) if movable else None
     steps = np.linspace(0, 1, 1001)
@@ -262,11 +397,13 @@ def _case(
     metric = catalogue[test] if isinstance(test, (str, Metric)) else None
     if metric is None and not callable(test):
         raise ArgumentError("test", f"must be a metric or a function of (y_true, y_prob); got {test!r}")
-    chosen, words = named_deviation(deviation, mu, warp, strength)
+    chosen, description = named_deviation(deviation, mu, warp, strength)
     name = metric.id if metric is not None else getattr(test, "__name__", "the test")
     side = alternative or _usual_side(metric)
     decide = None if metric is not None else test
-    return Case(name, metric, decide, options, nodes_of(scores, chosen), chosen, words, alpha, side, random_scores)
+    return Case(
+        name, metric, decide, options, nodes_of(scores, chosen), chosen, description, alpha, side, random_scores
+    )
 
 
 def _usual_side(metric: Metric | None) -> str:
@@ -278,16 +415,16 @@ def _usual_side(metric: Metric | None) -> str:
 def _analytic(
     case: Case, plan: Plan, n: int, found: float, target: float | None, unused: tuple[str, ...]
 ) -> PowerResult:
-    note = "fewer may do: the formula counts one way of crossing" if plan.is_bound else ""
+    note = "conservative: the formula is a lower bound of the power" if plan.is_bound else ""
     if plan.is_bound and target is None:
-        note = "a lower bound: the formula counts one way of crossing"
+        note = "a lower bound: the formula counts the most likely crossing only"
     note = "; ".join(filter(None, [note, not_used(unused, "a formula gives the power")]))
     high = 1.0 if plan.is_bound else found
-    return PowerResult(case.name, n, found, found, high, case.alpha, case.keywords, "analytic", target, note=note)
+    return PowerResult(case.name, n, found, found, high, case.alpha, case.description, "analytic", target, note=note)
 
 
 class _Draws:
-    """Simulated data sets of any size; number b always starts from the same random numbers."""
+    """Simulated data sets of any size; data set b always starts from the same random numbers."""
 
     def __init__(self, case: Case, seed: int, workers: int | None) -> None:
         self.case = case
@@ -310,7 +447,7 @@ class _Draws:
         return sum(many(lambda b: self._rejects(first + b, n), stop - first, self.workers))
 
     def _own_test(self, n: int) -> str | None:
-        """The test that `assess` takes for so many rows; None where it would draw outcomes."""
+        """The test that `assess` uses for this number of rows; None where it would simulate labels."""
         case = self.case
         return None if simulates_at(case, n) else DEFAULT_TESTS[case.name]
 
@@ -326,9 +463,14 @@ class _Draws:
             value = self._value(y, s)
             return bool(value > high or value < low)
         assert case.metric is not None
-        words: dict[str, Any] = {"alpha": case.alpha, "alternative": case.alternative, "rng": number_, **case.options}
+        keywords: dict[str, Any] = {
+            "alpha": case.alpha,
+            "alternative": case.alternative,
+            "rng": number_,
+            **case.options,
+        }
         try:
-            return assess(y, s, metric=case.metric, method=own, **words).rejected
+            return assess(y, s, metric=case.metric, method=own, **keywords).rejected
         except UndefinedMetricError:
             return False
 
@@ -340,12 +482,12 @@ class _Draws:
             return math.nan
 
     def _limits(self, n: int) -> tuple[float, float]:
-        """The values between which `assess` calls the metric chance, from data sets whose scores are right."""
+        """Critical values of the metric from data sets simulated under the null hypothesis."""
         count = max(1000, math.ceil(50 / self.case.alpha))
         null = np.array(many(lambda b: self._value(*self.sample(b, n, is_null=True)), count, self.workers))
         null = null[~np.isnan(null)]
         if len(null) < 0.9 * count:
-            raise UndefinedMetricError(self.case.name, f"has no value in most samples of {n} rows", "take more rows")
+            raise UndefinedMetricError(self.case.name, f"is undefined in most samples of {n} rows", "use more rows")
         case, side = self.case, self.case.alternative
         assert case.metric is not None
         asked = TestInput(case.metric, case.options, [], case.metric.ideal or 0.0, case.alpha, side, count, self.seed)
@@ -358,15 +500,15 @@ class _Draws:
         hits = self.rejections(n, 0, repeats) if hits is None else hits
         low, high = _bounds(hits, repeats)
         case = self.case
-        note = "" if self.own[n] or case.metric is None else "against values drawn with right scores"
+        note = "" if self.own[n] or case.metric is None else "critical values simulated under the null hypothesis"
         share = hits / repeats
         return PowerResult(
-            case.name, n, share, low, high, case.alpha, case.keywords, "simulated", target, repeats, note
+            case.name, n, share, low, high, case.alpha, case.description, "simulated", target, repeats, note
         )
 
 
 def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
-    """Double until the power is enough, then halve the gap until it is close to the one asked for."""
+    """Double the size until the power suffices, then bisect."""
     low, high, n = 0, 0, FIRST_ROWS
     while True:
         hits, count = _judged(draws, n, target, repeats)
@@ -386,13 +528,13 @@ def _search(draws: _Draws, target: float, repeats: int) -> PowerResult:
             share = hits / count
             raise UndefinedMetricError(
                 draws.case.name,
-                f"finds this deviation with probability {share:.2g} in {low:,} rows; more were not tried",
+                f"has power {share:.2g} in {low:,} rows; larger samples were not tried",
             )
     return draws.result(n, count, target, hits)
 
 
 def _judged(draws: _Draws, n: int, target: float, repeats: int) -> tuple[int, int]:
-    """Draw until the power is known to be above or below the target, or close to it."""
+    """Simulate until the power is clearly above or below the target, or close to it."""
     hits, count, goal = 0, 0, repeats
     while True:
         hits, count = hits + draws.rejections(n, count, goal), goal
@@ -404,7 +546,7 @@ def _judged(draws: _Draws, n: int, target: float, repeats: int) -> tuple[int, in
 
 
 def _bounds(hits: int, count: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % bounds of a share."""
+    """Clopper-Pearson 95 % limits of a proportion."""
     from scipy.special import betainccinv, betaincinv
 
     low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, 0.025))

@@ -1,6 +1,6 @@
-"""E-values: bets against the scores that gain nothing on average if the scores are right, so that one may look after every row.
+"""E-values and sequential tests of calibration, which remain valid under optional stopping.
 
-The value of a bet started at 1 is at least 1/alpha with probability at most alpha, at whatever row one chooses to stop.
+Under the null hypothesis an e-process started at 1 ever reaches 1/alpha with probability at most alpha (Ville's inequality).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from ..errors import PASS_ROWS, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
@@ -23,15 +23,15 @@ from ..views.lenses import AnyView, Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .e_values import (
-    bet_gains,
-    beta_gains,
+    beta_increments,
     impossible_rows,
     infinite_from,
     infinite_where_impossible,
     isotonic_rates,
-    learnt_before,
     likelihood_path,
     log_mean,
+    newton_increments,
+    past_isotonic_rates,
     transforms,
 )
 from .resampling import generator, seed_of
@@ -44,70 +44,88 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class EValue(Record):
-    """What betting against the scores made of a stake of 1; large values speak against the scores."""
+    """Result of a test by e-values: the e-process and the p-value derived from it.
+
+    Parameters
+    ----------
+    method : str
+        Description of the e-process.
+    n : int
+        Number of rows.
+    lens : str
+        The event that was evaluated.
+    alpha : float
+        Significance level.
+    anytime : bool
+        Whether the test is valid at every row (optional stopping); otherwise only the final value is valid.
+    log_path : ndarray
+        Logarithm of the e-value after each row; a single entry where rows have no order.
+    parts : ndarray
+        E-values whose mean is the final e-value: one per random split, or per component of a mixture.
+    """
 
     method: str
     n: int
     lens: str
     alpha: float
     anytime: bool
-    """Whether one may look after every row; else the end of the path counts alone."""
     log_path: Floats = field(repr=False, compare=False)
-    """Logarithm of the value after each row; a single entry where rows have no order."""
     parts: Floats = field(repr=False, compare=False)
-    """Values whose mean the last one is: of each split, or of each member of a mixture."""
 
     @property
     def path(self) -> Floats:
-        """The value after each row; infinite beyond what a double holds, and where the scores were impossible."""
+        """The e-value after each row; infinite on overflow and after an outcome of probability 0."""
         with np.errstate(over="ignore"):
             return np.exp(self.log_path)
 
     @property
     def value(self) -> float:
-        """The value after the last row."""
+        """The e-value after the last row."""
         return float(self.path[-1])
 
     @property
     def best(self) -> float:
-        """The largest value that may be looked at."""
+        """The largest e-value that the test may use."""
         return float(self.path.max()) if self.anytime else self.value
 
     @property
     def pvalue(self) -> float:
-        """1 over the largest value: at most `alpha` with probability at most `alpha` if the scores are right."""
+        """The reciprocal of the largest e-value, capped at 1; under the null hypothesis it is at most `alpha` with probability at most `alpha`."""
         top = float(self.log_path.max()) if self.anytime else float(self.log_path[-1])
         return math.exp(-top) if top > 0 else 1.0
 
     @property
     def rejected(self) -> bool:
-        """Whether 1/alpha was reached."""
+        """Whether the e-process reached 1/alpha."""
         return self.pvalue <= self.alpha
 
     @property
     def rejected_at(self) -> int | None:
-        """How many rows it took; None where 1/alpha was not reached or rows have no order."""
+        """The row at which 1/alpha was reached first; None if it was not reached or rows have no order."""
         if not (self.anytime and self.rejected):
             return None
         return int(np.argmax(self.log_path >= -math.log(self.alpha))) + 1
 
     @property
     def verdict(self) -> str:
-        """One sentence; it never claims that predictions are calibrated."""
+        """The conclusion in one sentence; it never states that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
-        made = f"A bet against the scores turned 1 into {number(self.best)}"
+        largest = "largest e-value" if self.anytime else "e-value"
+        size, needed = f"{100 * self.alpha:.4g} %", number(1 / self.alpha)
         if self.rejected:
-            when = f", with {number(1 / self.alpha)} reached at row {self.rejected_at:,}" if self.rejected_at else ""
-            return f"{made}{when} ({chance}): rejected is that the labels are drawn from the probabilities given."
-        need = f"{number(1 / self.alpha)} would have been needed"
-        return f"{made} within {self.n:,} rows ({chance}), and {need}; no deviation was found."
+            when = f"; the critical value {needed} was reached at row {self.rejected_at:,}" if self.rejected_at else ""
+            return f"Evidence against calibration is significant at {size} ({largest} {number(self.best)}, {chance}){when}."
+        return (
+            f"Evidence against calibration is not significant at {size} ({largest} {number(self.best)}, {chance}); "
+            f"with {self.n:,} rows the critical value {needed} was not reached."
+        )
 
     def _fields(self) -> dict[str, Any]:
         names = ("method", "n", "lens", "alpha", "anytime", "value", "pvalue", "rejected", "rejected_at", "verdict")
         return {name: getattr(self, name) for name in (*names, "path", "parts")}
 
     def _columns(self) -> dict[str, Sequence[Any]]:
-        """One row for each value of the path, with the p-value up to there."""
+        """One row per value of the path, with the running p-value."""
         top = np.maximum(np.maximum.accumulate(self.log_path), 0)
         return {
             "row": range(1, len(top) + 1) if self.anytime else [self.n],
@@ -117,8 +135,15 @@ class EValue(Record):
         }
 
     def _title(self) -> str:
-        look = "valid whenever one looks" if self.anytime else "for these rows as a whole"
-        return f"{self.verdict}\n  e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {look}\n  method {self.method}"
+        valid = "anytime-valid" if self.anytime else "valid for the whole sample only"
+        return "\n".join(
+            [
+                self.verdict,
+                "  null hypothesis: the labels are drawn from the predicted probabilities",
+                f"  e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {valid}",
+                f"  method: {self.method}",
+            ]
+        )
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         row = [self.method, number(self.value), number(self.best), pvalue_text(self.pvalue), self.lens, f"{self.n:,}"]
@@ -138,43 +163,76 @@ def safe_hosmer_lemeshow(
     where: Any = None,
     **keywords: Any,
 ) -> EValue:
-    """An isotonic curve learnt from some rows bets against the scores of others (Henzi, Puke, Dimitriadis and Ziegel 2023).
+    r"""Test calibration by an e-value with isotonic alternatives.
+
+    The null hypothesis is that the labels are drawn from the predicted probabilities. The e-value is the likelihood ratio between an
+    isotonic calibration curve, fitted to other rows, and the scores; it requires no choice of bins. With ``sequential=True`` the test
+    may be evaluated after every row and stopped at any time.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions or a View; keywords of `Predictions` are taken too. No weights.
-    sequential
-        Rows are in order of time: each is bet on with the curve of the rows before it, and one may look after every row. Else
-        random halves teach the other halves.
-    splits
-        Number of random halves; their e-values are averaged.
+    y_true
+    y_prob
+    sequential : bool, default False
+        Whether rows are in temporal order: the alternative of each row is then the curve of the earlier rows. Otherwise the curve is
+        fitted to a random half of the rows and evaluated on the other half.
+    splits : int, default 10
+        Number of random splits, whose e-values are averaged.
     alpha
-        Level of `rejected`.
     lens
-        Which question is asked; one with one score for each row.
-    rng
-        None, a seed or a Generator, for the halves.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator of the splits.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    EValue
+        Result with the attributes ``value``, ``path``, ``pvalue``, ``rejected``, ``rejected_at`` and ``verdict``.
+
+    Raises
+    ------
+    LensError
+        If the lens yields several views or no single score per row.
+    WeightsNotSupportedError
+        If rows have weights.
+
+    See Also
+    --------
+    sequential_test : E-process of the online Newton step.
+    pit_test : E-process of probability integral transforms, for several classes.
+    assess : Tests with a fixed sample size.
+
+    Notes
+    -----
+    With outcomes :math:`y_i`, scores :math:`p_i` and predictable alternatives :math:`q_i`,
+
+    .. math:: E_n = \prod_{i \le n} \left(\frac{q_i}{p_i}\right)^{y_i} \left(\frac{1 - q_i}{1 - p_i}\right)^{1 - y_i}
+
+    is a non-negative martingale with mean 1 under the null hypothesis, so :math:`P(\exists n: E_n \ge 1/\alpha) \le \alpha` by Ville's
+    inequality. Labels must be independent given the scores and the past.
+
+    References
+    ----------
+    .. [1] Henzi, A., Puke, M., Dimitriadis, T. and Ziegel, J. (2023). A safe Hosmer-Lemeshow test. New England Journal of
+       Statistics in Data Science.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> from calibrant.inference.sequential import safe_hosmer_lemeshow
-    >>> drawn = cal.make_miscalibrated(2000, warp=cal.simulate.bias(0.5), rng=0)
-    >>> safe_hosmer_lemeshow(drawn.y_true, drawn.y_prob, sequential=True).rejected
+    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.bias(0.5), rng=0)
+    >>> cal.safe_hosmer_lemeshow(data.y_true, data.y_prob, sequential=True).rejected
     True
     """
     check_level(alpha)
     check_whole(splits, "splits")
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
     if sequential:
-        log_path = likelihood_path(view.outcome, view.score, learnt_before(view.outcome, view.score))
+        log_path = likelihood_path(view.outcome, view.score, past_isotonic_rates(view.outcome, view.score))
         return _result("isotonic, row by row", view, alpha, log_path)
     seed = seed_of(rng)
     logs = np.array([_split_value(view, generator(seed, split)) for split in range(splits)])
-    return _result(f"isotonic, mean of {splits} random halves", view, alpha, log_mean(logs)[None], logs, False)
+    return _result(f"isotonic, mean over {splits} random splits", view, alpha, log_mean(logs)[None], logs, False)
 
 
 @checks_keywords()
@@ -188,47 +246,79 @@ def sequential_test(
     where: Any = None,
     **keywords: Any,
 ) -> EValue:
-    """Stake part of the capital on events being more, or less, frequent than the scores say; the stake follows past gains.
+    r"""Test calibration sequentially by an e-process of the residuals.
+
+    The null hypothesis is that each label has the predicted probability given the past. The e-process multiplies factors
+    :math:`1 + \lambda_i (y_i - p_i)` whose coefficient follows the online Newton step. The test may be evaluated after every row and stopped
+    at any time.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities in order of time, or Predictions or a View; keywords of `Predictions` are taken too. No weights.
-    bins
-        None bets on all rows alike, which sees a wrong mean only. A number of bins of equal width adds a capital for each bin,
-        and one that keeps a stake of its own for each: their mean sees local errors and overconfidence too.
+    y_true
+    y_prob
+    bins : int, optional
+        Without bins one coefficient applies to all rows, which detects a deviation in the mean only. With `bins` bins of equal width the
+        e-process is the mean over that of all rows, one per bin, and one with a separate coefficient for each bin; it also detects local
+        deviations and overconfidence.
     alpha
-        Level of `rejected`.
     lens
-        Which question is asked; one with one score for each row.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    EValue
+        Result with the attributes ``value``, ``path``, ``pvalue``, ``rejected``, ``rejected_at`` and ``verdict``.
+
+    Raises
+    ------
+    LensError
+        If the lens yields several views or no single score per row.
+    WeightsNotSupportedError
+        If rows have weights.
+
+    See Also
+    --------
+    safe_hosmer_lemeshow : E-process with isotonic alternatives.
+    assess : Tests with a fixed sample size.
+
+    Notes
+    -----
+    .. math:: E_n = \prod_{i \le n} \left(1 + \lambda_i (y_i - p_i)\right),
+
+    with :math:`\lambda_i` determined by the rows before i, is a non-negative martingale with mean 1 under the null hypothesis. Rows are read in
+    the order given, which must be temporal.
+
+    References
+    ----------
+    .. [1] Cutkosky, A. and Orabona, F. (2018). Black-box reductions for parameter-free online learning in Banach spaces. COLT.
+    .. [2] Ramdas, A. et al. (2023). Game-theoretic statistics and safe anytime-valid inference. Statistical Science 38.
 
     Examples
     --------
-    >>> from calibrant.inference.sequential import sequential_test
-    >>> found = sequential_test([1] * 40, [0.5] * 40)
-    >>> found.rejected, found.rejected_at
+    >>> import calibrant as cal
+    >>> result = cal.sequential_test([1] * 40, [0.5] * 40)
+    >>> result.rejected, result.rejected_at
     (True, 9)
     """
     check_level(alpha)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "sequential_test"))
     outcome, score = view.outcome, view.score
-    whole = np.cumsum(bet_gains(outcome, score))
+    whole = np.cumsum(newton_increments(outcome, score))
     if bins is None:
-        return _result("betting on all rows", view, alpha, infinite_where_impossible(whole, outcome, score))
+        return _result("online Newton step, all rows", view, alpha, infinite_where_impossible(whole, outcome, score))
     count = check_whole(bins, "bins")
     cell = np.searchsorted(np.arange(1, count) / count, score, side="left")
     in_turn, total, ends = np.zeros(view.n), whole, [whole[-1]]
     for which in range(count):
         rows = cell == which
         gains = np.zeros(view.n)
-        gains[rows] = bet_gains(outcome[rows], score[rows])
+        gains[rows] = newton_increments(outcome[rows], score[rows])
         own = np.cumsum(gains)
         total, in_turn = np.logaddexp(total, own), in_turn + own
         ends.append(own[-1])
     total = np.logaddexp(total, in_turn) - math.log(count + 2)
-    method = f"betting on all rows and in {count} bins"
+    method = f"online Newton step, all rows and {count} bins"
     return _result(
         method, view, alpha, infinite_where_impossible(total, outcome, score), np.array([*ends, in_turn[-1]])
     )
@@ -246,31 +336,57 @@ def pit_test(
     where: Any = None,
     **keywords: Any,
 ) -> EValue:
-    """A beta distribution learnt from past probability integral transforms bets that the next is not uniform (Arnold, Henzi and Ziegel 2023).
+    r"""Test calibration sequentially by probability integral transforms.
 
-    The transform of a label is a random point of the stretch that its class has among all, in the order of the classes.
+    The null hypothesis is that each label is drawn from the predicted distribution given the past. Its randomised probability integral
+    transforms are then independent and uniform; the e-process is the likelihood ratio between beta distributions, fitted to earlier
+    transforms, and the uniform distribution. It applies to ordered classes: the alternative is sensitive to shifts along the class order.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities in order of time, or Predictions or a view; keywords of `Predictions` are taken too. No weights.
-    lag
-        How many rows later a label becomes known: that many interleaved bets are averaged, and only the end counts.
+    y_true
+    y_prob
+    lag : int, default 1
+        Number of rows after which a label becomes available. The e-processes of `lag` interleaved subsequences are averaged, and for
+        ``lag > 1`` only the final value is valid.
     alpha
-        Level of `rejected`.
-    lens
-        Which question is asked; by default the whole row of probabilities.
-    rng
-        None, a seed or a Generator, for the random points.
+    lens : str or Lens, default "canonical"
+        The predictions to evaluate; by default the full distribution over the classes.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator of the randomised transforms.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    EValue
+        Result with the attributes ``value``, ``path``, ``pvalue``, ``rejected``, ``rejected_at`` and ``verdict``.
+
+    Raises
+    ------
+    LensError
+        If the lens yields several views.
+    WeightsNotSupportedError
+        If rows have weights.
+
+    See Also
+    --------
+    safe_hosmer_lemeshow : E-process with isotonic alternatives, for one score per row.
+
+    Notes
+    -----
+    For label k the transform is :math:`\sum_{j < k} p_j + U p_k` with :math:`U` uniform on [0, 1].
+
+    References
+    ----------
+    .. [1] Arnold, S., Henzi, A. and Ziegel, J. F. (2023). Sequentially valid tests for forecast calibration. Annals of Applied
+       Statistics 17.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> from calibrant.inference.sequential import pit_test
-    >>> drawn = cal.make_miscalibrated(2000, warp=cal.simulate.bias(1), rng=0)
-    >>> pit_test(drawn.y_true, drawn.y_prob).rejected
+    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.bias(1), rng=0)
+    >>> cal.pit_test(data.y_true, data.y_prob).rejected
     True
     """
     check_level(alpha)
@@ -280,7 +396,7 @@ def pit_test(
     paths = []
     for start in range(min(lag, view.n)):
         gains = np.zeros(view.n)
-        gains[start::lag] = beta_gains(point[start::lag])
+        gains[start::lag] = beta_increments(point[start::lag])
         paths.append(np.cumsum(gains))
     log_path = infinite_from(log_mean(np.array(paths)), impossible)
     ends = np.array([path[-1] for path in paths])
@@ -288,13 +404,13 @@ def pit_test(
 
 
 def _split_value(view: View, rng: np.random.Generator) -> float:
-    """The curve of one half bets on the other; logarithm of the outcome."""
+    """Log e-value of one random split: the curve of one half as the alternative on the other half."""
     order = rng.permutation(view.n)
     first, second = order[: view.n // 2], order[view.n // 2 :]
     if impossible_rows(view.outcome, view.score).any():
         return math.inf
-    rival = isotonic_rates(view.outcome[first], view.score[first])(view.score[second])
-    return float(likelihood_path(view.outcome[second], view.score[second], rival)[-1])
+    alternative = isotonic_rates(view.outcome[first], view.score[first])(view.score[second])
+    return float(likelihood_path(view.outcome[second], view.score[second], alternative)[-1])
 
 
 def _result(
@@ -308,33 +424,35 @@ def _result(
 
 
 def check_level(alpha: Any) -> None:
-    """A level between 0 and 1."""
+    """Raise unless `alpha` lies between 0 and 1."""
     if not (is_number(alpha) and 0 < alpha < 1):
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
 
 
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
-    """The one view of hard labels that a lens gives."""
+    """The single view of hard labels that a lens yields."""
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     views = views_of(source, lens, "canonical")
     if len(views) > 1:
-        raise LensError("lens", f"gives {len(views)} views, and {who} reads one", "use 'class:NAME' or 'top_label'")
+        raise LensError(
+            "lens", f"{who} requires one event per row; this lens has {len(views)}", "use 'class:NAME' or 'top_label'"
+        )
     if views[0].is_soft:
-        raise UndefinedMetricError(who, "needs hard labels, and these are soft")
+        raise UndefinedMetricError(who, "is not defined for soft labels")
     return views[0]
 
 
 def _ordered(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:
     if isinstance(y_true, Sketch):
-        raise ArgumentError("y_true", f"is a Sketch, which has lost the order of rows that {who} needs", "pass rows")
+        raise ArgumentError("y_true", f"{who} requires the order of the rows, which a sketch does not keep", PASS_ROWS)
     view = one_view(y_true, y_prob, lens, where, keywords, who)
     if view.weight is not None and (view.weight != 1).any():
-        raise WeightsNotSupportedError(who, "bets row by row, and a weight is no row", "drop the weights")
+        raise WeightsNotSupportedError(who, "does not support weights", "drop the weights")
     return view
 
 
 def _one_score(view: AnyView) -> View:
     if isinstance(view, VectorView):
-        raise LensError("lens", "gives whole rows of probabilities, and one score is needed", "use 'top_label'")
+        raise LensError("lens", "requires one score per row", "use 'top_label'")
     return view

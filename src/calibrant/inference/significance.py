@@ -1,4 +1,4 @@
-"""assess: could the deviation that a metric shows be chance?"""
+"""`assess`: significance tests of a metric against the null hypothesis of calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, UndefinedMetricError
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -18,7 +18,7 @@ from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
-from . import asymptotic, fitted, pairs  # noqa: F401  (they enter their tests)
+from . import asymptotic, fitted, pairs  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, OWN_TESTS, OwnTest, TestInput, TestOutcome
 from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
@@ -29,7 +29,7 @@ from .resampling import (
     many,
     refuse_options_of_rows,
     seed_of,
-    view_words,
+    view_keywords,
 )
 from .verdicts import SignificanceResult, SignificanceTable
 
@@ -39,10 +39,10 @@ Floats = NDArray[np.float64]
 Source = Predictions | View | VectorView
 Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 
-# Up to this many rows every outcome is gone through.
+# Up to this many rows, every outcome is enumerated.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
-# Tests of metrics that simulate by themselves, with their own seed and number.
+# Tests of metrics that simulate and use the seed and the number of resamples.
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
 
@@ -63,43 +63,93 @@ def assess(
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceResult:
-    """Ask whether a metric's value could be chance, the labels being drawn from the very probabilities given.
+    r"""Test whether the value of a metric is compatible with calibrated predictions.
+
+    The null hypothesis is that the labels are drawn from the predicted probabilities: :math:`H_0: P(Y_i = k \mid \hat p_i) = \hat p_{ik}`,
+    independently for all rows. The test statistic is the value of `metric`; its null distribution is derived in closed form where the
+    metric has such a test, and simulated otherwise. A small p-value is evidence of miscalibration; a large one is not evidence of
+    calibration.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
-    metric
-        Id or alias; its options (``bins=``, ``lens=``) are taken as keywords.
-    method
-        ``"auto"`` enumerates every outcome of up to 12 rows, takes the metric's own test where it has one whose null distribution
-        holds for such rows and for the alternative, and simulates labels otherwise: where the sum of p(1 - p) is below 30, a few
-        rows decide, or there are too few distinct scores. The result says which. ``"consistency"`` simulates, ``"enumeration"``
-        goes through all outcomes, further names are tests of the metric.
-    alpha
-        Level at which `critical_value` (of two sides `lower_critical_value` too) and `verdict` are given.
-    alternative
-        Which values speak against the hypothesis; None takes what the metric declares. A test whose distribution has one side refuses
-        the others.
-    n_resamples
-        How many samples are drawn.
-    fixed_design
-        Keep the rows and draw outcomes only; False draws rows as well, as published.
-    exact
-        Draw single rows also where counts in cells would do.
+    y_true
+    y_prob
+    metric : str or Metric, default "ecce_mad"
+        Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
+    method : str, default "auto"
+        How the null distribution is obtained: ``"consistency"`` simulates labels from the predicted probabilities (consistency
+        resampling); ``"enumeration"`` evaluates all :math:`2^n` outcomes of up to 20 rows; other names are closed-form or specialised
+        tests of the metric, such as ``"series"``, ``"normal"`` or ``"chi_square"``. ``"auto"`` is described in the Notes.
+    alpha : float, default 0.05
+        Significance level at which the critical values and the verdict are stated.
+    alternative : {"greater", "less", "two-sided"}, optional
+        Values that count as evidence against the null hypothesis. By default the alternative that the metric declares, and
+        ``"two-sided"`` for strictly proper scores.
+    n_resamples : int, default 999
+        Number of simulated data sets.
+    fixed_design : bool, default True
+        Whether the scores are held fixed and only labels are simulated. With False the scores are resampled with replacement as
+        well, so that the null distribution also reflects the sampling of the scores.
+    exact : bool, default False
+        Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
     rng
-        None, a seed or a Generator; the same seed gives the same result for any number of workers.
     workers
-        Number of threads.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    SignificanceResult
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``null_hypothesis``,
+        ``method``, ``null_distribution`` (a description), ``null`` (the simulated values), ``rejected`` and ``verdict``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, `method` is not a test of the metric, or `where` selects rows by their labels.
+    UndefinedMetricError
+        If the labels are soft, or the metric is undefined for too many simulated data sets.
+
+    See Also
+    --------
+    assess_many : Several metrics on the same simulated data sets, with correction for multiplicity.
+    interval : Confidence interval of a metric.
+    calibration_band : Simultaneous confidence band of the calibration curve.
+    power : Power of these tests.
+
+    Notes
+    -----
+    With B simulated values :math:`t_1, \dots, t_B` the p-value for ``alternative="greater"`` is
+
+    .. math:: p = \frac{1 + \#\{b : t_b \ge t\}}{1 + B},
+
+    so it cannot fall below 1 / (1 + B). Two-sided p-values use the distance from the ideal value of the metric where it has one for
+    calibrated predictions, and twice the smaller tail otherwise.
+
+    ``method="auto"`` enumerates all outcomes of up to 12 rows. Otherwise it takes the closed-form test of the metric if there is one
+    for this lens and alternative and its asymptotic null distribution is accurate for these data; it simulates labels if
+    :math:`\sum_i \hat p_i (1 - \hat p_i) < 30`, a few rows dominate the statistic, or there are too few distinct scores. The attribute
+    ``method`` states the choice, and ``null_distribution`` the reason where a closed form was not used.
+
+    With ``fixed_design=True`` the test conditions on the observed scores, which requires no assumption on their distribution. It
+    does assume that labels are independent given the scores; clustered rows violate this.
+
+    References
+    ----------
+    .. [1] Broecker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
+    .. [2] Vaicenavicius, J. et al. (2019). Evaluating model calibration in classification. AISTATS.
+    .. [3] Arrieta-Ibarra, I. et al. (2022). Metrics of calibration for probabilistic predictions. JMLR 23.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> found = cal.assess([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metric="ecce_mad", method="enumeration")
-    >>> round(found.pvalue, 4)
+    >>> result = cal.assess([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metric="ecce_mad", method="enumeration")
+    >>> round(result.pvalue, 4)
     0.5176
+    >>> y, p = [0, 1] * 200, [0.3, 0.7] * 200
+    >>> print(cal.assess(y, p, metric="brier", rng=0).verdict)
+    brier = 0.09000 is statistically significant at 5 % (p = 0.002).
     """
     chosen = catalogue[metric]
     _check_alpha(alpha)
@@ -125,7 +175,7 @@ def assess(
             if method == "consistency":
                 return simulated(why)
         except UndefinedMetricError:
-            # The metric has no value for many labels; what its own test says is rough then, and says so.
+            # The metric is undefined for many simulated labels; its own test is then approximate, and reports so.
             method = DEFAULT_TESTS.get(chosen.id, "consistency") if _own_is_for(asked) else "consistency"
             if method == "consistency":
                 raise
@@ -137,9 +187,9 @@ def assess(
 
 
 def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:
-    """The result, with the arguments named that its test did not use."""
+    """Return the result with the names of the arguments that its test did not use."""
     simulates = ("n_resamples", "rng") if result.method in SIMULATING else ()
-    unused = given_in_vain(assess, **{word: value for word, value in given.items() if word not in simulates})
+    unused = given_in_vain(assess, **{keyword: value for keyword, value in given.items() if keyword not in simulates})
     return replace(result, unused=unused)
 
 
@@ -159,16 +209,71 @@ def assess_many(
     where: Any = None,
     **keywords: Any,
 ) -> SignificanceTable:
-    """Assess several metrics by consistency resampling, all on the same draws, and correct for their number.
+    r"""Test several metrics on the same simulated data sets and correct for multiplicity.
 
-    ``correction="min_p"`` compares the smallest p-value with the smallest ones that chance gives over all metrics at once: if the
-    probabilities are right, any of them rejects with probability at most `alpha`. It says nothing of which metrics are off where
-    some are, and needs ``n_resamples`` well above the number of metrics over `alpha`, for the smallest of few p-values are tied.
-    ``"holm"`` and ``"benjamini_hochberg"`` need no joint distribution, ``"none"`` leaves the p-values as they are.
+    All metrics are tested against the null hypothesis of `assess` by consistency resampling with common simulated labels, so that
+    their joint null distribution is available to the correction.
 
+    Parameters
+    ----------
+    y_true
+    y_prob
+    metrics : str, Metric or iterable of them
+        Identifiers or aliases of the metrics; their options are accepted as keywords.
+    correction : {"holm", "benjamini_hochberg", "min_p", "none"}, default "holm"
+        Adjustment of the p-values. ``"holm"`` and ``"min_p"`` control the family-wise error rate, ``"benjamini_hochberg"`` the
+        false discovery rate, ``"none"`` leaves the p-values unadjusted.
+    alpha
+    n_resamples : int, default 999
+        Number of simulated data sets.
+    fixed_design : bool, default True
+        Whether the scores are held fixed; see `assess`.
+    exact : bool, default False
+        Whether to simulate row by row even where sums over cells of nearly equal score are accurate enough.
+    rng
+    workers
+    where
+    **keywords
+        Options of the metrics; each metric receives those it accepts.
+
+    Returns
+    -------
+    SignificanceTable
+        Table with the attributes ``results`` (one `SignificanceResult` per metric), ``adjusted`` (adjusted p-values) and
+        ``rejected`` (metrics significant after correction). ``table["ece"]`` returns the result of one metric.
+
+    Raises
+    ------
+    ArgumentError
+        If no metric is named or an argument is out of range.
+    UndefinedMetricError
+        If a metric is undefined for too many simulated data sets.
+
+    See Also
+    --------
+    assess : Test of one metric, including closed-form tests.
+
+    Notes
+    -----
+    ``"min_p"`` (Westfall and Young) compares each p-value with the null distribution of the smallest p-value over all metrics,
+
+    .. math:: \tilde p_j = \frac{1 + \#\{b : \min_k p_{bk} \le p_j\}}{1 + B}.
+
+    It accounts for the dependence between the metrics and controls the family-wise error rate under the global null hypothesis of
+    calibration (weak control): where it rejects, it does not establish which metrics deviate. It requires `n_resamples` well above
+    the number of metrics divided by `alpha`, because the smallest of few simulated p-values are tied.
+
+    References
+    ----------
+    .. [1] Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.
+    .. [2] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6.
+    .. [3] Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate. JRSS B 57.
+
+    Examples
+    --------
     >>> import calibrant as cal
-    >>> found = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)
-    >>> found.rejected
+    >>> table = cal.assess_many([0, 1] * 50, [0.3, 0.7] * 50, metrics=["ece", "ecce_r"], rng=0)
+    >>> table.rejected
     ('ece', 'ecce_r')
     """
     named = [metrics] if isinstance(metrics, (str, Metric)) else metrics
@@ -199,7 +304,7 @@ def assess_many(
 
 
 def adjust(pvalues: Floats, correction: str) -> Floats:
-    """P-values corrected for their number."""
+    """P-values adjusted for multiplicity."""
     count = len(pvalues)
     order = np.argsort(pvalues)
     ranked = pvalues[order]
@@ -213,38 +318,38 @@ def adjust(pvalues: Floats, correction: str) -> Floats:
 
 
 def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
-    """How often chance gives a p-value this small for any of the metrics; each draw is compared with all the others."""
+    """P-values against the null distribution of the smallest p-value over all metrics; each simulated value is ranked among the others."""
     smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
     counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
     return (1 + counts) / (1 + len(null))
 
 
 def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
-    """Checked predictions or a view, and the keywords that are options of metrics."""
-    words = {word: value for word, value in keywords.items() if word in PREDICTION_KEYWORDS}
-    options = {word: value for word, value in keywords.items() if word not in PREDICTION_KEYWORDS}
-    source = resolve(y_true, y_prob, words, where)
+    """Validated predictions or a view, and the keywords that are options of metrics."""
+    own = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
+    options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
+    source = resolve(y_true, y_prob, own, where)
     return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
 
 
 def refuse_rows_by_label(where: Any) -> None:
-    """Once its label is known, no row's label is drawn from its probabilities any more: calibrated ones would be rejected too."""
+    """Raise if rows are selected by their labels: given the selection, labels no longer follow the predicted probabilities."""
     if isinstance(where, Selection) and where.reads_labels:
         raise ArgumentError(
             "where",
-            f"{where.name} chooses rows by their labels, which are then not drawn from the probabilities of those rows",
-            "choose by select.predicted or select.output",
+            f"{where.name} selects rows by their labels, which then do not follow the predicted probabilities",
+            "select by prediction or score instead",
         )
 
 
 def _options_of(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     known = {*metric.options, "lens", "combine", "class_weight"}
-    return {word: value for word, value in options.items() if word in known}
+    return {keyword: value for keyword, value in options.items() if keyword in known}
 
 
 def _plain(source: Source) -> Predictions | View:
     if isinstance(source, VectorView):
-        raise ArgumentError("y_true", "is a view of whole vectors, which cannot be drawn again", "pass Predictions")
+        raise ArgumentError("y_true", "a view of whole vectors cannot be resampled", "pass Predictions")
     return source
 
 
@@ -257,19 +362,19 @@ def _asked(
     n_resamples: int,
     seed: int,
 ) -> TestInput:
-    views = metric.views(source, **view_words(metric, options))
+    views = metric.views(source, **view_keywords(metric, options))
     if any(view.is_soft for view in views):
-        raise UndefinedMetricError("assess", "needs hard labels, and these are soft")
-    words = {word: value for word, value in options.items() if word != "lens"}
-    value = metric.of_views(views, **words)
+        raise UndefinedMetricError("assess", "is not defined for soft labels")
+    keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
+    value = metric.of_views(views, **keywords)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
-    return TestInput(metric, {**metric.options, **words}, views, value, alpha, side, n_resamples, seed)
+    return TestInput(metric, {**metric.options, **keywords}, views, value, alpha, side, n_resamples, seed)
 
 
 def _automatic(asked: TestInput) -> tuple[str, str]:
-    """The metric's own test where its null distribution holds, else to simulate labels, and why."""
+    """The metric's own test where its null distribution is accurate, else simulation, and the reason for simulation."""
     default = DEFAULT_TESTS.get(asked.metric.id)
-    # The metrics' own tests are tests of one question; the mean over several classes has none of their distributions.
+    # The null distributions of the metrics' own tests are those of a single event, not of a mean over classes.
     if default is None or len(asked.views) > 1:
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
@@ -280,13 +385,13 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
 
 
 def _own_is_for(asked: TestInput) -> bool:
-    """Whether the metric's own test is made for this question, side and form, be its null distribution near or not."""
+    """Whether the metric's own test applies to this lens, alternative and form, whether or not its null distribution is accurate."""
     own = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
     return own is not None and len(asked.views) == 1 and asked.alternative in own.sides and own.is_for(asked)
 
 
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
-    """Whether `assess` would simulate labels for a metric, its own test having no null distribution for such rows."""
+    """Whether `assess` would simulate labels for a metric because its own test has no accurate null distribution for such rows."""
     asked = _asked(metric, source, options, 0.05, None, 1, 0)
     return _automatic(asked)[0] == "consistency" and not _is_tiny(asked)
 
@@ -295,18 +400,18 @@ def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
         known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
-        raise ArgumentError("method", f"{method!r} is no test of {asked.metric.id}", f"known: {known}")
+        raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if len(asked.views) > 1:
         problem = f"{method!r} is the distribution of one question, and this lens asks {len(asked.views)}"
-        raise ArgumentError("method", problem, "use 'consistency', or lens='class:NAME'")
+        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", "class:NAME")))
     return tests[method]
 
 
 def _has_two_outcomes(asked: TestInput) -> bool:
-    """Whether one question is asked whose outcome, drawn for each row, is all that changes for the metric."""
+    """Whether there is one binary event per row and the metric depends on the data through the scores and outcomes alone."""
     view = asked.view
     two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
-    # A row with a count is written out as so many, which have no other data.
+    # A row with a count is expanded into identical rows, which carry no further data.
     alone = view.weight_kind != "counts" or not asked.metric.needs
     return len(asked.views) == 1 and two and alone and "labels" not in asked.metric.needs
 
@@ -325,7 +430,7 @@ def _enumerated(asked: TestInput) -> SignificanceResult:
         raise ArgumentError("method", problem, "use 'consistency'")
     rows = _rows_of(asked)
     if rows > MOST_ENUMERATED_ROWS:
-        raise ArgumentError("method", f"'enumeration' goes through 2^{rows} outcomes", "use 'consistency'")
+        raise ArgumentError("method", f"'enumeration' of 2^{rows} outcomes is too slow", "use 'consistency'")
     found, null = compared_with_every_outcome(asked, asked.view)
     return _result(asked, found, "enumeration", null)
 
@@ -337,8 +442,8 @@ def _draw(
     fixed_design: bool,
     workers: int | None,
 ) -> Floats:
-    """Values of each metric under the hypothesis, one row for each draw."""
-    # Outcomes are drawn for the rows as they are; counts are written out as rows of their own.
+    """Values of each metric under the null hypothesis, one row per simulated data set."""
+    # Labels are simulated in the order of the rows; rows with counts are expanded.
     if not fixed_design or asked.view.weight_kind == "counts":
         for metric, options in plans:
             refuse_options_of_rows(metric, options)
@@ -350,23 +455,23 @@ def _draw(
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     for (metric, _), undefined in zip(plans, np.isnan(null).mean(axis=0), strict=True):
         if undefined > MOST_UNDEFINED:
-            raise UndefinedMetricError(metric.id, f"has no value in {undefined:.0%} of the samples drawn")
+            raise UndefinedMetricError(metric.id, f"is undefined in {undefined:.0%} of the simulated samples")
     return null
 
 
 def _distribution(sampler: Sampler, fixed_design: bool) -> str:
-    what = "rows" if sampler.exact else "counts in cells"
-    design = "the scores as they are" if fixed_design else "scores drawn again with replacement"
-    return f"outcomes drawn from the scores, {design}, by {what}"
+    what = "row by row" if sampler.exact else "as counts per cell"
+    design = "scores fixed" if fixed_design else "scores resampled with replacement"
+    return f"labels simulated from the predicted probabilities {what}, {design}"
 
 
 def _result(
     asked: TestInput, found: TestOutcome, method: str, null: Floats | None = None, null_distribution: str = ""
 ) -> SignificanceResult:
     metric = asked.metric
-    usual = "the labels are drawn from the probabilities given"
+    usual = "the labels are drawn from the predicted probabilities"
     if metric.id in ("ecd", "nses") and asked.alternative == "greater":
-        usual = "the predictions are safe, that is not overconfident"
+        usual = "the predictions are safe (not overconfident)"
     view = asked.view
     return SignificanceResult(
         metric=metric.id,
@@ -376,7 +481,7 @@ def _result(
         lower_critical_value=found.lower_critical_value,
         alpha=asked.alpha,
         alternative=asked.alternative,
-        hypothesis=found.hypothesis or usual,
+        null_hypothesis=found.null_hypothesis or usual,
         method=method,
         null_distribution=found.null_distribution or null_distribution,
         n=_rows_of(asked),
@@ -397,21 +502,21 @@ def _check_alternative(alternative: Any) -> None:
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
 
 
-# Metrics that are the same number as another, which has a test.
+# Metrics equal to another metric that has a test.
 SAME_AS = {"esce": "calibration_in_the_large"}
 
 
 def points_somewhere(
     metric: Metric, source: Predictions | View | VectorView, options: dict[str, Any], alpha: float
 ) -> bool | None:
-    """Whether a two-sided test in closed form rejects at level `alpha`; None where there is none that holds for these rows."""
+    """Whether a two-sided closed-form test rejects at level `alpha`; None where no such test is accurate for these rows."""
     other = catalogue[SAME_AS[metric.id]] if metric.id in SAME_AS else metric
-    words = {word: value for word, value in options.items() if word == "lens" or word in other.options}
+    keywords = {keyword: value for keyword, value in options.items() if keyword == "lens" or keyword in other.options}
     test = OWN_TESTS.get(other.id, {}).get(DEFAULT_TESTS.get(other.id, ""))
     if test is None or "two-sided" not in test.sides:
         return None
     try:
-        asked = _asked(other, source, words, alpha, "two-sided", 1, 0)
+        asked = _asked(other, source, keywords, alpha, "two-sided", 1, 0)
         if len(asked.views) > 1 or test.off(asked):
             return None
         return test(asked).pvalue <= alpha

@@ -1,4 +1,4 @@
-"""What assess returns: a p-value with all that is needed to read it, and several of them corrected for their number."""
+"""Results of `assess` and `assess_many`: p-values with what is needed to interpret them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,43 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class SignificanceResult(Record):
-    """Whether a metric's value could be chance: `pvalue` is how often chance alone gives such a value if the scores are right."""
+    """Result of a significance test of calibration.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the metric or test.
+    statistic : float
+        Observed value of the test statistic.
+    pvalue : float
+        Probability, under the null hypothesis, of a statistic at least as extreme as the observed one.
+    critical_value : float or None
+        Value beyond which (below which, for ``alternative="less"``) the statistic is significant at `alpha`; None if unknown.
+    lower_critical_value : float or None
+        For two-sided tests, the value below which the statistic is significant at `alpha`.
+    alpha : float
+        Significance level.
+    alternative : {"greater", "less", "two-sided"}
+        Alternative hypothesis.
+    null_hypothesis : str
+        The null hypothesis as a sentence.
+    method : str
+        How the null distribution was obtained.
+    null_distribution : str
+        Description of the null distribution.
+    n : int
+        Number of rows; counts are added up.
+    lens : str
+        The event that was evaluated.
+    n_resamples : int, default 0
+        Number of simulated data sets; 0 for closed-form tests.
+    null : ndarray, optional
+        Values of the statistic for the simulated data sets.
+    detail : mapping of str to float, optional
+        Further quantities of the test, such as degrees of freedom.
+    unused : tuple of str, default ()
+        Arguments that were given but had no effect, because nothing was simulated.
+    """
 
     _hidden = ("null", "detail", "unused")
 
@@ -30,50 +66,46 @@ class SignificanceResult(Record):
     statistic: float
     pvalue: float
     critical_value: float | None
-    """The value beyond which (below which, where `alternative` is less) the p-value is at most `alpha`: smaller deviations these rows
-    cannot show. None where it is unknown."""
     lower_critical_value: float | None
-    """Where both sides speak against the hypothesis, the value below which the p-value is at most `alpha` as well."""
     alpha: float
     alternative: str
-    hypothesis: str
+    null_hypothesis: str
     method: str
     null_distribution: str
     n: int
     lens: str
     n_resamples: int = 0
     null: Floats | None = field(default=None, repr=False, compare=False)
-    """The values that chance gave, where they were drawn."""
     detail: Mapping[str, float] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
-    """Arguments that were given and made no difference, for nothing was simulated."""
 
     @property
     def rejected(self) -> bool:
-        """Whether the hypothesis is rejected at `alpha`."""
+        """Whether the null hypothesis is rejected at `alpha`."""
         return self.pvalue <= self.alpha
 
     @property
     def verdict(self) -> str:
-        """One sentence; it never claims that predictions are calibrated."""
+        """The conclusion in one or two sentences; it never states that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
+        size = f"{100 * self.alpha:.4g} %"
         if self.rejected:
-            return f"{self.metric} = {number(self.statistic)} is unlikely to be chance ({chance}): the hypothesis that {self.hypothesis} is rejected."
+            return f"{self.metric} = {number(self.statistic)} is statistically significant at {size} ({chance})."
         reach = ""
         if 0 < self.n_resamples < round(1 / self.alpha, 9) - 1:
             least = math.ceil(round(1 / self.alpha, 9)) - 1
             return (
-                f"{self.metric} = {number(self.statistic)} cannot be significant at {self.alpha:g}: {self.n_resamples} resamples give no "
-                f"p-value below {1 / (1 + self.n_resamples):.3g}, and it takes at least {least}."
+                f"{self.metric} = {number(self.statistic)} cannot be significant at {size}: with {self.n_resamples} resamples no p-value "
+                f"falls below {1 / (1 + self.n_resamples):.3g}; use at least {least}."
             )
         if self.pvalue >= 1 and math.isinf(self.statistic):
-            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): calibrated labels always give this value."
+            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): simulated labels always give this value."
         if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
-            reach = f" {self.n:,} rows would have shown a value {' or '.join(sides)}."
-        return f"{self.metric} = {number(self.statistic)} could be chance ({chance}); no deviation was found.{reach}"
+            reach = f" With {self.n:,} rows, a value {' or '.join(sides)} would be significant."
+        return f"{self.metric} = {number(self.statistic)} is not significant at {size} ({chance}).{reach}"
 
     def _sides(self) -> list[tuple[str, float]]:
-        """The limits that are known, each with the side of it on which a value is significant."""
+        """The known critical values, each with the side on which a value is significant."""
         sides = (
             ("below", self.lower_critical_value),
             ("below" if self.alternative == "less" else "beyond", self.critical_value),
@@ -81,7 +113,7 @@ class SignificanceResult(Record):
         return [(side, value) for side, value in sides if value is not None]
 
     def _limits(self) -> str:
-        """The limits as text; the side is named where there are two."""
+        """The critical values as text; the sides are named where there are two."""
         sides = self._sides()
         return " or ".join(number(value) if len(sides) == 1 else f"{side} {number(value)}" for side, value in sides)
 
@@ -89,7 +121,13 @@ class SignificanceResult(Record):
         return {**super()._fields(), "verdict": self.verdict}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON knows them; the simulated sample is left out."""
+        """Convert to plain values that JSON can represent, without the simulated values.
+
+        Returns
+        -------
+        dict
+            Fields by name, with ``verdict``.
+        """
         return {**super().to_dict(), "detail": plain_value(self.detail), "unused": list(self.unused)}
 
     def _cells(self) -> list[str]:
@@ -98,6 +136,7 @@ class SignificanceResult(Record):
     def _title(self) -> str:
         lines = [
             self.verdict,
+            f"  null hypothesis: {self.null_hypothesis}",
             f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method {self.method}: {self.null_distribution}",
@@ -108,7 +147,7 @@ class SignificanceResult(Record):
         return HEADINGS, [self._cells()]
 
     def _notes(self) -> list[str]:
-        note = not_used(self.unused, f"the test by {self.method!r} does not simulate with them")
+        note = not_used(self.unused, f"the test {self.method!r} does not simulate")
         return [f"  note: {note}"] if note else []
 
 
@@ -117,7 +156,19 @@ HEADINGS = ["metric", "value", "p-value", "critical value", "method", "lens"]
 
 @dataclass(frozen=True, repr=False)
 class SignificanceTable(Result):
-    """Several metrics assessed on the same draws; `adjusted` are p-values corrected for their number."""
+    """Results of several significance tests on the same simulated data sets.
+
+    Parameters
+    ----------
+    results : tuple of SignificanceResult
+        One result per metric.
+    adjusted : tuple of float
+        P-values adjusted for multiplicity.
+    correction : str
+        Name of the correction.
+    alpha : float
+        Significance level.
+    """
 
     results: tuple[SignificanceResult, ...]
     adjusted: tuple[float, ...]
@@ -129,19 +180,25 @@ class SignificanceTable(Result):
         for result in self.results:
             if result.metric == wanted:
                 return result
-        raise ArgumentError("metric", f"{wanted!r} was not assessed")
+        raise ArgumentError("metric", f"{wanted!r} was not tested")
 
     def __len__(self) -> int:
         return len(self.results)
 
     @property
     def rejected(self) -> tuple[str, ...]:
-        """The metrics that reject, after correction."""
+        """Metrics that are significant at `alpha` after correction."""
         both = zip(self.results, self.adjusted, strict=True)
         return tuple(result.metric for result, pvalue in both if pvalue <= self.alpha)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Convert to plain values that JSON can represent.
+
+        Returns
+        -------
+        dict
+            The correction, the significance level and one entry per metric.
+        """
         rows = [{**r.to_dict(), "adjusted": a} for r, a in zip(self.results, self.adjusted, strict=True)]
         return {"correction": self.correction, "alpha": self.alpha, "results": rows}
 

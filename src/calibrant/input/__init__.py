@@ -1,4 +1,4 @@
-"""Anything a user holds becomes one checked `Predictions`."""
+"""Conversion and validation of user input: `Predictions`."""
 
 from ..util.namespace import namespace
 

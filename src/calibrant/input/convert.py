@@ -1,4 +1,4 @@
-"""Whatever a user holds (lists, arrays, frames, tensors) as a plain NumPy array; no frame or tensor library is imported for it."""
+"""Conversion of lists, arrays, frames and tensors to NumPy arrays, without importing frame or tensor libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, InputTypeError, ShapeError
+from ..errors import ColumnError, InputTypeError, InPython, ShapeError
 
 __all__ = [
     "Column",
@@ -27,50 +27,52 @@ __all__ = [
 
 Array = NDArray[Any]
 
-# How far a row may be from summing to 1, by the precision the numbers had when they came.
+# Largest accepted deviation of a row sum from 1, by the precision of the input.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 
 
-# What to do about text among numbers, by its form.
+# Remedies for text among numbers, by its form.
 TEXT_HINTS = (
-    (r"[+-]?[\d.,]+ ?%", "write shares from 0 to 1: 0.7 for 70%"),
+    (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
-    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill the missing rows first"),
+    (r"(?i)|-+|\?|n/?a|#n/a|null|none|missing|<na>", "drop or fill these rows"),
 )
 
 
 class Column(NamedTuple):
-    """An array as it came, and the name of the precision it came in."""
+    """An array, and the name of the precision of the input."""
 
     array: Array
     precision: str
 
 
 def column(value: Any, argument: str) -> Column:
-    """Turn `value` into an array of one or two dimensions, without copying where that is possible."""
+    """Convert `value` to an array of one or two dimensions, without copying if possible."""
     array, precision = _as_array(value, argument)
     if array.ndim == 0:
         raise ShapeError(
-            argument, f"is the single value {_short(array)}, and one entry per row is needed", "pass a list or an array"
+            argument,
+            f"expected one entry per row, got the single value {_short(array)}",
+            InPython("pass a list or an array"),
         )
     if array.ndim > 2:
         raise ShapeError(
             argument,
-            f"has {array.ndim} dimensions {array.shape}, and at most 2 are read",
-            "move the classes last and reshape to (-1, K)",
+            f"expected at most 2 dimensions, got {array.ndim} (shape {array.shape})",
+            InPython("move the classes to the last axis and reshape to (-1, K)"),
         )
     if array.shape[0] == 0:
-        raise ShapeError(argument, "is empty, and at least one row is needed", "check the filter or file it came from")
+        raise ShapeError(argument, "is empty; at least one row is required", "check the filter or file it came from")
     return Column(array, precision)
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is one real number; True and False are none."""
+    """Whether an option is a real number; booleans are not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def numbers(array: Array, argument: str) -> Array:
-    """`array` with a numeric dtype in native byte order; float16 and long double become the nearest wider or narrower float."""
+    """Return `array` with a numeric dtype in native byte order; float16 and long double are converted to the nearest supported type."""
     kind = array.dtype.kind
     if kind == "O":
         array = _numbers_from_objects(array, argument)
@@ -78,7 +80,7 @@ def numbers(array: Array, argument: str) -> Array:
         raise _text_for_numbers(array, argument)
     elif kind not in "biuf":
         raise InputTypeError(
-            argument, f"has dtype {array.dtype}, and real numbers are needed", "convert it to floats first"
+            argument, f"expected real numbers, got dtype {array.dtype}", InPython("convert it to float first")
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -89,11 +91,11 @@ def numbers(array: Array, argument: str) -> Array:
 
 @lru_cache
 def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # NumPy spells it out anew at each call
+    return dtype.name  # computed by NumPy at each call
 
 
 def _as_array(value: Any, argument: str) -> tuple[Array, str]:
-    # The common first: to ask whether an array is masked, NumPy has to import masked arrays.
+    # The common case first: a test for masked arrays makes NumPy import them.
     if type(value) is np.ndarray:
         return value, _name(value.dtype)
     if isinstance(value, (list, tuple)):
@@ -105,43 +107,43 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
     if type(value).__module__.split(".")[0] == "torch":
         return _from_tensor(value, argument)
     if value is None:
-        raise InputTypeError(argument, "is missing (None)", f"pass {argument} as a list, array, column or tensor")
+        raise InputTypeError(argument, "is missing (None)", InPython("pass a list, array, column or tensor"))
     if isinstance(value, (str, bytes, dict, set, frozenset)) or callable(value):
         raise InputTypeError(
             argument,
-            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
-            "name columns with label= and prob= only when the first argument is a frame"
+            f"expected a list, array, column or tensor, got {type(value).__name__}",
+            InPython("pass a frame as the first argument to name columns with label and prob")
             if isinstance(value, str)
-            else "call it and pass what it returns"
+            else InPython("call it and pass what it returns")
             if callable(value)
-            else "pass its values as a list, in the order of the rows",
+            else InPython("pass its values as a list, in the order of the rows"),
         )
     found = _from_frame_library(value, argument)
     if found is None and hasattr(value, "__array__"):
         found = np.asarray(value)
-    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is no narwhals series
+    if found is None and hasattr(value, "to_numpy"):  # a pyarrow Array is not a narwhals series
         found = np.asarray(value.to_numpy(zero_copy_only=False))
     if found is None and np.isscalar(value):
         found = np.asarray(value)
     if found is None:
         raise InputTypeError(
             argument,
-            f"is of type {type(value).__name__}, and a list, array, column or tensor is needed",
-            "convert it to a list or a dense array first",
+            f"expected a list, array, column or tensor, got {type(value).__name__}",
+            InPython("convert it to a list or a dense array first"),
         )
     return found, found.dtype.name
+
+
+def missing_values(count: int) -> str:
+    """The number of missing values in words."""
+    return "missing value" if count == 1 else f"{count:,} missing values"
 
 
 def _unmasked(value: Any, argument: str) -> Array:
     mask = np.ma.getmaskarray(value)
     if mask.any():
-        row = int(np.argwhere(mask)[0][0])
-        raise InputTypeError(
-            argument,
-            f"is missing at row {row} (masked, or empty in a file), and every entry is needed",
-            "drop such rows first",
-            row=row,
-        )
+        row, count = int(np.argwhere(mask)[0][0]), int(mask.sum())
+        raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
     return np.asarray(value.data)
 
 
@@ -149,23 +151,23 @@ def _from_sequence(value: Any, argument: str) -> Array:
     try:
         array = np.asarray(value)
         if array.dtype.kind in "US" and array.ndim == 1 and not all(isinstance(entry, (str, bytes)) for entry in value):
-            # NumPy would write numbers, and a missing NaN, as text.
+            # NumPy would convert numbers, and a missing NaN, to text.
             array = np.empty(len(value), dtype=object)
             array[:] = value
         return array
     except ValueError:
-        # NumPy's own message speaks of inhomogeneous shapes; name the row instead.
+        # NumPy's message is about inhomogeneous shapes; name the row instead.
         first = _length(value[0])
         for row, entry in enumerate(value):
             if _length(entry) != first:
                 raise ShapeError(
                     argument,
-                    f"is ragged: row {row} has {_length(entry)} entries and row 0 has {first}",
+                    f"rows differ in length: {first} entries in row 0, {_length(entry)}",
                     "give every row one entry per class",
                     row=row,
                 ) from None
         raise ShapeError(
-            argument, "is ragged below the second dimension", "give every row one entry per class"
+            argument, "rows differ in length below the second dimension", "give every row one entry per class"
         ) from None
 
 
@@ -175,16 +177,16 @@ def _length(entry: Any) -> int:
 
 def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
     if not hasattr(value, "detach"):
-        raise InputTypeError(argument, f"is a {type(value).__name__}, and a tensor or array is needed")
+        raise InputTypeError(argument, f"expected a tensor or array, got {type(value).__name__}")
     precision = str(value.dtype).rsplit(".", 1)[-1]
     try:
         tensor = value.detach().cpu()
-        if precision == "bfloat16":  # NumPy has none; float32 holds it exactly
+        if precision == "bfloat16":  # not available in NumPy; float32 represents it exactly
             tensor = tensor.float()
         return np.asarray(tensor.numpy()), precision
     except (TypeError, NotImplementedError) as error:  # sparse, quantised, or without data
         raise InputTypeError(
-            argument, f"is a tensor that cannot be read: {error}", "pass a dense tensor with data"
+            argument, f"the tensor cannot be read: {error}", InPython("pass a dense tensor with data")
         ) from None
 
 
@@ -205,7 +207,7 @@ def _from_frame_library(value: Any, argument: str) -> Array | None:
 
 
 def _native(value: Any, argument: str) -> Any:
-    """A narwhals frame or series, or `value` itself where it is neither."""
+    """Return a narwhals frame or series, or `value` itself if it is neither."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -214,18 +216,13 @@ def _native(value: Any, argument: str) -> Any:
     except DuplicateError:
         names = [str(name) for name in value.columns]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ColumnError(argument, f"has two columns called {twice!r}", "rename one of them") from None
+        raise ColumnError(argument, f"has two columns named {twice!r}", "rename one of them") from None
 
 
 def _refuse_nulls(series: Any, argument: str) -> None:
     if series.null_count():
-        row = int(np.argmax(series.is_null().to_numpy()))
-        raise InputTypeError(
-            argument,
-            f"is missing at row {row}, and every entry is needed",
-            "drop or fill the missing rows first",
-            row=row,
-        )
+        row, count = int(np.argmax(series.is_null().to_numpy())), int(series.null_count())
+        raise InputTypeError(argument, missing_values(count), "drop or fill these rows", row=row, count=count)
 
 
 def _numbers_from_objects(array: Array, argument: str) -> Array:
@@ -235,57 +232,53 @@ def _numbers_from_objects(array: Array, argument: str) -> Array:
             continue
         row = int(np.unravel_index(position, array.shape)[0])
         if entry is None or is_missing(entry):
-            raise InputTypeError(
-                argument, f"is missing ({entry}) at row {row}", "drop or fill the missing rows first", row=row
-            )
+            raise InputTypeError(argument, f"missing value ({entry})", "drop or fill these rows", row=row)
         if isinstance(entry, (str, bytes)) and _no_number(array) is not None:
             raise _text_for_numbers(array, argument)
         if hasattr(entry, "__float__") and not isinstance(entry, str):
             continue  # Decimal, Fraction
         raise InputTypeError(
             argument,
-            f"holds a {type(entry).__name__} at row {row}, and numbers are needed",
-            "convert it to floats first",
+            f"expected numbers, got {type(entry).__name__}",
+            InPython("convert it to float first"),
             row=row,
         )
     return array.astype(np.float64)
 
 
 def _text_for_numbers(array: Array, argument: str) -> InputTypeError:
-    """Name the entry that made a column of numbers text; the first, where all could be numbers."""
+    """Raise for the entry that made a column of numbers text; the first if all could be numbers."""
     found = _no_number(array)
     place = found or 0
     row = int(np.unravel_index(place, array.shape)[0])
-    remedy = "convert it with float() or read the column as numeric"
+    remedy: str | InPython = InPython("convert it with float() or read the column as numeric")
     if found is not None:
         remedy = next((hint for form, hint in TEXT_HINTS if re.fullmatch(form, str(array.flat[place]).strip())), remedy)
-    return InputTypeError(
-        argument, f"holds text, {_short(array.flat[place])} at row {row}, and numbers are needed", remedy, row=row
-    )
+    return InputTypeError(argument, f"expected numbers, got the text {_short(array.flat[place])}", remedy, row=row)
 
 
 def _no_number(array: Array) -> int | None:
-    """The place of the first text that is no number; None where all are."""
+    """Return the position of the first text that is not a number; None if all are."""
     for place, entry in enumerate(array.flat):
         try:
             float(entry)
         except ValueError:
             return place
-        except TypeError:  # what is neither text nor a number is named elsewhere
+        except TypeError:  # other types are reported elsewhere
             continue
     return None
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an entry stands for no value: None, NaN, NaT or pandas.NA."""
+    """Whether an entry is missing: None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth
+    except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value can be a name: of a class, of a group."""
+    """Whether a value can be the name of a class or a group."""
     try:
         hash(value)
     except TypeError:
@@ -307,7 +300,7 @@ def is_frame(value: Any) -> bool:
 
 
 def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument: str) -> Any:
-    """The column or columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
+    """Return the columns of `frame` called `names`; a name may be a pattern such as ``"p_*"``."""
     import narwhals.stable.v2 as nw
 
     native = _native(frame, argument)
@@ -330,7 +323,7 @@ def pick_columns(frame: Any, names: str | list[str] | tuple[str, ...], argument:
 
 
 def match_columns(existing: list[str], names: str | list[str] | tuple[str, ...], argument: str) -> list[str]:
-    """Names and patterns as a list of existing columns, in the order of the table for a pattern."""
+    """Expand names and patterns to existing columns, in the order of the table for a pattern."""
     from fnmatch import fnmatchcase
 
     chosen: list[str] = []
@@ -353,8 +346,8 @@ def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
     return ColumnError(
         argument,
-        f"there is no column {name!r}",
-        (f"did you mean {near[0]!r}? " if near else "") + f"the columns are {_shown(existing)}",
+        f"unknown column {name!r}",
+        (f"did you mean {near[0]!r}? " if near else "") + f"The columns are {_shown(existing)}",
     )
 
 
@@ -368,14 +361,14 @@ def _short(value: Any) -> str:
 
 
 def frozen(array: Array) -> Array:
-    """A view of an array that cannot be written through."""
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def rounding_of(columns: int) -> int:
-    """By how many units of the last decimal the sum of a row of printed numbers can be off.
+    """Return the possible rounding error of the sum of a row of printed numbers, in units of the last decimal.
 
     Each is off by half a unit at most; of many, five standard deviations of their sum are as far as it goes.
     """
@@ -383,7 +376,7 @@ def rounding_of(columns: int) -> int:
 
 
 def summing_to_one(probs: NDArray[Any]) -> NDArray[Any]:
-    """Rows as they are, or divided by their sums where a wider tolerance let some through that a map would refuse."""
+    """Return rows unchanged, or normalised if a wider tolerance accepted some that a calibrator would reject."""
     if probs.ndim == 1:
         return probs
     total = probs.sum(axis=1, dtype=np.float64, keepdims=True)

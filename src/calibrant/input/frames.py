@@ -1,4 +1,4 @@
-"""What a frame says beside its numbers: which class a column is of, and which row is which."""
+"""Metadata of frames: the class of each column, and the index of the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, LabelError
+from ..errors import Argument, ArgumentError, Drop, InputError, InPython, LabelError, Use
 from .convert import is_frame, is_hashable, is_number
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "read_columns",
 ]
 
-# What follows the name of a column in that of the calibrated one that a map made of it.
+# Suffix of the columns that a calibrator writes.
 CALIBRATED = "_calibrated"
 PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
 # Names of the positive class of two, and of the negative one.
@@ -37,7 +37,7 @@ _OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1
 
 
 def opposite_of(name: str) -> str | None:
-    """The word that stands beside a word for true or false, in the same spelling; None for any other.
+    """Return the counterpart of a word for true or false, in the same spelling; None for other words.
 
     >>> opposite_of("yes"), opposite_of("False"), opposite_of("NEG"), opposite_of("cat")
     ('no', 'True', 'POS', None)
@@ -47,7 +47,7 @@ def opposite_of(name: str) -> str | None:
 
 
 def column_names(table: Any) -> tuple[Any, ...] | None:
-    """The names of the columns of a frame; None for anything else."""
+    """Return the column names of a frame; None for other objects."""
     if not is_frame(table):
         return None
     if hasattr(table, "collect_schema"):  # polars, where a lazy frame warns of its columns
@@ -58,7 +58,7 @@ def column_names(table: Any) -> tuple[Any, ...] | None:
 
 
 def positive_of(classes: Sequence[Any]) -> int | None:
-    """The place of the positive one of two classes, where their names tell it; None where they do not.
+    """Return the index of the positive one of two classes if their names determine it; None otherwise.
 
     Yes is positive beside no, as true beside false, pos beside neg, the larger of two numbers, and ``churn`` beside ``no_churn``.
 
@@ -80,7 +80,7 @@ def positive_of(classes: Sequence[Any]) -> int | None:
 
 
 def positive_last(names: list[str], pattern: str) -> list[str]:
-    """Columns of scores with that of the positive class last, where there are two and their names tell which that is.
+    """Return columns of scores with that of the positive class last, if there are two and their names determine it.
 
     >>> positive_last(["p_yes", "p_no"], ""), positive_last(["p_dog", "p_cat"], "")
     (['p_no', 'p_yes'], ['p_dog', 'p_cat'])
@@ -96,7 +96,7 @@ def positive_last(names: list[str], pattern: str) -> list[str]:
 
 
 def class_names(names: list[str], pattern: str) -> list[Any] | None:
-    """The classes that the columns name: what the star of a pattern left open, or what follows their common prefix.
+    """Return the classes that the columns name: the part matched by the star of a pattern, or the part after their common prefix.
 
     ``p_cat, p_dog`` are the classes cat and dog, as is what ``new_*`` or ``says: *`` left open; columns that share no prefix are the classes.
     """
@@ -122,7 +122,7 @@ def class_names(names: list[str], pattern: str) -> list[Any] | None:
 
 
 def as_booleans(names: Iterable[Any]) -> list[bool] | None:
-    """Names of classes as truth values, for labels that are such; None where a name is no such word."""
+    """Return class names as truth values, for boolean labels; None if a name is not such a word."""
     found = [_TRUTH.get(str(name).lower()) for name in names]
     return [value for value in found if value is not None] if None not in found else None
 
@@ -130,7 +130,7 @@ def as_booleans(names: Iterable[Any]) -> list[bool] | None:
 def read_columns(
     names: tuple[Any, ...], pattern: str, classes: Any, pos_label: Any, labels: NDArray[Any]
 ) -> tuple[list[int] | None, Any, Any]:
-    """What the columns of a frame say: their order with the positive class last (None where that is theirs), classes and `pos_label`.
+    """Return the order of the columns with the positive class last (None if unchanged), the classes and `pos_label`.
 
     What is given by `classes` stays; a `pos_label` that names one of two columns is used up.
     """
@@ -159,9 +159,9 @@ def read_columns(
 
 
 def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDArray[Any]) -> Any:
-    """The classes given, or those that the columns are named after where every label, or some text among them, is one of them.
+    """Return the given classes, or the column names if every label, or some text among them, is one of them.
 
-    Labels that are both names and numbers of columns are refused where the two differ: which it was would depend on the rows at hand.
+    Labels that are both names and indices of columns raise an error if the two differ, since the meaning would depend on the rows.
     """
     if names is None or len(set(names)) < max(2, len(names)):
         return classes
@@ -169,7 +169,7 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
         given = tuple(classes) if isinstance(classes, (list, tuple, np.ndarray)) else ()
         if given != names and all(map(is_hashable, given)) and set(given) == set(names):
             raise ArgumentError(
-                "classes", f"has another order than the columns of y_prob, which are {list(names)}", "drop classes="
+                "classes", f"the columns of the probabilities are in another order: {list(names)}", Drop("classes")
             )
         return classes
     if labels.ndim != 1 or not len(labels) or names == tuple(range(len(names))):
@@ -179,41 +179,44 @@ def classes_of_columns(names: tuple[Any, ...] | None, classes: Any, labels: NDAr
     if seen is None:
         return (
             names if _names_some(labels, place) else None
-        )  # where some are, the check of labels names the first that is none
+        )  # if some are, the check of labels reports the first that is not
     counted = all(is_number(label) and label in range(len(names)) for label in seen)
     if counted and any(place[label] != label for label in seen):
         raise LabelError(
             "y_true",
-            f"could be names or numbers of the columns of y_prob, which are {list(names)}, and the two differ",
-            "pass classes= if they are names, or y_prob.to_numpy() if they count columns from 0",
+            f"the labels could be names or positions of the columns {list(names)}, which differ",
+            (
+                Use("classes", None, "if they are names"),
+                InPython("pass y_prob.to_numpy() if they are positions, from 0"),
+            ),
         )
     return names
 
 
 def _names_some(labels: NDArray[Any], names: Mapping[Any, int]) -> bool:
-    """Whether text among the labels is a name."""
+    """Whether any text among the labels is a class name."""
     if labels.dtype.kind not in "OU":
         return False
     try:
         return any(isinstance(label, str) for label in names.keys() & set(labels.tolist()))
-    except TypeError:  # what has no hash is no name
+    except TypeError:  # unhashable values are not names
         return False
 
 
 def _distinct(labels: NDArray[Any], names: Mapping[Any, int]) -> set[Any] | None:
-    """The labels that occur, where all are names; None otherwise, told by the first where that is none."""
+    """Return the distinct labels if all are names; None otherwise, decided by the first if possible."""
     try:
         if labels.item(0) not in names:
             return None
-        # A set takes text faster than sorting does, and numbers slower.
+        # A set is faster than sorting for text, and slower for numbers.
         seen = set((np.unique(labels) if labels.dtype.kind in "biuf" else labels).tolist())
-    except TypeError:  # what has no hash is no name
+    except TypeError:  # unhashable values are not names
         return None
     return seen if seen <= names.keys() else None
 
 
 def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
-    """Refuse what has the rows of `first` by index, but in another order: rows are read by position."""
+    """Raise if an object has the index of `first` in a different order, since rows are matched by position."""
     index = _index(first)
     if index is None:
         return
@@ -224,11 +227,14 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
         if own.is_unique and index.is_unique and own.isin(index).all():
             raise InputError(
                 name,
-                "has the same index as y_true in another order, and rows are read by position",
-                f"pass {name}.loc[y_true.index]; if the index means nothing, pass {name}.to_numpy()",
+                ("has the same index as ", Argument("y_true"), " in another order, but rows are matched by position"),
+                (
+                    InPython(f"pass {name}.loc[y_true.index]"),
+                    InPython(f"{name}.to_numpy() if the index has no meaning"),
+                ),
             )
 
 
 def _index(value: Any) -> Any:
-    """The index of a pandas object."""
+    """Return the index of a pandas object."""
     return getattr(value, "index", None) if type(value).__module__.split(".")[0] == "pandas" else None

@@ -1,4 +1,4 @@
-"""Warnings about predictions that are in order and yet look like a mistake; a few rows are looked at first, all only where those fit."""
+"""Warnings about valid predictions that look unintended; a sample of rows is checked first, and all rows only if it fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import HardPredictionsWarning, ProbabilitiesAsLogitsWarning, ReversedClassesWarning, warn_caller
+from ..errors import (
+    Drop,
+    HardPredictionsWarning,
+    InPython,
+    ProbabilitiesAsLogitsWarning,
+    ReversedClassesWarning,
+    Use,
+    warn_caller,
+)
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -17,50 +25,59 @@ __all__ = ["hint_at_mistakes"]
 
 Array = NDArray[Any]
 
-# So many rows are looked at first: enough to part mistakes from data that are in order, and quickly gone over.
+# Size of the sample that is checked first: enough to distinguish mistakes from intended data at little cost.
 FIRST_ROWS = 16
 SAMPLED = 100
-# Fewer rows could be anything, such as an example made by hand.
+# Fewer rows are not informative; they may be a hand-made example.
 FEWEST_HARD = 10
 FEWEST_REVERSED = 30
 FEWEST_LOGITS = 4
-# Gain in log-likelihood at which logits are taken for probabilities: a chance of e^-10 or less if they are logits.
+# Gain in log-likelihood from which logits are suspected to be probabilities: a false alarm has probability e^-10 or less.
 LIKELIER = 10.0
-# Standard errors by which an accuracy is far below another number.
+# Number of standard errors by which an accuracy must be below another number.
 FAR = 4.0
 
 
 def hint_at_mistakes(p: Predictions, tolerance: float) -> None:
-    """Warn of probabilities passed as logits, of hard predictions, and of classes in another order; at most one of them."""
+    """Warn of probabilities passed as logits, of hard predictions, or of reversed classes; at most one warning."""
     if p.logits is not None:
         if _are_probabilities(p.logits, p, tolerance):
             warn_caller(
-                "y_prob: these look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and fits "
-                'the labels better that way), and input="logit" puts them through a softmax or sigmoid once more; drop input="logit", or, '
-                "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()",
-                ProbabilitiesAsLogitsWarning,
+                ProbabilitiesAsLogitsWarning(
+                    "y_prob",
+                    "these values look like probabilities (every row is non-negative and sums to 1, or every entry lies in [0, 1] and "
+                    "fits the labels better that way); as logits they pass through a softmax or sigmoid once more",
+                    (
+                        Drop("input", "logit"),
+                        InPython(
+                            "for a torch model that ends in a softmax, remove it or pass output=lambda p: p.log()"
+                        ),
+                    ),
+                )
             )
             return
     elif p.kind != "confidence" and _are_hard(p.probs):
         warn_caller(
-            "y_prob: every entry is exactly 0 or 1, so these look like predicted classes and not like probabilities; "
-            "pass what predict_proba returns",
-            HardPredictionsWarning,
+            HardPredictionsWarning(
+                "y_prob",
+                "every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities",
+                InPython("pass the output of predict_proba"),
+            )
         )
         return
     if p.labels is not None and p.kind in ("binary", "multiclass"):
         found = _reversed_accuracy(p)
         if found is not None:
             accuracy, confidence = found
-            order = (
-                "the other column of probabilities, or pos_label="
-                if p.k == 2
-                else "the columns in the order of the classes"
-            )
             warn_caller(
-                f"y_prob: the predicted class is right in {accuracy:.1%} of the rows at a mean confidence of {confidence:.1%}, so the "
-                f"classes look {'reversed' if p.k == 2 else 'exchanged'}; check which class each column stands for, and pass {order}",
-                ReversedClassesWarning,
+                ReversedClassesWarning(
+                    "y_prob",
+                    f"accuracy is {accuracy:.1%} at a mean confidence of {confidence:.1%}, so the classes look "
+                    f"{'reversed' if p.k == 2 else 'permuted'}",
+                    ("check which class each column belongs to", Use("pos_label"))
+                    if p.k == 2
+                    else "check that the columns are in the order of the classes",
+                )
             )
 
 
@@ -71,7 +88,7 @@ def _are_probabilities(logits: Array, p: Predictions, tolerance: float) -> bool:
             return (fractions or len(logits) >= FEWEST_HARD) and _sum_to_one(logits, tolerance)
         if logits.shape[1] > 2 or logits[:FIRST_ROWS, 0].any() or logits[:, 0].any():
             return False
-        logits = logits[:, 1]  # one output z stands as the columns 0 and z
+        logits = logits[:, 1]  # one output z is equivalent to the columns 0 and z
     first = logits[:FIRST_ROWS]
     if not (first.min() >= 0 and first.max() <= 1) or len(logits) < FEWEST_HARD or p.labels is None:
         return False
@@ -91,7 +108,7 @@ def _fit_better_as_probabilities(values: Array, labels: Array) -> bool:
 
 
 def _are_hard(probs: Array) -> bool:
-    if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry parts nearly all
+    if probs.item(0) not in (0.0, 1.0) or len(probs) < FEWEST_HARD:  # one entry decides in most cases
         return False
     first = probs[:FIRST_ROWS]
     if not ((first == 0) | (first == 1)).all():
@@ -100,7 +117,7 @@ def _are_hard(probs: Array) -> bool:
 
 
 def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
-    """Accuracy and mean confidence where the classes look exchanged, else None."""
+    """Return accuracy and mean confidence if the classes look reversed, else None."""
     if p.n < FEWEST_REVERSED:
         return None
     assert p.labels is not None
@@ -109,7 +126,7 @@ def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
         right: Array = (p.probs[::step] > 0.5) == p.labels[::step]
     else:
         right = p.top_correct[::step]
-    # Where the classes of two are as they should be, chance alone seldom goes beyond this.
+    # For correctly ordered classes, chance rarely exceeds this.
     if np.count_nonzero(right) * p.k >= len(right):
         return None
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
@@ -121,14 +138,14 @@ def _reversed_accuracy(p: Predictions) -> tuple[float, float] | None:
     if p.k == 2:
         far = 0.5 - accuracy > FAR * 0.5 / math.sqrt(size) and _falls_with_the_label(p, share, size)
     else:
-        # What is wrong more often than its doubt allows, and than blind choice is: columns in another order.
+        # Errors more frequent than predicted, and than by random guessing, indicate columns in a different order.
         bound = min(1 - sure, 1 / p.k)
         far = sure > 0.5 and bound - accuracy > FAR * math.sqrt(bound * (1 - bound) / size)
     return (accuracy, sure) if far else None
 
 
 def _falls_with_the_label(p: Predictions, share: Array, size: float) -> bool:
-    """Whether the positive class has clearly lower scores than the other; a mere shift of the base rate leaves them higher."""
+    """Whether the positive class has clearly lower scores than the other; a shift of the base rate alone leaves them higher."""
     score = (p.probs if p.probs.ndim == 1 else p.probs[:, 1]).astype(np.float64)
     means, variances = [], []
     for label in (0, 1):

@@ -1,4 +1,4 @@
-"""Labels in any spelling (integers, booleans, -1 and 1, names, one-hot, soft, multilabel) as class indices or target shares."""
+"""Conversion of labels (integers, booleans, -1 and 1, names, one-hot, soft, multilabel) to class indices or class probabilities."""
 
 from __future__ import annotations
 
@@ -8,47 +8,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputTypeError, LabelError, ShapeError, SwappedArgumentsError
+from ..errors import (
+    Argument,
+    Drop,
+    InputTypeError,
+    InPython,
+    LabelError,
+    Remedy,
+    ShapeError,
+    SwappedArgumentsError,
+    Use,
+)
 from ..util.blocks import map_blocks, rows_per_block
-from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, numbers
+from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, missing_values, numbers
 
 __all__ = ["class_names", "encode_labels", "soft_targets"]
 
 Array = NDArray[Any]
 
-SOFT = "pass soft=True if the labels are shares between classes"
-POSITIVE_ALONE = "drop it, or pass the column of the positive class alone"
+SOFT = Use("soft", True, "if the labels are class proportions")
+POSITIVE_ALONE = (Drop("pos_label"), InPython("pass the column of the positive class alone"))
+SWAP = InPython("pass (y_true, y_prob): labels first, probabilities second")
+PER_CLASS = InPython("pass one 0/1 column per class")
+UNLABELLED = "drop the rows without a label"
 
 
 def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...] | None:
-    """The names of the K classes in the order of the columns, checked for number and repetition."""
+    """Return the names of the K classes in the order of the columns, checked for number and duplicates."""
     if classes is None:
         return None
     if isinstance(classes, (str, bytes, set, frozenset)) or not hasattr(classes, "__iter__"):
         raise InputTypeError(
             "classes",
-            f"is of type {type(classes).__name__}, and names in the order of the columns are needed",
-            "pass a list, for example classes=['cat', 'dog']",
+            f"expected a list of names in the order of the columns, got {type(classes).__name__}",
+            "for example ['cat', 'dog']",
         )
     names = tuple(value.item() if isinstance(value, np.generic) else value for value in classes)
     if len(names) != k:
         raise LabelError(
             "classes",
-            f"has {len(names)} names, and y_prob has {k} classes",
+            f"has {len(names)} names for {k} classes",
             "name every class once, in the order of the columns",
         )
     for position, name in enumerate(names):
         if not is_hashable(name):
             raise InputTypeError(
-                "classes", f"holds a {type(name).__name__} as name {position}", "name classes with text or numbers"
+                "classes", f"name {position} is a {type(name).__name__}", "name classes with text or numbers"
             )
         if name in names[:position]:
-            raise LabelError("classes", f"names {name!r} twice", "name every class once, in the order of the columns")
+            raise LabelError("classes", f"{name!r} occurs twice", "name every class once, in the order of the columns")
     return names
 
 
 def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:
-    """Class indices of hard labels: platform integers, bytes for two classes where they did not come as such."""
+    """Return class indices of hard labels: platform integers, or bytes for two classes that were converted."""
     y = came.array
     if pos_label is not None:
         y = _against_positive(y, classes, pos_label, probs)
@@ -59,8 +72,8 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
     elif y.dtype.kind in "USO" and _is_text(y):
         raise LabelError(
             "y_true",
-            f"holds text, {_short(y[0])} at row 0, and nothing says which class it is",
-            "pass classes=[...] in the order of the columns" + (", or pos_label=" if k == 2 else ""),
+            f"the label {_short(y[0])} is text, and the classes are not named",
+            (Use("classes", None, "in the order of the columns"), *([Use("pos_label")] if k == 2 else [])),
             row=0,
         )
     else:
@@ -69,35 +82,36 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
 
 
 def multilabel_targets(came: Column, shape: tuple[int, ...]) -> Array:
-    """An (N, K) array of bytes from 0/1 or boolean labels."""
+    """Return an (N, K) array of bytes from 0/1 or boolean labels."""
     y = numbers(came.array, "y_true")
     if y.shape != shape:
         raise ShapeError(
             "y_true",
-            f"has shape {y.shape}, and multilabel labels need y_prob's shape {shape}",
-            "pass one 0/1 column per class",
+            f"multilabel labels must have the shape of the probabilities, {shape}; got {y.shape}",
+            PER_CLASS,
         )
     bad = (y != 0) & (y != 1)
     if bad.any():
         row, column = map(int, np.argwhere(bad)[0])
         raise LabelError(
             "y_true",
-            f"row {row}, column {column} is {_short(y[row, column])}, and multilabel labels are 0 or 1",
-            SOFT if 0 < y[row, column] < 1 else "pass one 0/1 column per class",
+            f"multilabel labels must be 0 or 1; got {_short(y[row, column])}",
+            SOFT if 0 < y[row, column] < 1 else PER_CLASS,
             row=row,
+            column=column,
         )
     return y.astype(np.uint8)
 
 
 def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) -> Array:
-    """Shares of the classes: (N,) for the positive class of two, else (N, K)."""
+    """Return class probabilities of soft labels: (N,) for the positive class of two, else (N, K)."""
     y = numbers(came.array, "y_true")
     if y.ndim == 1 and not one_dimensional:
         raise ShapeError(
-            "y_true", "has one dimension, and soft labels need one column per class", f"pass shape (N, {k})"
+            "y_true", "soft labels must have one column per class; got one dimension", InPython(f"pass shape (N, {k})")
         )
     if y.ndim == 2 and y.shape[1] != k:
-        raise ShapeError("y_true", f"has {y.shape[1]} columns, and y_prob has {k} classes", f"pass shape (N, {k})")
+        raise ShapeError("y_true", f"has {y.shape[1]} columns for {k} classes", InPython(f"pass shape (N, {k})"))
     y = y.astype(np.float64)
     bad = ~((y >= 0) & (y <= 1))
     if bad.any():
@@ -105,8 +119,8 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
         row = int(where[0])
         raise LabelError(
             "y_true",
-            f"row {row} holds {float(y[tuple(where)])!r}, and soft labels lie in [0, 1]",
-            "pass shares of 1, or drop soft=True if these are class indices",
+            f"soft labels must be in [0, 1]; got {float(y[tuple(where)])!r}",
+            Drop("soft", True, "if these are class indices"),
             row=row,
         )
     if y.ndim == 1 or multilabel:
@@ -116,7 +130,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
         row = int(np.argmax(off))
         raise LabelError(
             "y_true",
-            f"row {row} sums to {y[row].sum():.6g}, and soft labels sum to 1",
+            f"soft labels must sum to 1; got a sum of {y[row].sum():.6g}",
             "divide each row by its sum",
             row=row,
         )
@@ -131,36 +145,36 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
     if probs.ndim != 1:
         raise LabelError(
             "pos_label",
-            "is for one-dimensional scores, and these have columns",
-            POSITIVE_ALONE if probs.shape[1] == 2 else "drop it; of several classes none is the positive one",
+            "applies to one column of scores; got several",
+            POSITIVE_ALONE if probs.shape[1] == 2 else Drop("pos_label"),
         )
     if y.ndim != 1:
         raise ShapeError(
-            "y_true", f"has shape {y.shape}, and pos_label needs one label per row", "drop pos_label for one-hot rows"
+            "y_true",
+            (Argument("pos_label"), f" requires one label per row; got shape {y.shape}"),
+            Drop("pos_label", None, "for one-hot rows"),
         )
     if classes is not None and pos_label not in classes:
         raise LabelError(
             "pos_label",
-            f"is {pos_label!r}, which is not one of classes={list(classes)!r}",
+            f"{pos_label!r} is not one of the classes {list(classes)!r}",
             "check its spelling and type",
         )
     missing = _missing(y)
     if missing.any():
-        row = int(np.argmax(missing))
-        raise LabelError(
-            "y_true", f"row {row} is {y[row]}, and every row needs a label", "drop the rows without a label", row=row
-        )
+        count = int(missing.sum())
+        raise LabelError("y_true", missing_values(count), UNLABELLED, row=int(np.argmax(missing)), count=count)
     positive = np.asarray(y == pos_label)
     if positive.shape != y.shape:
-        raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, first label {_short(y[0])}")
+        raise LabelError("pos_label", f"{pos_label!r} cannot be compared with the labels, such as {_short(y[0])}")
     others = y[~positive]
     if len(others) == 0:
         return positive
     if classes is None and not positive.any():
         raise LabelError(
             "pos_label",
-            f"{pos_label!r} occurs in no row; the first label is {_short(others[0])}",
-            "check its spelling and type, or pass classes=",
+            f"{pos_label!r} does not occur among the labels; the first label is {_short(others[0])}",
+            ("check its spelling and type", Use("classes")),
         )
     allowed = [name for name in classes if name != pos_label] if classes is not None else [others[0]]
     stray = ~np.isin(y, np.asarray([*allowed, pos_label], dtype=y.dtype if y.dtype.kind in "OUS" else None))
@@ -168,15 +182,14 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
         row = int(np.argmax(stray))
         raise LabelError(
             "y_true",
-            f"row {row} is {_short(y[row])}, a third value beside {pos_label!r} and {_short(allowed[0])}",
-            "two classes are needed",
+            f"expected two classes, got {_short(y[row])} besides {pos_label!r} and {_short(allowed[0])}",
             row=row,
         )
     return positive
 
 
 def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> tuple[Any, Any]:
-    """The names of both classes in the order of their columns: the other one, and the positive one."""
+    """Return the names of both classes in the order of their columns: negative, positive."""
     others = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
     return (others[0] if others else f"not {pos_label}"), pos_label
 
@@ -196,9 +209,7 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
         if key not in position:
             row = int(np.argmax(inverse.ravel() == place))
             near = _near(key, classes)
-            raise LabelError(
-                "y_true", f"row {row} is {_short(key)}, which is not one of the classes {_list(classes)}", near, row=row
-            )
+            raise LabelError("y_true", f"{_short(key)} is not one of the classes {_list(classes)}", near, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
 
@@ -211,18 +222,17 @@ def _unique_objects(y: Array) -> tuple[list[Any], Array]:
         row = next(row for row, value in enumerate(y) if not is_hashable(value))
         raise InputTypeError(
             "y_true",
-            f"holds a {type(y[row]).__name__} at row {row}, which names no class",
-            "pass text or numbers",
+            f"expected text or numbers, got {type(y[row]).__name__}",
             row=row,
         ) from None
     return list(seen), inverse
 
 
-def _near(key: Any, classes: tuple[Any, ...]) -> str:
+def _near(key: Any, classes: tuple[Any, ...]) -> Remedy:
     from difflib import get_close_matches
 
     near = get_close_matches(str(key), [str(name) for name in classes], 1)
-    return f"did you mean {near[0]!r}?" if near else "add it to classes= or drop the row"
+    return f"did you mean {near[0]!r}?" if near else (Use("classes", None, "with this class as well"), "drop the row")
 
 
 def _list(classes: tuple[Any, ...]) -> str:
@@ -233,14 +243,14 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
     if probs.ndim == 1 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
         raise _swapped()
     if y.shape[1] != k:
-        remedy = "pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class"
+        remedy = InPython("pass y_true.ravel()" if y.shape[1] == 1 else "pass class indices, or one column per class")
         if probs.ndim == 1 and y.shape[1] > 1 and not np.isin(y, (0, 1)).all():
             raise SwappedArgumentsError(
                 "y_true",
-                "has columns of fractions while y_prob has one number per row: they look swapped",
-                "call it as (y_true, y_prob): labels first, probabilities second",
+                "has columns of fractions while the probabilities have one number per row: they look swapped",
+                SWAP,
             )
-        raise ShapeError("y_true", f"has {y.shape[1]} columns, and y_prob has {k} classes", remedy)
+        raise ShapeError("y_true", f"has {y.shape[1]} columns for {k} classes", remedy)
     bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
     if bad.any():
         if probs.ndim == 2 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():
@@ -249,17 +259,17 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
         entries = np.array2string(y[row], threshold=8, separator=", ")
         raise LabelError(
             "y_true",
-            f"row {row} is {entries}, and a one-hot row has a single 1",
-            "drop the rows without a label"
+            f"a one-hot row must have a single 1; got {entries}",
+            UNLABELLED
             if np.isnan(y[row]).any()
-            else f"{SOFT}, or multilabel=True if several classes can hold",
+            else (SOFT, Use("multilabel", True, "if a row can have several classes")),
             row=row,
         )
     return np.asarray(y.argmax(axis=1))
 
 
 def _from_numbers(y: Array, k: int, probs: Array) -> Array:
-    """Blocked: each block is checked and narrowed while it is in cache."""
+    """Check and convert block by block, while each block is in cache."""
     if y.dtype.kind == "b":
         return y
     out = y if y.dtype == np.intp else np.empty(len(y), np.uint8 if k == 2 else np.intp)
@@ -286,35 +296,35 @@ def _label_error(y: Array, k: int, signed: bool, probs: Array) -> LabelError:
     row = int(np.argmin(valid))
     value = values[row]
     if np.isnan(value):
-        return LabelError(
-            "y_true", f"row {row} is nan, and every row needs a label", "drop the rows without a label", row=row
-        )
+        count = int(np.isnan(values).sum())
+        return LabelError("y_true", missing_values(count), UNLABELLED, row=row, count=count)
     fractional = bool(((values > 0) & (values < 1)).any())
     if fractional and probs.ndim == 1 and bool(np.isin(probs, (0, 1)).all()):
         return _swapped()
-    rule = "labels are 0 and 1, or -1 and 1" if k == 2 else f"labels are whole numbers from 0 to {k - 1}"
+    rule = "labels must be 0 and 1, or -1 and 1" if k == 2 else f"labels must be integers from 0 to {k - 1}"
     if signed:
-        rule = "other labels are -1: " + rule + ", never all three"
+        rule += ", not all three"
     shown = int(value) if value == np.floor(value) and np.isfinite(value) else value
+    remedy: Remedy
     if fractional:
         remedy = SOFT
     elif k == 2 and probs.ndim == 1:
         several = len(np.unique(values)) > 2
         remedy = (
-            "two classes are needed; for more, pass one column of probabilities per class"
+            "for more than two classes, one column of probabilities per class is required"
             if several
-            else "pass pos_label= to say which value is positive"
+            else Use("pos_label", None, "to name the positive class")
         )
     elif values.min() == 1 and values.max() == k:
-        remedy = f"pass y_true - 1, or classes=range(1, {k + 1}), if they are counted from 1"
+        remedy = InPython("pass y_true - 1"), Use("classes", range(1, k + 1), "if they are counted from 1")
     else:
-        remedy = "pass classes=[...] if these are names"
-    return LabelError("y_true", f"row {row} is {shown}, and {rule}", remedy, row=row)
+        remedy = Use("classes", None, "if these are names")
+    return LabelError("y_true", f"{rule}; got {shown}", remedy, row=row)
 
 
 def _swapped() -> SwappedArgumentsError:
     return SwappedArgumentsError(
         "y_true",
-        "holds fractions while y_prob holds only 0 and 1: they look swapped",
-        "call it as (y_true, y_prob): labels first, probabilities second",
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+        SWAP,
     )

@@ -1,4 +1,4 @@
-"""Predictions: labels, probabilities or logits, weights, groups, features; the only place where input is checked."""
+"""Predictions: labels, probabilities or logits, weights, groups and features, checked in one place."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
+    Argument,
     ArgumentError,
+    Drop,
     InputError,
     InputTypeError,
+    InPython,
     LabelError,
     ProbabilityError,
     ShapeError,
     SwappedArgumentsError,
+    Use,
 )
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from .convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from .frames import check_same_rows, classes_of_columns, column_names, read_columns
 from .hints import hint_at_mistakes
-from .labels import class_names, encode_labels, multilabel_targets, names_around, soft_targets
+from .labels import SWAP, class_names, encode_labels, multilabel_targets, names_around, soft_targets
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 from .weights import WeightKind, read_features, read_groups, read_weights
 
@@ -33,36 +37,98 @@ Kind = Literal["binary", "multiclass", "multilabel", "confidence"]
 
 
 class Predictions:
-    """Labels and predicted probabilities, checked once; every calibrant function takes one in place of ``(y_true, y_prob)``.
+    """Labels and predicted probabilities of a classifier, checked once.
+
+    Every function of calibrant accepts a `Predictions` in place of ``(y_true, y_prob)`` and its keywords. Construct one where
+    several functions are applied to the same data: the input is then checked once, and sorted scores are shared.
 
     Parameters
     ----------
-    y_true : array-like or frame
-        Labels: class indices, booleans, -1 and 1, names (with `classes`), one-hot rows, shares (with ``soft=True``), or
-        0/1 columns (with ``multilabel=True``). A frame, when `label` and `prob` name its columns.
-    y_prob : array-like
-        ``(N,)``: the probability of the positive class. ``(N, K)``: one column per class. Lists, NumPy, pandas, polars,
-        pyarrow and torch are read alike, by position: a pandas index in another order is refused.
-    label, prob : str or list of str
-        Columns of the frame; `prob` may be a pattern such as ``"p_*"``.
-    sample_weight, counts : array-like
-        Importance of each row (only ratios matter), or the number of rows each stands for; not both. A column name when
-        a frame is given, as for `groups` and `features`.
-    groups : array-like
-        The group of each row.
-    features : array-like
-        ``(N, d)`` numbers, for metrics that look at them.
-    classes : sequence
-        Names of the classes in the order of the columns; the columns of a frame of probabilities name them too, with or without a
-        prefix such as ``p_``. Of two columns the second is of the positive class, unless the names of a frame tell it: ``yes`` is
-        positive beside ``no``, as 1 beside 0 and ``churn`` beside ``no_churn``.
-    pos_label : object
-        Which label is positive, for one-dimensional scores or a frame of two columns named after the classes.
-    input : {"prob", "logit", "confidence"}
-        What `y_prob` holds. It is never guessed. With ``"confidence"``, `y_prob` is the confidence of the predicted class
-        and `y_true` says whether the prediction was right.
-    soft, multilabel, normalize, clip : bool
-        Labels are shares; columns are independent; rescale rows to sum to 1; move entries into [0, 1].
+    y_true : array-like of shape (N,), (N, K) or frame
+        Observed labels: class indices, booleans, -1 and 1, class names (with `classes`), one-hot rows, class probabilities (with
+        ``soft=True``), or columns of 0 and 1 (with ``multilabel=True``). A frame if `label` and `prob` name its columns.
+    y_prob : array-like of shape (N,) or (N, K), optional
+        Predicted probabilities: of the positive class, or one column per class. Lists, NumPy arrays, pandas, polars, pyarrow and
+        torch objects are accepted and matched by position; a pandas index in a different order raises.
+    label : str, optional
+        Column of the frame `y_true` that holds the labels.
+    prob : str or list of str, optional
+        Columns of the frame `y_true` that hold the probabilities; a pattern such as ``"p_*"`` is allowed.
+    sample_weight : array-like of shape (N,) or str, optional
+        Importance weight of each row, or its column in the frame; only ratios matter.
+    counts : array-like of shape (N,) or str, optional
+        Number of identical rows that each row represents; excludes `sample_weight`.
+    groups : array-like of shape (N,) or str, optional
+        Group of each row, or its column in the frame.
+    features : array-like of shape (N, d) or list of str, optional
+        Numeric features of each row, for metrics that use them.
+    classes : sequence, optional
+        Class names in the order of the columns of `y_prob`. By default the column names of a frame of probabilities are used, with
+        or without a prefix such as ``p_``. The second of two columns belongs to the positive class, unless the names determine it:
+        ``yes`` is positive next to ``no``, 1 next to 0, and ``churn`` next to ``no_churn``.
+    pos_label : object, optional
+        Label of the positive class, for one-dimensional scores or a frame of two columns that are named after the classes.
+    input : {"prob", "logit", "confidence"}, default "prob"
+        What `y_prob` holds: probabilities, logits, or the confidence of the predicted class (`y_true` then states whether the
+        prediction was correct). It is never inferred.
+    soft : bool, default False
+        Whether `y_true` holds class probabilities instead of classes.
+    multilabel : bool, default False
+        Whether each column of `y_prob` is an independent binary problem.
+    normalize : bool, default False
+        Whether to rescale each row of `y_prob` to sum to 1.
+    clip : bool, default False
+        Whether to clip probabilities to [0, 1].
+    sum_tolerance : float, optional
+        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    k : int
+        Number of classes.
+    kind : {"binary", "multiclass", "multilabel", "confidence"}
+        Kind of the problem.
+    probs : numpy.ndarray
+        Probabilities.
+    labels : numpy.ndarray or None
+        Class indices; None for soft labels.
+    soft : numpy.ndarray or None
+        Soft labels.
+    classes : tuple or None
+        Class names.
+    weight : numpy.ndarray or None
+        Weights, of the kind `weight_kind`.
+    groups : numpy.ndarray or None
+        Index of the group of each row in `group_names`.
+    features : numpy.ndarray or None
+        Features.
+
+    Raises
+    ------
+    InputError
+        If labels, probabilities, weights or groups are invalid, such as missing values, values outside [0, 1], rows that do not
+        sum to 1, or different numbers of rows.
+    InputTypeError
+        If an argument has an unsupported type or is missing.
+    ArgumentError
+        If an option has an invalid value.
+
+    Warns
+    -----
+    InputWarning
+        If the input looks unintended: hard predictions in place of probabilities, probabilities passed as logits, or reversed
+        classes.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> p = cal.Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    >>> p
+    Predictions(binary, n=4, k=2)
+    >>> round(cal.ece(p), 4), round(cal.brier(p), 4)
+    (0.25, 0.105)
     """
 
     def __init__(
@@ -85,6 +151,9 @@ class Predictions:
         clip: bool = False,
         sum_tolerance: float | None = None,
     ) -> None:
+        name = label if label is not None else getattr(y_true, "name", None)
+        self.label_name: str = name if isinstance(name, str) else ""
+        """Name of the column that holds the labels; empty where it has none."""
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
         _check_form(input, flags, sum_tolerance)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
@@ -111,7 +180,7 @@ class Predictions:
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
         self.kept: Array | None = None
-        """Which of the rows given are here, where some had no weight."""
+        """Mask of the input rows that are present, if rows of weight 0 were dropped."""
         self.n = len(came_probs.array)
         probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
         tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
@@ -158,11 +227,24 @@ class Predictions:
             hint_at_mistakes(self, came_tolerance)
 
     hints: ClassVar[bool] = True
-    """Whether input that looks like a mistake is warned of."""
+    """Whether to warn of input that looks unintended."""
 
     @classmethod
     def derived(cls, *args: Any, **keywords: Any) -> Predictions:
-        """Predictions that the library itself made: checked, and without warnings about what a user may have mistaken."""
+        """Construct predictions inside the library: checked, but without warnings of input that looks unintended.
+
+        Parameters
+        ----------
+        *args
+            Arguments of `Predictions`.
+        **keywords
+            Keywords of `Predictions`.
+
+        Returns
+        -------
+        Predictions
+            Checked predictions.
+        """
         made = object.__new__(cls)
         made.__dict__["hints"] = False
         made.__init__(*args, **keywords)  # type: ignore[misc]
@@ -172,9 +254,7 @@ class Predictions:
         probs, multilabel = self.probs, self.kind == "multilabel"
         if soft or multilabel:
             if pos_label is not None:
-                raise LabelError(
-                    "pos_label", "cannot be combined with soft=True or multilabel=True", "drop one of them"
-                )
+                raise LabelError("pos_label", "cannot be combined with soft or multilabel labels", "drop one of them")
             if soft:
                 self.soft = soft_targets(came, self.k, probs.ndim == 1, multilabel)
             else:
@@ -191,7 +271,7 @@ class Predictions:
             self.top_score, self.top_correct = check_matrix(probs, self.labels, tolerance)
 
     def _read_quickly(self, labels: Array, tolerance: float) -> bool:
-        """Check probabilities and labels in one pass, where that is possible and all is in order."""
+        """Check probabilities and labels in one pass; return False if that is not possible or something is invalid."""
         if labels.ndim != 1:
             return False
         if labels.dtype == np.bool_:
@@ -222,7 +302,18 @@ class Predictions:
         self.n = len(self.probs)
 
     def take(self, rows: Array) -> Predictions:
-        """The same predictions for some rows: a mask, a slice or row numbers. Nothing is checked again."""
+        """Return the predictions of some rows, without checking them again.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray or slice
+            Boolean mask, row indices or slice.
+
+        Returns
+        -------
+        Predictions
+            Predictions of these rows.
+        """
         part = object.__new__(Predictions)
         part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
         part.views = {}
@@ -231,7 +322,18 @@ class Predictions:
         return part
 
     def with_labels(self, labels: Array) -> Predictions:
-        """The same predictions with other labels, such as drawn ones, in the form of `labels`. Nothing is checked."""
+        """Return the same predictions with other labels, such as simulated ones, without checking them.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray
+            Labels in the encoding of the attribute `labels`.
+
+        Returns
+        -------
+        Predictions
+            Predictions with these labels.
+        """
         other = object.__new__(Predictions)
         other.__dict__.update(self.__dict__)
         other.views = {}
@@ -243,16 +345,34 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> Array:
-        """The class with the largest probability in each row, the lowest where several tie."""
+        """Class with the largest probability in each row; the lowest index among ties."""
         if self.kind in ("multilabel", "confidence"):
-            raise InputError("y_prob", f"{self.kind} predictions name no predicted class")
+            raise InputError("y_prob", f"{self.kind} predictions have no predicted class")
         if self.probs.ndim == 1:
             return frozen((self.probs > 0.5).astype(np.intp))
         found = map_blocks(lambda a, b: self.probs[a:b].argmax(axis=1), self.n, rows_per_block(self.k), columns=self.k)
         return frozen(np.concatenate(found))
 
     def class_index(self, name: Any, argument: str = "lens") -> int:
-        """The column of a class given by name (with `classes`) or by number."""
+        """Return the column of a class.
+
+        Parameters
+        ----------
+        name : object
+            Name of the class, or its index if the classes have no names.
+        argument : str, default "lens"
+            Argument that an error message names.
+
+        Returns
+        -------
+        int
+            Index of the column.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such class.
+        """
         if self.classes is not None:
             for index, known in enumerate(self.classes):
                 if name == known or str(name) == str(known):
@@ -260,7 +380,7 @@ class Predictions:
         elif not isinstance(name, bool) and str(name).lstrip("-").isdigit() and 0 <= int(name) < self.k:
             return int(name)
         known_names = list(self.classes) if self.classes is not None else f"0 to {self.k - 1}"
-        raise ArgumentError(argument, f"there is no class {name!r}", f"the classes are {known_names}")
+        raise ArgumentError(argument, f"unknown class {name!r}", f"the classes are {known_names}")
 
     def __len__(self) -> int:
         return self.n
@@ -271,15 +391,17 @@ class Predictions:
 
 
 def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
-    """Refuse words for the form of the input that have no meaning."""
+    """Raise for invalid values of the keywords that describe the form of the input."""
     if input not in ("prob", "logit", "confidence"):
-        hint = 'use input="logit"' if input in ("logits", "log_odds", "logodds") else ""
+        hint = "did you mean 'logit'?" if input in ("logits", "log_odds", "logodds") else ""
         raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
     for name, flag in flags.items():
         if not isinstance(flag, (bool, np.bool_)):
             raise ArgumentError(name, f"must be True or False; got {flag!r}")
     if sum_tolerance is not None and not (is_number(sum_tolerance) and sum_tolerance >= 0):
-        raise ArgumentError("sum_tolerance", f"must be a number from 0 up; got {sum_tolerance!r}", "for example 1e-3")
+        raise ArgumentError(
+            "sum_tolerance", f"must be a non-negative number; got {sum_tolerance!r}", "for example 1e-3"
+        )
 
 
 def _all_names(value: Any) -> bool:
@@ -290,59 +412,68 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
     if not is_frame(frame):
         raise InputTypeError(
             "label",
-            "and prob= name the columns of a frame, and the first argument is none",
-            "pass a frame first, or two arrays",
+            ("and ", Argument("prob"), " name columns of a frame, and the first argument is not a frame"),
+            InPython("pass a frame first, or two arrays"),
         )
     if y_prob is not None:
-        raise InputTypeError("y_prob", "was given beside label= and prob=", "pass the frame alone, or two arrays")
+        raise InputTypeError(
+            "y_prob",
+            ("cannot be combined with ", Argument("label"), " and ", Argument("prob")),
+            InPython("pass the frame alone"),
+        )
     if label is None or prob is None:
         missing = "label" if label is None else "prob"
-        raise InputTypeError(
-            missing, "is needed when the first argument is a frame", f"name the column: {missing}='...'"
-        )
+        raise InputTypeError(missing, "is required when the first argument is a frame", "name the column")
     return pick_columns(frame, label, "label"), pick_columns(frame, prob, "prob")
 
 
 def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
     if isinstance(y_true, Predictions) or isinstance(y_prob, Predictions):
-        raise InputTypeError("y_true", "and y_prob are held by the Predictions given", "pass the Predictions alone")
+        raise InputTypeError("y_true", "cannot be combined with Predictions", InPython("pass the Predictions alone"))
     if y_prob is None:
-        if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be a circle
-            raise InputTypeError("y_true", "is a sketch, and rows are needed here", "pass labels and probabilities")
-        raise InputTypeError("y_prob", "is missing", "pass (y_true, y_prob), or a frame with label= and prob=")
+        if hasattr(y_true, "to_bytes") and hasattr(y_true, "merge"):  # importing Sketch here would be an import cycle
+            raise InputTypeError(
+                "y_true", "a sketch keeps no rows, which are required here", InPython("pass labels and probabilities")
+            )
+        raise InputTypeError("y_prob", "is missing", InPython("pass (y_true, y_prob), or a frame with label and prob"))
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
     rows, others = len(labels.array), len(probs.array)
     if rows != others:
-        remedy = "pass one label per row"
-        if probs.array.ndim == 2 and probs.array.shape[1] == rows:
-            remedy = "pass y_prob.T: it has one column per row"
-        raise ShapeError("y_prob", f"has {others} rows and y_true has {rows}", remedy)
+        remedy = "one label per row is required"
+        transposed = probs.array.ndim == 2 and probs.array.shape[1] == rows
+        raise ShapeError(
+            "y_prob",
+            (f"has {others} rows and ", Argument("y_true"), f" has {rows}"),
+            InPython("pass y_prob.T: it has one column per row") if transposed else remedy,
+        )
     if probs.array.dtype.kind in "US" and labels.array.dtype.kind == "f":
         raise SwappedArgumentsError(
-            "y_true", "holds fractions while y_prob holds text: they look swapped", "call it as (y_true, y_prob)"
+            "y_true", "the labels are fractions and the probabilities are text: they look swapped", SWAP
         )
     return labels, probs
 
 
 def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) -> Array:
-    """Settle the shape and a floating dtype; float16 is widened to float32, which holds it exactly."""
+    """Check the shape and convert to floating point; float16 is widened to float32, which represents it exactly."""
     if probs.ndim == 2 and input == "confidence":
         raise ShapeError(
             "y_prob",
-            f"has {probs.shape[1]} columns, and a confidence is one number per row",
-            'pass y_prob.max(axis=1), or drop input="confidence"',
+            f"confidence is one number per row; got {probs.shape[1]} columns",
+            (InPython("pass y_prob.max(axis=1)"), Drop("input", "confidence")),
         )
     if probs.ndim == 2 and probs.shape[1] == 1 and not multilabel:
         raise ShapeError(
             "y_prob",
-            "has a single column, which could be either class",
-            "pass it as one dimension (y_prob[:, 0], or the column of a frame) if it is the probability of the positive class",
+            "has a single column, which could be that of either class",
+            InPython("pass y_prob[:, 0] if it is the probability of the positive class"),
         )
     if probs.ndim == 2 and probs.shape[1] == 0:
         raise ShapeError("y_prob", "has no columns", "pass one column per class")
     if probs.ndim == 1 and multilabel:
         raise ShapeError(
-            "y_prob", "has one dimension, and multilabel=True needs one column per class", "drop multilabel=True"
+            "y_prob",
+            "multilabel predictions must have one column per class; got one dimension",
+            Drop("multilabel", True),
         )
     if (
         probs.ndim == 1
@@ -353,8 +484,8 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
     ):
         raise SwappedArgumentsError(
             "y_true",
-            "has columns of fractions while y_prob holds integers: they look swapped",
-            "call it as (y_true, y_prob)",
+            "the labels are columns of fractions and the probabilities are integers: they look swapped",
+            SWAP,
         )
     if probs.dtype.kind != "f":
         return probs.astype(np.float64)
@@ -362,7 +493,7 @@ def _probabilities(probs: Array, labels: Array, multilabel: bool, input: str) ->
 
 
 def _from_logits(logits: Array, multilabel: bool) -> Array:
-    """Sigmoid or softmax in float64, block by block, without overflow."""
+    """Compute the sigmoid or softmax in float64, block by block and without overflow."""
     columns = 1 if logits.ndim == 1 else logits.shape[1]
     probs = np.empty(logits.shape)
     bad = np.isnan(logits) if logits.ndim == 1 or multilabel else np.isnan(logits) | (logits == np.inf)
@@ -371,8 +502,8 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
         row = int(where[0])
         raise ProbabilityError(
             "y_prob",
-            f"row {row} holds the logit {float(logits[tuple(where)])}, and logits must be finite",
-            "drop or repair the row",
+            f"logits must be finite; got {float(logits[tuple(where)])}",
+            "drop or correct the row",
             row=row,
         )
     softmax = logits.ndim == 2 and not multilabel
@@ -393,13 +524,13 @@ def _from_logits(logits: Array, multilabel: bool) -> Array:
     if softmax and np.isnan(probs).any():
         row = int(np.argmax(np.isnan(probs).any(axis=1)))
         raise ProbabilityError(
-            "y_prob", f"row {row} has only -inf logits", "at least one class needs a finite logit", row=row
+            "y_prob", "at least one logit per row must be finite; all are -inf", "drop or correct the row", row=row
         )
     return probs
 
 
 def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
-    """What was asked for by name, and nothing else: NaN and infinity are left for the check to name."""
+    """Clip and normalise as requested; NaN and infinity are left for the check to report."""
     probs = probs.astype(np.float64)
     if clip:
         finite = np.isfinite(probs)
@@ -409,13 +540,11 @@ def _mend(probs: Array, clip: bool, normalize: bool) -> Array:
             sums = probs.sum(axis=1)
         if (sums == 0).any():
             row = int(np.argmax(sums == 0))
-            raise ProbabilityError("y_prob", f"row {row} sums to 0 and cannot be rescaled", "drop the row", row=row)
+            raise ProbabilityError("y_prob", "cannot rescale probabilities that sum to 0", "drop the row", row=row)
         negative = (np.isfinite(probs) & (probs < 0)).any(axis=1)
         if negative.any():
             row = int(np.argmax(negative))
-            raise ProbabilityError(
-                "y_prob", f"row {row} holds a negative entry and cannot be rescaled", "pass clip=True as well", row=row
-            )
+            raise ProbabilityError("y_prob", "cannot rescale negative entries", Use("clip", True, "as well"), row=row)
         finite = np.isfinite(sums)
         probs[finite] /= sums[finite, None]
     return probs

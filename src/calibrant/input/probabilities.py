@@ -1,4 +1,4 @@
-"""One blocked pass over the probabilities: are they probabilities, what is the largest in each row, and is it the label's."""
+"""Validation of probabilities in one blocked pass, with the largest entry of each row and whether it belongs to the label."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProbabilityError
+from ..errors import ProbabilityError, Remedy, Use
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
-from .convert import frozen
+from .convert import frozen, missing_values
 
 __all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
 
 Array = NDArray[Any]
 
-# Up to this many classes a plain loop over a row beats vector loops.
+# Up to this many classes a plain loop over a row is faster than vectorised code.
 NARROW = 24
-# How much one call of a compiled loop goes over: enough to make the call cheap, little enough for threads to share.
+# Work of one call of a compiled loop: enough to amortise the call, little enough for several threads.
 COMPILED_ENTRIES = 1 << 19
-# The same for NumPy, where a block is gone over several times and has to stay in cache.
+# The same for NumPy, where a block is processed several times and should fit into cache.
 NUMPY_ENTRIES = 1 << 18
 
 
 def check_vector(probs: Array) -> None:
-    """Raise unless every entry lies in [0, 1]; rows need not sum to anything."""
+    """Raise unless every entry lies in [0, 1], without a condition on row sums."""
 
     def fine(start: int, stop: int) -> bool:
         block = probs[start:stop]
@@ -41,7 +41,7 @@ def check_vector(probs: Array) -> None:
 
 
 def quick_vector(probs: Array, labels: Array) -> bool:
-    """Whether labels are all 0 or 1 and scores all in [0, 1], told in one pass; False where a closer look is needed."""
+    """Whether all labels are 0 or 1 and all scores in [0, 1], in one pass; False if further checks are needed."""
     if not _plain(probs, labels):
         return False
     few = len(labels) <= kernels.FEW_ROWS
@@ -51,7 +51,7 @@ def quick_vector(probs: Array, labels: Array) -> bool:
     if kernel is None:
         return False
     bits, one = _bits(probs)
-    labels = frozen(labels)  # numba compiles anew for an array that can be written to
+    labels = frozen(labels)  # numba would compile again for a writeable array
 
     def fine(start: int, stop: int) -> bool:
         worst, union = kernel(bits[start:stop], labels[start:stop])
@@ -61,17 +61,17 @@ def quick_vector(probs: Array, labels: Array) -> bool:
 
 
 def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, Array] | None:
-    """What `check_matrix` gives, when rows and labels are all in order; None where a closer look is needed."""
+    """Return the result of `check_matrix` if rows and labels are valid; None if further checks are needed."""
     if not _plain(probs, labels):
         return None
     rows, columns = probs.shape
     kernel = compiled(top_rows_narrow if columns <= NARROW else top_rows, probs.size)
     if kernel is None:
         return None
-    flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba compiles anew for arrays that can be written to
+    flat, labels = frozen(probs.reshape(-1)), frozen(labels)  # numba would compile again for writeable arrays
     bits, one = _bits(flat)
-    # Sums in single are fast, and good enough unless rows are very long. What they cannot tell for sure is left to the slow
-    # path, and so is a row that may still be fine (minus zero).
+    # Sums in single precision are fast, and accurate enough unless rows are very long. Undecided rows are left to the slow path,
+    # and so are rows that may still be valid (minus zero).
     single = probs.dtype == np.float32 and _rounding(columns, np.float32) < 0.75 * tolerance
     zero: Any = np.float32(0) if single else np.float64(0)
     surely = tolerance - _rounding(columns, zero.dtype)
@@ -91,7 +91,7 @@ def quick_matrix(probs: Array, labels: Array, tolerance: float) -> tuple[Array, 
 
 
 def _rounding(terms: int, dtype: Any) -> float:
-    """How far off a sum of `terms` numbers can be that is near 1 and made in this dtype."""
+    """Return the possible rounding error of a sum of `terms` numbers near 1 in this dtype."""
     return terms * (2.0**-24 if dtype == np.float32 else 2.0**-53)
 
 
@@ -105,7 +105,7 @@ def _plain(probs: Array, labels: Array) -> bool:
 
 
 def check_matrix(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
-    """Check an (N, K) array and return the largest entry of each row, and (given labels) whether it is the label's.
+    """Check an (N, K) array and return the largest entry of each row, and (given labels) whether it belongs to the label.
 
     A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong.
     """
@@ -119,13 +119,13 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
     correct = None if labels is None else np.empty(rows, np.uint8)
     lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
     narrow = columns <= NARROW
-    # Sums in the dtype that came are fast; one that could be off by its own rounding is taken again in float64.
-    rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy adds long rows pairwise
+    # Sums in the input dtype are fast; those within rounding error of the tolerance are recomputed in float64.
+    rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy uses pairwise summation for long rows
 
     def work(start: int, stop: int) -> int:
         place = lane[: stop - start]
         if narrow:
-            # Few classes come first: NumPy then reduces over long contiguous runs instead of many short ones.
+            # With few classes first, NumPy reduces over long contiguous runs instead of many short ones.
             block, axis = np.ascontiguousarray(probs[start:stop].T), 0
             best = block.max(axis=0)
         else:
@@ -135,7 +135,7 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
         inside = bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
         off = _off_one(block, axis, None) if inside else None
         if off is None or not off.max() + rounding <= tolerance:
-            with np.errstate(over="ignore", invalid="ignore"):  # infinities are named below, not warned about
+            with np.errstate(over="ignore", invalid="ignore"):  # infinities are reported below, not warned about
                 off = _off_one(block, axis, np.float64)
             if not (inside and off.max() <= tolerance):
                 good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
@@ -173,32 +173,35 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     if bad.any():
         raise _outside(probs, row, int(np.argmax(bad)))
     total = entries.sum()
-    # A sum that only just misses must not be printed as 1.
+    # A sum that barely violates the tolerance must not be printed as 1.
     shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
     raise ProbabilityError(
         "y_prob",
-        f"row {row} sums to {shown}, and each row must sum to 1 within {tolerance:g}",
-        'pass normalize=True to rescale, multilabel=True if the columns are independent, or input="logit" if these are logits',
+        f"each row must sum to 1 within {tolerance:g}; got a sum of {shown}",
+        (
+            Use("normalize", True, "to rescale"),
+            Use("multilabel", True, "if the columns are independent"),
+            Use("input", "logit", "if these are logits"),
+        ),
         row=row,
     )
 
 
 def _outside(probs: Array, row: int, column: int | None) -> ProbabilityError:
     value = float(probs[row] if column is None else probs[row, column])
-    place = f"row {row}" + ("" if column is None else f", column {column},")
     if np.isnan(value):
+        missing = np.isnan(probs) if probs.ndim == 1 else np.isnan(probs).any(axis=1)
+        count = int(missing.sum())
         return ProbabilityError(
-            "y_prob",
-            f"{place} is nan, and every entry must be a number in [0, 1]",
-            "drop or fill the missing rows",
-            row=row,
+            "y_prob", missing_values(count), "drop or fill these rows", row=row, column=column, count=count
         )
+    remedy: Remedy
     if -1e-3 <= value <= 1 + 1e-3:
-        remedy = "pass clip=True if this is rounding"
+        remedy = Use("clip", True, "if this is rounding error")
     elif np.isinf(value):
-        remedy = 'drop or repair the row, or pass input="logit" if these are logits'
+        remedy = "drop or correct the row", Use("input", "logit", "if these are logits")
     elif np.isfinite(probs).all() and probs.min() >= 0 and 1 < probs.max() <= 100 and probs.max() > 20:
         remedy = "divide by 100 if these are percentages"
     else:
-        remedy = 'pass input="logit" if these are logits'
-    return ProbabilityError("y_prob", f"{place} is {value!r}, and every entry must lie in [0, 1]", remedy, row=row)
+        remedy = Use("input", "logit", "if these are logits")
+    return ProbabilityError("y_prob", f"probabilities must be in [0, 1]; got {value!r}", remedy, row=row, column=column)

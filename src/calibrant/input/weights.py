@@ -1,4 +1,4 @@
-"""What comes along with predictions: weights or counts, groups and features of the rows."""
+"""Validation of weights, counts, groups and features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import GroupError, InputTypeError, ShapeError, WeightError
+from ..errors import Argument, GroupError, InputTypeError, Remedy, ShapeError, Use, WeightError
 from .convert import column, is_hashable, is_missing, numbers
 
 __all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
@@ -16,57 +16,56 @@ Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
 
 
-# Beyond this a count is no longer exact as float64, and sums of counts would overflow.
+# Beyond this a count is not exact in float64, and sums of counts would overflow.
 MAX_COUNT = 2**53
-# Weights up to 2**64 either way are shown as they were given.
+# Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
 
 
 def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None, WeightKind]:
-    """Weights of either kind, checked: counts as integers, importance as given, or scaled by a power of two where it is extreme."""
+    """Check weights of either kind: counts as integers, importance weights unchanged, or scaled by a power of two if extreme."""
     if sample_weight is None and counts is None:
         return None, "unit"
     if sample_weight is not None and counts is not None:
-        raise WeightError("sample_weight", "and counts were both given", "multiply them, or pass the one you mean")
+        raise WeightError(
+            "sample_weight", ("cannot be combined with ", Argument("counts")), "multiply them, or drop one"
+        )
     name = "counts" if sample_weight is None else "sample_weight"
     weight = numbers(column(counts if sample_weight is None else sample_weight, name).array, name)
     if weight.shape != (n,):
-        raise ShapeError(name, f"has shape {weight.shape}, and {n} rows need shape ({n},)", "pass one number per row")
+        raise ShapeError(name, f"expected one number for each of {n} rows, got shape {weight.shape}")
     with np.errstate(invalid="ignore"):
         bad = ~(np.isfinite(weight) & (weight >= 0))
         if name == "counts":
             bad |= weight != np.floor(weight)
     if bad.any():
         row = int(np.argmax(bad))
-        rule = "counts are whole numbers from 0 up" if name == "counts" else "weights are finite and not negative"
-        remedy = (
-            "pass sample_weight= for real weights" if name == "counts" and weight[row] > 0 else "drop or repair the row"
-        )
-        raise WeightError(name, f"row {row} is {weight[row].item()}, and {rule}", remedy, row=row)
+        rule = "counts must be non-negative integers" if name == "counts" else "weights must be finite and non-negative"
+        fraction = name == "counts" and weight[row] > 0
+        remedy: Remedy = Use("sample_weight", None, "for real weights") if fraction else "drop or correct the row"
+        raise WeightError(name, f"{rule}; got {weight[row].item()}", remedy, row=row)
     if not weight.any():
-        raise WeightError(
-            name, "is zero in every row, so nothing is left to measure", "give at least one row a positive weight"
-        )
+        raise WeightError(name, "all weights are zero", "give at least one row a positive weight")
     if name == "counts":
         if weight.sum(dtype=np.float64) > MAX_COUNT:
             raise WeightError(
                 name,
-                f"add up to {weight.sum(dtype=np.float64):.6g}, and at most 2**53 rows can be counted",
-                "pass sample_weight=, where only ratios matter",
+                f"counts must not add up to more than 2**53 rows; got {weight.sum(dtype=np.float64):.6g}",
+                Use("sample_weight", None, "where only ratios matter"),
             )
         return weight.astype(np.int64), "counts"
     weight = weight.astype(np.float64)
     if (
         (weight == weight.max()) | (weight == 0)
-    ).all():  # equal weights are no weights, also where real ones are refused
+    ).all():  # equal weights are dropped, also for metrics without support of weights
         return (weight > 0).astype(np.float64), "importance"
-    # Only ratios matter, so what is tiny or huge is scaled; powers of its sums would underflow or overflow.
+    # Only ratios matter, so tiny or huge weights are scaled; powers of their sums would underflow or overflow.
     exponent = int(np.frexp(weight.max())[1])
     return weight if abs(exponent) <= USUAL_EXPONENT else np.ldexp(weight, -exponent), "importance"
 
 
 def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
-    """The group of each row as a code, and the names of the groups in order."""
+    """Return the index of the group of each row, and the names of the groups in order."""
     if groups is None:
         return None, ()
     try:
@@ -76,14 +75,13 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
             raise
         raise GroupError(
             "groups",
-            f"is missing at row {error.row}, and every row needs a group",
-            "name the missing ones, or drop the rows",
+            "missing group",
+            "name the missing groups, or drop the rows",
             row=error.row,
+            count=error.count,
         ) from None
     if values.shape != (n,):
-        raise ShapeError(
-            "groups", f"has shape {values.shape}, and {n} rows need shape ({n},)", "pass one group per row"
-        )
+        raise ShapeError("groups", f"expected one group for each of {n} rows, got shape {values.shape}")
     if values.dtype.kind in "mM":
         hole = np.isnat(values)
     elif values.dtype.kind in "Of":
@@ -92,14 +90,13 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
         hole = np.zeros(n, bool)
     if hole.any():
         row = int(np.argmax(hole))
-        raise GroupError("groups", f"row {row} has no group", "name the missing ones, or drop the rows", row=row)
+        raise GroupError("groups", "missing group", "name the missing groups, or drop the rows", row=row)
     if values.dtype.kind == "O":
         for row, value in enumerate(values.tolist()):
             if not is_hashable(value):
                 raise InputTypeError(
                     "groups",
-                    f"row {row} is of type {type(value).__name__}, which names no group",
-                    "pass text or numbers",
+                    f"expected text or numbers, got {type(value).__name__}",
                     row=row,
                 )
     names = sorted(
@@ -111,17 +108,15 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
 
 
 def read_features(features: Any, n: int) -> Array | None:
-    """An (N, d) array of finite numbers."""
+    """Return features as an (N, d) array of finite numbers."""
     if features is None:
         return None
     values = numbers(column(features, "features").array, "features").astype(np.float64)
     values = values[:, None] if values.ndim == 1 else values
     if len(values) != n:
-        raise ShapeError(
-            "features", f"has {len(values)} rows and y_prob has {n}", "pass one row of features per prediction"
-        )
+        raise ShapeError("features", f"expected {n} rows, one for each prediction; got {len(values)}")
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise GroupError("features", f"row {row} holds a value that is not finite", "drop or fill it", row=row)
+        raise GroupError("features", "features must be finite", "drop or fill the row", row=row)
     return values

@@ -20,7 +20,7 @@ from .reliability_curve import CalibrationCurve as CalibrationCurve
 from .reliability_curve import calibration_curve as calibration_curve
 
 class _brier(Metric):
-    """Mean squared distance between the probabilities and the label."""
+    """Mean squared difference between predicted probabilities and labels."""
     def __call__(
         self,
         y_true: Any,
@@ -80,7 +80,7 @@ class _root_brier(Metric):
 root_brier: _root_brier
 
 class _nll(Metric):
-    """Mean of minus the logarithm of the probability given to the true class."""
+    """Mean of minus the logarithm of the predicted probability of the true class."""
     def __call__(
         self,
         y_true: Any,
@@ -111,7 +111,7 @@ class _nll(Metric):
 nll: _nll
 
 class _ecd(Metric):
-    """Mean of -log probability of the true class minus its expectation: positive for overconfidence, negative for underconfidence."""
+    """Mean of the log loss minus its expectation under the forecast: positive for overconfidence, negative for underconfidence."""
     def __call__(
         self,
         y_true: Any,
@@ -141,7 +141,7 @@ class _ecd(Metric):
 ecd: _ecd
 
 class _mdca(Metric):
-    """Mean over classes of the gap between the mean probability and the frequency of the class."""
+    """Mean over classes of the absolute difference between mean predicted probability and observed frequency."""
     def __call__(
         self,
         y_true: Any,
@@ -170,7 +170,7 @@ class _mdca(Metric):
 mdca: _mdca
 
 class _focal_loss(Metric):
-    """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
+    """Mean negative log likelihood with rows weighted by (1 - probability of the true class) to the power gamma."""
     def __call__(
         self,
         y_true: Any,
@@ -200,7 +200,7 @@ class _focal_loss(Metric):
 focal_loss: _focal_loss
 
 class _spherical(Metric):
-    """Minus the probability of the true class, divided by the length of the probability vector."""
+    """Mean of minus the probability of the true class divided by the Euclidean norm of the probability vector."""
     def __call__(
         self,
         y_true: Any,
@@ -229,7 +229,7 @@ class _spherical(Metric):
 spherical: _spherical
 
 class _ranked_probability(Metric):
-    """Squared distance between the cumulated probabilities and the cumulated label, for classes in their order."""
+    """Mean squared distance between the cumulative probabilities and the cumulative label, for ordered classes."""
     def __call__(
         self,
         y_true: Any,
@@ -258,7 +258,7 @@ class _ranked_probability(Metric):
 ranked_probability: _ranked_probability
 
 class _nses(Metric):
-    """Squared error over the variance that the forecast implies: above 1 for overconfidence."""
+    """Mean of the squared error divided by the variance that the forecast implies; above 1 for overconfidence."""
     def __call__(
         self,
         y_true: Any,
@@ -288,7 +288,7 @@ class _nses(Metric):
 nses: _nses
 
 class _dawid_sebastiani(Metric):
-    """Squared error over the variance that the forecast implies, plus the logarithm of that variance."""
+    """Mean of the squared error divided by the variance that the forecast implies, plus the logarithm of that variance."""
     def __call__(
         self,
         y_true: Any,
@@ -318,7 +318,7 @@ class _dawid_sebastiani(Metric):
 dawid_sebastiani: _dawid_sebastiani
 
 class _lp_error(Metric):
-    """The l_p norm of the distance between probabilities and labels, entry by entry."""
+    """Norm of the difference between probabilities and labels over all entries."""
     def __call__(
         self,
         y_true: Any,
@@ -409,7 +409,7 @@ class _huber(Metric):
 huber: _huber
 
 class _global_squared_bias(Metric):
-    """Squared distance between the mean probabilities and the frequencies of the classes."""
+    """Squared difference between mean predicted probabilities and observed class frequencies."""
     def __call__(
         self,
         y_true: Any,
@@ -439,7 +439,7 @@ class _global_squared_bias(Metric):
 global_squared_bias: _global_squared_bias
 
 class _expected_observed_ratio(Metric):
-    """Number of events expected from the forecasts over the number observed."""
+    """Ratio of the expected number of events, the sum of the scores, to the observed number."""
     def __call__(
         self,
         y_true: Any,
@@ -468,7 +468,7 @@ class _expected_observed_ratio(Metric):
 expected_observed_ratio: _expected_observed_ratio
 
 class _calibration_in_the_large(Metric):
-    """Mean score minus mean outcome."""
+    """Mean predicted probability minus observed rate."""
     def __call__(
         self,
         y_true: Any,
@@ -498,7 +498,7 @@ class _calibration_in_the_large(Metric):
 calibration_in_the_large: _calibration_in_the_large
 
 class _fixed_slope_intercept(Metric):
-    """The shift of all log-odds that makes the mean forecast equal to the observed rate."""
+    """Shift of all log-odds that makes the mean prediction equal to the observed rate."""
     def __call__(
         self,
         y_true: Any,
@@ -528,7 +528,7 @@ class _fixed_slope_intercept(Metric):
 fixed_slope_intercept: _fixed_slope_intercept
 
 class _spiegelhalter_z(Metric):
-    """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
+    """Standardised difference between the Brier score and its expected value under calibration."""
     def __call__(
         self,
         y_true: Any,
@@ -557,7 +557,7 @@ class _spiegelhalter_z(Metric):
 spiegelhalter_z: _spiegelhalter_z
 
 class _ece(Metric):
-    """Mean gap between confidence and accuracy over bins, weighted by how full each bin is."""
+    """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -589,7 +589,7 @@ class _ece(Metric):
 ece: _ece
 
 class _rmsce(Metric):
-    """Root of the mean squared gap between confidence and accuracy over bins."""
+    """Root mean squared difference between mean score and outcome rate over bins, weighted by the number of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -621,7 +621,7 @@ class _rmsce(Metric):
 rmsce: _rmsce
 
 class _ece_em(Metric):
-    """Expected calibration error over bins that hold equally many rows."""
+    """Expected calibration error over bins with equal numbers of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -685,7 +685,7 @@ class _cwce(Metric):
 cwce: _cwce
 
 class _ace(Metric):
-    """Class-wise calibration error over bins that hold equally many rows."""
+    """Class-wise calibration error over bins with equal numbers of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -717,7 +717,7 @@ class _ace(Metric):
 ace: _ace
 
 class _mce(Metric):
-    """Largest gap between confidence and accuracy over bins that hold any rows."""
+    """Largest absolute difference between mean score and outcome rate over non-empty bins."""
     def __call__(
         self,
         y_true: Any,
@@ -749,7 +749,7 @@ class _mce(Metric):
 mce: _mce
 
 class _esce(Metric):
-    """Mean over bins of mean score minus outcome rate: positive where scores are too high on average, negative where too low."""
+    """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
     def __call__(
         self,
         y_true: Any,
@@ -781,7 +781,7 @@ class _esce(Metric):
 esce: _esce
 
 class _abc_above(Metric):
-    """The part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
+    """Part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     def __call__(
         self,
         y_true: Any,
@@ -813,7 +813,7 @@ class _abc_above(Metric):
 abc_above: _abc_above
 
 class _abc_below(Metric):
-    """The part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
+    """Part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     def __call__(
         self,
         y_true: Any,
@@ -845,7 +845,7 @@ class _abc_below(Metric):
 abc_below: _abc_below
 
 class _rbece(Metric):
-    """Plain mean over bins of the gap between confidence and accuracy."""
+    """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
     def __call__(
         self,
         y_true: Any,
@@ -877,7 +877,7 @@ class _rbece(Metric):
 rbece: _rbece
 
 class _smbs(Metric):
-    """Mean squared distance between each label and the mean score of its bin."""
+    """Mean squared difference between each outcome and the mean score of its bin."""
     def __call__(
         self,
         y_true: Any,
@@ -908,7 +908,7 @@ class _smbs(Metric):
 smbs: _smbs
 
 class _dce(Metric):
-    """Gap over bins between the labels and the largest score of the bin."""
+    """Mean absolute difference over bins between the outcome rate and the largest score of the bin."""
     def __call__(
         self,
         y_true: Any,
@@ -942,7 +942,7 @@ class _dce(Metric):
 dce: _dce
 
 class _ece_lb(Metric):
-    """Mean distance between each score and the outcome rate of its bin."""
+    """Mean absolute difference between each score and the outcome rate of its bin."""
     def __call__(
         self,
         y_true: Any,
@@ -974,7 +974,7 @@ class _ece_lb(Metric):
 ece_lb: _ece_lb
 
 class _rice(Metric):
-    """Expected calibration error averaged over every shift of bins of one width."""
+    """Expected calibration error averaged over all shifts of bins of one width."""
     def __call__(
         self,
         y_true: Any,
@@ -1004,7 +1004,7 @@ class _rice(Metric):
 rice: _rice
 
 class _sice(Metric):
-    """Least sum of a bin width and the error averaged over all shifts of bins of that width."""
+    """Minimum over bin widths of the width plus the error averaged over all shifts of bins of that width."""
     def __call__(
         self,
         y_true: Any,
@@ -1034,7 +1034,7 @@ class _sice(Metric):
 sice: _sice
 
 class _cce(Metric):
-    """Largest gap between scores and outcomes over any interval of scores, weighed by how many rows it holds."""
+    """Largest absolute difference between the sums of scores and of outcomes over any interval of scores, divided by the number of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -1063,7 +1063,7 @@ class _cce(Metric):
 cce: _cce
 
 class _wsmcs(Metric):
-    """Confidence minus accuracy on the rows of each true class, the two signs summed and weighed by their number of classes."""
+    """Confidence minus accuracy on the rows of each true class, summed by sign and weighted by the number of classes of each sign."""
     def __call__(
         self,
         y_true: Any,
@@ -1092,7 +1092,7 @@ class _wsmcs(Metric):
 wsmcs: _wsmcs
 
 class _dici(Metric):
-    """Mean relative gap of bins whose scores are too high minus that of bins whose scores are too low."""
+    """Mean relative difference of bins with overestimation minus that of bins with underestimation."""
     def __call__(
         self,
         y_true: Any,
@@ -1123,7 +1123,7 @@ class _dici(Metric):
 dici: _dici
 
 class _sbece(Metric):
-    """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
+    """Calibration error over soft bins, to which rows belong by a softmax of their distance."""
     def __call__(
         self,
         y_true: Any,
@@ -1188,7 +1188,7 @@ class _dece(Metric):
 dece: _dece
 
 class _lse_ece(Metric):
-    """Top-label expected calibration error with a smooth maximum for the confidence."""
+    """Top-label expected calibration error with a smooth maximum as the confidence."""
     def __call__(
         self,
         y_true: Any,
@@ -1220,7 +1220,7 @@ class _lse_ece(Metric):
 lse_ece: _lse_ece
 
 class _fce(Metric):
-    """Gap between confidence and accuracy over bins with sloping sides, divided by all membership."""
+    """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""
     def __call__(
         self,
         y_true: Any,
@@ -1250,7 +1250,7 @@ class _fce(Metric):
 fce: _fce
 
 class _calbin(Metric):
-    """Gap between scores and outcome rate, averaged over all windows of neighbouring rows."""
+    """Mean absolute difference between scores and outcome rate over all windows of neighbouring rows."""
     def __call__(
         self,
         y_true: Any,
@@ -1281,7 +1281,7 @@ class _calbin(Metric):
 calbin: _calbin
 
 class _ece_knn(Metric):
-    """Gap between mean score and mean outcome around each row, averaged over rows."""
+    """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
     def __call__(
         self,
         y_true: Any,
@@ -1311,7 +1311,7 @@ class _ece_knn(Metric):
 ece_knn: _ece_knn
 
 class _ce2_db(Metric):
-    """Mean squared gap over bins minus the variance of each bin's outcome rate."""
+    """Mean squared difference between mean score and outcome rate over bins minus the estimated variance of the rate."""
     def __call__(
         self,
         y_true: Any,
@@ -1343,7 +1343,7 @@ class _ce2_db(Metric):
 ce2_db: _ce2_db
 
 class _drmsce(Metric):
-    """Root of the debiased squared calibration error, cut at 0."""
+    """Square root of the debiased squared calibration error, truncated at 0."""
     def __call__(
         self,
         y_true: Any,
@@ -1376,7 +1376,7 @@ class _drmsce(Metric):
 drmsce: _drmsce
 
 class _drmsce_bcs(Metric):
-    """Debiased root mean squared calibration error with a number of equal-mass bins at which outcome rates do not fall."""
+    """Debiased root mean squared calibration error with a data-driven number of equal-mass bins for which outcome rates are non-decreasing."""
     def __call__(
         self,
         y_true: Any,
@@ -1440,7 +1440,7 @@ class _ece_db(Metric):
 ece_db: _ece_db
 
 class _hosmer_lemeshow(Metric):
-    """Squared differences of expected and observed events over bins, each divided by its variance."""
+    """Sum over bins of the squared difference between expected and observed events divided by its variance."""
     def __call__(
         self,
         y_true: Any,
@@ -1472,7 +1472,7 @@ class _hosmer_lemeshow(Metric):
 hosmer_lemeshow: _hosmer_lemeshow
 
 class _t_cal(Metric):
-    """Sum over bins of products of residuals of different rows, so that no row meets itself."""
+    """Mean over bins of products of residuals of different rows, an estimate of the squared calibration error without self-pairs."""
     def __call__(
         self,
         y_true: Any,
@@ -1504,7 +1504,7 @@ class _t_cal(Metric):
 t_cal: _t_cal
 
 class _l2ce_interval(Metric):
-    """Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models alike."""
+    """Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models."""
     def __call__(
         self,
         y_true: Any,
@@ -1536,7 +1536,7 @@ class _l2ce_interval(Metric):
 l2ce_interval: _l2ce_interval
 
 class _tce(Metric):
-    """Percentage of rows whose forecast a binomial test on their block of neighbours rejects."""
+    """Percentage of rows whose score is rejected by a binomial test on their block of neighbouring rows."""
     def __call__(
         self,
         y_true: Any,
@@ -1570,7 +1570,7 @@ class _tce(Metric):
 tce: _tce
 
 class _vce(Metric):
-    """Mean gap over bins between the variation the model states and the variation that is observed."""
+    """Mean absolute difference over bins between the predicted and the observed variation."""
     def __call__(
         self,
         y_true: Any,
@@ -1603,7 +1603,7 @@ class _vce(Metric):
 vce: _vce
 
 class _uce(Metric):
-    """Mean gap over entropy bins between the error rate and the mean normalised entropy."""
+    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
     def __call__(
         self,
         y_true: Any,
@@ -1634,7 +1634,7 @@ class _uce(Metric):
 uce: _uce
 
 class _gece(Metric):
-    """Mean distance over cells between the mean output and the mean target, for any lens."""
+    """Mean distance between mean forecast and mean label over cells, for any lens."""
     def __call__(
         self,
         y_true: Any,
@@ -1672,7 +1672,7 @@ class _gece(Metric):
 gece: _gece
 
 class _tace(Metric):
-    """Adaptive calibration error of every class, over scores above a threshold only."""
+    """Adaptive calibration error of every class over the scores above a threshold."""
     def __call__(
         self,
         y_true: Any,
@@ -1705,7 +1705,7 @@ class _tace(Metric):
 tace: _tace
 
 class _topk_ece(Metric):
-    """Expected calibration error of the k most probable classes of each row."""
+    """Expected calibration error of the probabilities of the k most probable classes of each row."""
     def __call__(
         self,
         y_true: Any,
@@ -1808,7 +1808,7 @@ class _ece_ea(Metric):
 ece_ea: _ece_ea
 
 class _ece_sweep(Metric):
-    """Expected calibration error over the most equal-mass bins up to which outcome rates never fall."""
+    """Expected calibration error over the largest number of equal-mass bins for which outcome rates are non-decreasing."""
     def __call__(
         self,
         y_true: Any,
@@ -1840,7 +1840,7 @@ class _ece_sweep(Metric):
 ece_sweep: _ece_sweep
 
 class _pce(Metric):
-    """Expected calibration error over cells of group and score."""
+    """Expected calibration error over the cells of groups and bins of the score."""
     def __call__(
         self,
         y_true: Any,
@@ -1873,7 +1873,7 @@ class _pce(Metric):
 pce: _pce
 
 class _fece(Metric):
-    """Mean over rows of the gap between mean score and outcome rate of the row's group."""
+    """Mean over groups of the absolute difference between mean score and outcome rate, weighted by the number of rows."""
     def __call__(
         self,
         y_true: Any,
@@ -1935,7 +1935,7 @@ class _vece(Metric):
 vece: _vece
 
 class _piece(Metric):
-    """Expected calibration error over cells of score and of closeness to other rows in feature space."""
+    """Expected calibration error over cells of the score and of the proximity to other rows in feature space."""
     def __call__(
         self,
         y_true: Any,
@@ -2001,7 +2001,7 @@ class _mvce(Metric):
 mvce: _mvce
 
 class _msce(Metric):
-    """Mean squared distance between the kernel regression of the outcomes and the scores."""
+    """Mean squared difference between the kernel regression of the outcomes and the scores."""
     def __call__(
         self,
         y_true: Any,
@@ -2033,7 +2033,7 @@ class _msce(Metric):
 msce: _msce
 
 class _sece(Metric):
-    """Mean absolute distance between the kernel regression of the outcomes and the scores."""
+    """Mean absolute difference between the kernel regression of the outcomes and the scores."""
     def __call__(
         self,
         y_true: Any,
@@ -2065,7 +2065,7 @@ class _sece(Metric):
 sece: _sece
 
 class _ls_ece(Metric):
-    """Expected distance between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
+    """Expected absolute difference between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
     def __call__(
         self,
         y_true: Any,
@@ -2096,7 +2096,7 @@ class _ls_ece(Metric):
 ls_ece: _ls_ece
 
 class _smece(Metric):
-    """Integral of the absolute mean residual, smoothed by a Gaussian whose width equals the error it finds."""
+    """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
     def __call__(
         self,
         y_true: Any,
@@ -2127,7 +2127,7 @@ class _smece(Metric):
 smece: _smece
 
 class _smce(Metric):
-    """Largest mean of residuals against weights between -1 and 1 that change no faster than the score."""
+    """Largest mean of the residuals times a weight function with values in [-1, 1] and Lipschitz constant 1."""
     def __call__(
         self,
         y_true: Any,
@@ -2156,7 +2156,7 @@ class _smce(Metric):
 smce: _smce
 
 class _dce_lower(Metric):
-    """Smallest mean distance that scores must be moved, row by row and in parts, to become calibrated."""
+    """Smallest mean distance that scores must be moved, in parts of rows if necessary, to become calibrated."""
     def __call__(
         self,
         y_true: Any,
@@ -2186,7 +2186,7 @@ class _dce_lower(Metric):
 dce_lower: _dce_lower
 
 class _bkde(Metric):
-    """Mean distance between each score and the Beta kernel mean of the outcomes of the other rows."""
+    """Mean distance between each score and the leave-one-out Beta kernel regression of the outcomes."""
     def __call__(
         self,
         y_true: Any,
@@ -2220,7 +2220,7 @@ class _bkde(Metric):
 bkde: _bkde
 
 class _dkde(Metric):
-    """Mean distance between each forecast and the Dirichlet kernel mean of the labels of the other rows."""
+    """Mean distance between each forecast and the leave-one-out Dirichlet kernel regression of the labels."""
     def __call__(
         self,
         y_true: Any,
@@ -2251,7 +2251,7 @@ class _dkde(Metric):
 dkde: _dkde
 
 class _skde(Metric):
-    """Mean distance between the score and the ratio of the density of events to that of all rows, over the latter."""
+    """Mean distance between the score and the density ratio of events to all rows, integrated over the density of the scores."""
     def __call__(
         self,
         y_true: Any,
@@ -2282,7 +2282,7 @@ class _skde(Metric):
 skde: _skde
 
 class _mmce(Metric):
-    """Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance / width)."""
+    """Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance / width)."""
     def __call__(
         self,
         y_true: Any,
@@ -2312,7 +2312,7 @@ class _mmce(Metric):
 mmce: _mmce
 
 class _lkce(Metric):
-    """Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance)."""
+    """Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance)."""
     def __call__(
         self,
         y_true: Any,
@@ -2342,7 +2342,7 @@ class _lkce(Metric):
 lkce: _lkce
 
 class _mmce_w(Metric):
-    """Root of the kernel mean over pairs, with the residuals of events and of non-events each divided by their number."""
+    """Square root of the kernel mean over pairs, with the residuals of events and non-events each divided by their number."""
     def __call__(
         self,
         y_true: Any,
@@ -2373,7 +2373,7 @@ class _mmce_w(Metric):
 mmce_w: _mmce_w
 
 class _skce_b(Metric):
-    """Mean over all pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over all pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     def __call__(
         self,
         y_true: Any,
@@ -2406,7 +2406,7 @@ class _skce_b(Metric):
 skce_b: _skce_b
 
 class _skce_uq(Metric):
-    """Mean over pairs of different rows of the product of their residuals times how near their predictions are."""
+    """Mean over pairs of different rows of the product of their residuals weighted by a kernel of their predictions."""
     def __call__(
         self,
         y_true: Any,
@@ -2439,7 +2439,7 @@ class _skce_uq(Metric):
 skce_uq: _skce_uq
 
 class _skce_ul(Metric):
-    """Mean over consecutive pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over consecutive pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     def __call__(
         self,
         y_true: Any,
@@ -2473,7 +2473,7 @@ class _skce_ul(Metric):
 skce_ul: _skce_ul
 
 class _ucme(Metric):
-    """Mean over test locations of the squared sum of residuals of a class, weighed by how near predictions are to the location."""
+    """Mean over test locations of the squared mean residual of a class, weighted by a kernel of predictions and location."""
     def __call__(
         self,
         y_true: Any,
@@ -2506,7 +2506,7 @@ class _ucme(Metric):
 ucme: _ucme
 
 class _ckce(Metric):
-    """Squared norm of the ridge regression of the residuals on the predictions, as an operator between kernel spaces."""
+    """Squared norm of the kernel ridge regression of the residuals on the predictions."""
     def __call__(
         self,
         y_true: Any,
@@ -2540,7 +2540,7 @@ class _ckce(Metric):
 ckce: _ckce
 
 class _klce(Metric):
-    """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
+    """Mean product of the residuals of two rows, weighted by kernels of their forecasts and of their features."""
     def __call__(
         self,
         y_true: Any,
@@ -2573,7 +2573,7 @@ class _klce(Metric):
 klce: _klce
 
 class _ecmmd(Metric):
-    """Mean product of each row's residual with the mean residual of its nearest rows."""
+    """Mean product of the residual of each row with the mean residual of its nearest neighbours."""
     def __call__(
         self,
         y_true: Any,
@@ -2607,7 +2607,7 @@ class _ecmmd(Metric):
 ecmmd: _ecmmd
 
 class _lce(Metric):
-    """Gap between confidence and accuracy around each row, among rows of its bin with similar features, averaged."""
+    """Mean over rows of the calibration error among rows of the same bin with similar features."""
     def __call__(
         self,
         y_true: Any,
@@ -2640,7 +2640,7 @@ class _lce(Metric):
 lce: _lce
 
 class _mlce(Metric):
-    """Largest gap between confidence and accuracy around a row, among rows of its bin with similar features."""
+    """Largest calibration error among rows of the same bin with similar features."""
     def __call__(
         self,
         y_true: Any,
@@ -2708,7 +2708,7 @@ class _knn_chi2(Metric):
 knn_chi2: _knn_chi2
 
 class _ici(Metric):
-    """Mean distance between the scores and a smooth curve through the outcomes."""
+    """Mean absolute difference between the scores and a smooth calibration curve."""
     def __call__(
         self,
         y_true: Any,
@@ -2745,7 +2745,7 @@ class _ici(Metric):
 ici: _ici
 
 class _ep(Metric):
-    """Quantile over rows of the distance between score and a smooth curve through the outcomes."""
+    """Quantile over rows of the absolute difference between the score and a smooth calibration curve."""
     def __call__(
         self,
         y_true: Any,
@@ -2783,7 +2783,7 @@ class _ep(Metric):
 ep: _ep
 
 class _e50(Metric):
-    """Median over rows of the distance between score and a smooth curve through the outcomes."""
+    """Median over rows of the absolute difference between the score and a smooth calibration curve."""
     def __call__(
         self,
         y_true: Any,
@@ -2821,7 +2821,7 @@ class _e50(Metric):
 e50: _e50
 
 class _e90(Metric):
-    """90th percentile over rows of the distance between score and a smooth curve through the outcomes."""
+    """90th percentile over rows of the absolute difference between the score and a smooth calibration curve."""
     def __call__(
         self,
         y_true: Any,
@@ -2859,7 +2859,7 @@ class _e90(Metric):
 e90: _e90
 
 class _emax(Metric):
-    """Largest distance between a score that occurs and a smooth curve through the outcomes."""
+    """Largest absolute difference between an observed score and a smooth calibration curve."""
     def __call__(
         self,
         y_true: Any,
@@ -2897,7 +2897,7 @@ class _emax(Metric):
 emax: _emax
 
 class _eci(Metric):
-    """Mean squared distance between the forecasts and a smooth map fitted to the outcomes, over all classes."""
+    """Mean squared difference between the forecasts and smooth calibration curves, over all classes."""
     def __call__(
         self,
         y_true: Any,
@@ -2937,7 +2937,7 @@ class _eci(Metric):
 eci: _eci
 
 class _fott_pl(Metric):
-    """Mean distance between the score and a curve of straight pieces fitted on these rows by least squares."""
+    """Mean distance between the score and a piecewise linear calibration curve fitted on these rows by least squares."""
     def __call__(
         self,
         y_true: Any,
@@ -2969,7 +2969,7 @@ class _fott_pl(Metric):
 fott_pl: _fott_pl
 
 class _fott_pl3(Metric):
-    """Mean distance between the score and a curve of straight pieces in log-odds fitted on these rows by likelihood."""
+    """Mean distance between the score and a calibration curve that is piecewise linear in log-odds, fitted on these rows by maximum likelihood."""
     def __call__(
         self,
         y_true: Any,
@@ -3000,7 +3000,7 @@ class _fott_pl3(Metric):
 fott_pl3: _fott_pl3
 
 class _fott_em(Metric):
-    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal weight, through its means."""
+    """Mean distance between the score and a calibration curve with slope 1 in each equal-mass bin, through the means of the bin."""
     def __call__(
         self,
         y_true: Any,
@@ -3032,7 +3032,7 @@ class _fott_em(Metric):
 fott_em: _fott_em
 
 class _fott_ew(Metric):
-    """Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal width, through its means."""
+    """Mean distance between the score and a calibration curve with slope 1 in each equal-width bin, through the means of the bin."""
     def __call__(
         self,
         y_true: Any,
@@ -3064,7 +3064,7 @@ class _fott_ew(Metric):
 fott_ew: _fott_ew
 
 class _fott_platt(Metric):
-    """Mean distance between the score and the logistic curve fitted on these rows."""
+    """Mean distance between the score and the logistic calibration curve fitted on these rows."""
     def __call__(
         self,
         y_true: Any,
@@ -3094,7 +3094,7 @@ class _fott_platt(Metric):
 fott_platt: _fott_platt
 
 class _fott_beta(Metric):
-    """Mean distance between the score and the rising beta curve fitted on these rows."""
+    """Mean distance between the score and the non-decreasing beta calibration curve fitted on these rows."""
     def __call__(
         self,
         y_true: Any,
@@ -3124,7 +3124,7 @@ class _fott_beta(Metric):
 fott_beta: _fott_beta
 
 class _fott_isotonic(Metric):
-    """Mean distance between the score and the isotonic curve fitted on these rows."""
+    """Mean distance between the score and the isotonic calibration curve fitted on these rows."""
     def __call__(
         self,
         y_true: Any,
@@ -3154,7 +3154,7 @@ class _fott_isotonic(Metric):
 fott_isotonic: _fott_isotonic
 
 class _fott_spline(Metric):
-    """Mean distance between the score and the slope of a spline through the cumulative outcomes of these rows."""
+    """Mean distance between the score and a calibration curve from a spline of the cumulative differences of these rows."""
     def __call__(
         self,
         y_true: Any,
@@ -3185,7 +3185,7 @@ class _fott_spline(Metric):
 fott_spline: _fott_spline
 
 class _fott_iop(Metric):
-    """Mean distance between the forecast and an order-preserving map of it fitted on these rows."""
+    """Mean total variation distance between the forecast and its order-preserving recalibration fitted on these rows."""
     def __call__(
         self,
         y_true: Any,
@@ -3276,7 +3276,7 @@ class _cox_slope(Metric):
 cox_slope: _cox_slope
 
 class _sbct(Metric):
-    """How much likelier the outcomes are under a fitted beta curve than under the scores themselves."""
+    """Likelihood ratio statistic of a fitted beta calibration curve against the scores."""
     def __call__(
         self,
         y_true: Any,
@@ -3306,7 +3306,7 @@ class _sbct(Metric):
 sbct: _sbct
 
 class _pws(Metric):
-    """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
+    """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""
     def __call__(
         self,
         y_true: Any,
@@ -3337,7 +3337,7 @@ class _pws(Metric):
 pws: _pws
 
 class _ecce_mad(Metric):
-    """Largest distance from zero of the cumulative differences between scores and outcomes."""
+    """Largest absolute cumulative difference between scores and outcomes in order of the score."""
     def __call__(
         self,
         y_true: Any,
@@ -3366,7 +3366,7 @@ class _ecce_mad(Metric):
 ecce_mad: _ecce_mad
 
 class _ecce_r(Metric):
-    """Distance between the highest and the lowest point of the cumulative differences between scores and outcomes."""
+    """Range of the cumulative differences between scores and outcomes in order of the score."""
     def __call__(
         self,
         y_true: Any,
@@ -3453,7 +3453,7 @@ class _ecce_l2(Metric):
 ecce_l2: _ecce_l2
 
 class _ks_top_r(Metric):
-    """Largest cumulative difference between the r-th largest probability and the true class having that rank."""
+    """Largest absolute cumulative difference between the r-th largest probability and the event that the true class has this rank."""
     def __call__(
         self,
         y_true: Any,
@@ -3483,7 +3483,7 @@ class _ks_top_r(Metric):
 ks_top_r: _ks_top_r
 
 class _ks_within_top_r(Metric):
-    """Largest cumulative difference between the sum of the r largest probabilities and the true class being among them."""
+    """Largest absolute cumulative difference between the sum of the r largest probabilities and the event that the true class is among them."""
     def __call__(
         self,
         y_true: Any,
@@ -3513,7 +3513,7 @@ class _ks_within_top_r(Metric):
 ks_within_top_r: _ks_within_top_r
 
 class _bbt(Metric):
-    """Evidence against calibration from the mean difference and from the shape of the cumulative path, combined."""
+    """Fisher's combination of tests of the mean difference and of the shape of the cumulative path."""
     def __call__(
         self,
         y_true: Any,
@@ -3543,7 +3543,7 @@ class _bbt(Metric):
 bbt: _bbt
 
 class _mcm(Metric):
-    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own standard deviation."""
+    """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""
     def __call__(
         self,
         y_true: Any,

@@ -1,4 +1,4 @@
-"""Calibration of continuous estimates: is the error as large as the stated covariance says?"""
+"""Calibration of continuous estimates: whether errors agree with the stated covariance."""
 
 from __future__ import annotations
 
@@ -18,22 +18,51 @@ Floats = NDArray[np.float64]
 
 
 def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
-    """Normalised estimation error squared: mean of e' C^-1 e, the number of dimensions when the covariance is right.
+    r"""Compute the normalised estimation error squared (NEES).
 
-    Larger is overconfident, smaller underconfident.
+    Its expected value is the dimension if the covariances are correct; a larger value indicates overconfidence, a smaller one
+    underconfidence. Use it to check the covariances of a filter or a regression model.
 
     Parameters
     ----------
-    x, mean : array-like
-        Truth and estimate: ``(N,)``, or ``(N, d)``.
-    cov : array-like
-        Variance of each estimate ``(N,)`` for one dimension, or covariance ``(N, d, d)``; ``(d, d)`` serves all rows.
-    sample_weight, counts : array-like
-        Importance of each row, or how many rows it stands for.
+    x : array-like of shape (N,) or (N, d)
+        True values.
+    mean : array-like of shape (N,) or (N, d)
+        Estimates.
+    cov : array-like of shape (N,), (N, d, d) or (d, d)
+        Variance of each estimate in one dimension, or its covariance matrix; one matrix applies to all rows.
+    sample_weight : array-like of shape (N,), optional
+        Importance weight of each row; only ratios matter.
+    counts : array-like of shape (N,), optional
+        Number of identical rows that each row represents; excludes `sample_weight`.
+
+    Returns
+    -------
+    float
+        Mean of the normalised squared errors; the ideal value is the dimension `d`.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not match.
+    InputError
+        If a value is not finite, or a covariance is not symmetric and positive definite.
+
+    See Also
+    --------
+    ecd_gaussian : The same on the scale of the log score.
+
+    Notes
+    -----
+    The value is [1]_
+
+    .. math::
+
+        \frac{1}{N} \sum_{i=1}^{N} (x_i - \mu_i)^{\top} C_i^{-1} (x_i - \mu_i)
 
     References
     ----------
-    Bar-Shalom, Li and Kirubarajan (2001): Estimation with applications to tracking and navigation.
+    .. [1] Bar-Shalom, Li and Kirubarajan (2001): Estimation with applications to tracking and navigation.
 
     Examples
     --------
@@ -46,13 +75,53 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
 
 
 def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
-    """Entropic calibration difference of Gaussian estimates: half of (nees - d), positive for overconfidence.
+    r"""Compute the entropic calibration difference of Gaussian estimates.
 
-    Parameters and weights as in `nees`.
+    It is positive for overconfidence and negative for underconfidence.
+
+    Parameters
+    ----------
+    x : array-like of shape (N,) or (N, d)
+        True values.
+    mean : array-like of shape (N,) or (N, d)
+        Estimates.
+    cov : array-like of shape (N,), (N, d, d) or (d, d)
+        Variance of each estimate in one dimension, or its covariance matrix; one matrix applies to all rows.
+    sample_weight : array-like of shape (N,), optional
+        Importance weight of each row; only ratios matter.
+    counts : array-like of shape (N,), optional
+        Number of identical rows that each row represents; excludes `sample_weight`.
+
+    Returns
+    -------
+    float
+        Entropic calibration difference in nats; the ideal value is 0.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not match.
+    InputError
+        If a value is not finite, or a covariance is not symmetric and positive definite.
+
+    See Also
+    --------
+    nees : Normalised estimation error squared.
+    ecd_density : Any density forecast.
+    ecd : Classifiers.
+
+    Notes
+    -----
+    The value is half of ``nees - d`` [1]_:
+
+    .. math::
+
+        \frac{1}{2 N} \sum_{i=1}^{N} \left[ (x_i - \mu_i)^{\top} C_i^{-1} (x_i - \mu_i) - d \right]
 
     References
     ----------
-    Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models, eq. 7-10.
+    .. [1] Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models,
+       equations 7 to 10.
 
     Examples
     --------
@@ -65,18 +134,50 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
 
 
 def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
-    """Entropic calibration difference of any density forecast: mean of minus the log density of the truth, minus the entropy.
+    r"""Compute the entropic calibration difference of density forecasts.
+
+    It is positive for overconfidence and negative for underconfidence.
 
     Parameters
     ----------
-    log_density : array-like
-        Natural logarithm of each forecast's density at what happened.
-    entropy : array-like
-        Differential entropy of each forecast, in nats; one number serves all rows.
+    log_density : array-like of shape (N,)
+        Natural logarithm of the density of each forecast at the observed value.
+    entropy : float or array-like of shape (N,)
+        Differential entropy of each forecast in nats; one number applies to all rows.
+    sample_weight : array-like of shape (N,), optional
+        Importance weight of each row; only ratios matter.
+    counts : array-like of shape (N,), optional
+        Number of identical rows that each row represents; excludes `sample_weight`.
+
+    Returns
+    -------
+    float
+        Entropic calibration difference in nats; the ideal value is 0.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not match.
+    InputError
+        If a value is not finite.
+
+    See Also
+    --------
+    ecd_gaussian : Gaussian estimates.
+    ecd : Classifiers.
+
+    Notes
+    -----
+    The value is the mean of the negative log density minus the entropy [1]_:
+
+    .. math::
+
+        \frac{1}{N} \sum_{i=1}^{N} \left[ -\ln f_i(x_i) - H(f_i) \right]
 
     References
     ----------
-    Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models, eq. 7.
+    .. [1] Sumler, Devlin, Maskell and Lane (2025): An entropic metric for measuring calibration of machine learning models,
+       equation 7.
 
     Examples
     --------
@@ -87,11 +188,9 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
     density = _floats(log_density, "log_density", finite=False)
     own = _floats(entropy, "entropy")
     if density.ndim != 1:
-        raise ShapeError("log_density", f"has shape {density.shape}, and one number per row is needed")
+        raise ShapeError("log_density", f"expected one number per row, got shape {density.shape}")
     if own.ndim and own.shape != density.shape:
-        raise ShapeError(
-            "entropy", f"has shape {own.shape}, and log_density has {density.shape}", "pass one per row, or one for all"
-        )
+        raise ShapeError("entropy", f"expected shape {density.shape} or one number, got shape {own.shape}")
     return _mean(-density - own, sample_weight, counts)
 
 
@@ -99,21 +198,23 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
     try:
         array = numbers(np.asarray(value), argument).astype(np.float64)
     except ValueError:
-        raise ShapeError(argument, "is ragged", "give every row as many entries as the others") from None
+        raise ShapeError(argument, "rows differ in length", "give every row the same number of entries") from None
     if array.size == 0:
-        raise ShapeError(argument, "is empty, and at least one row is needed")
+        raise ShapeError(argument, "is empty; at least one row is required")
     bad = ~np.isfinite(array) if finite else np.isnan(array) | (array == np.inf)
     if bad.any():
         row = int(np.argwhere(np.atleast_1d(bad))[0][0])
-        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or repair the row", row=row)
+        raise InputError(argument, "values must be finite", "drop or correct the row", row=row)
     return array
 
 
 def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
-    """e' C^-1 e for each row by Cholesky, and the number of dimensions."""
+    """Compute the normalised squared error of each row by Cholesky factorisation, and return it with the dimension."""
     truth, estimate, spread = _floats(x, "x"), _floats(mean, "mean"), _floats(cov, "cov")
     if truth.ndim not in (1, 2) or truth.shape != estimate.shape:
-        raise ShapeError("mean", f"has shape {estimate.shape} and x has {truth.shape}", "both are (N,) or (N, d)")
+        raise ShapeError(
+            "mean", f"expected the shape of x, {truth.shape}; got {estimate.shape}", "both must be (N,) or (N, d)"
+        )
     if truth.ndim == 1:
         truth, estimate = truth[:, None], estimate[:, None]
         spread = spread.reshape(-1, 1, 1) if spread.ndim <= 1 else spread
@@ -123,27 +224,26 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     if spread.shape not in ((n, d, d), (1, d, d)):
         raise ShapeError(
             "cov",
-            f"has shape {np.shape(cov)}, and {n} rows of {d} need ({n}, {d}, {d})",
-            "pass one covariance per row, or one for all",
+            f"expected shape ({n}, {d}, {d}), one covariance per row, or ({d}, {d}); got {np.shape(cov)}",
         )
-    # Rounding leaves the two halves of a covariance apart by a part of the variances, however small the entry itself is.
+    # Rounding makes a covariance asymmetric by a fraction of the variances, however small the entry itself is.
     size = np.sqrt(np.abs(np.einsum("nii->ni", spread)))
     off = np.abs(spread - np.swapaxes(spread, 1, 2)) > 1e-8 * size[:, :, None] * size[:, None, :]
     if off.any():
         bad = int(np.argwhere(off)[0][0])
-        raise InputError("cov", f"row {bad} is not symmetric", "pass covariances", row=bad)
+        raise InputError("cov", "covariances must be symmetric", row=bad)
     try:
         root = np.linalg.cholesky(spread)
     except np.linalg.LinAlgError:
         bad = next(row for row, matrix in enumerate(spread) if not _is_positive_definite(matrix))
-        raise InputError("cov", f"row {bad} is not positive definite", "drop or repair the row", row=bad) from None
+        raise InputError("cov", "covariances must be positive definite", "drop or correct the row", row=bad) from None
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d
 
 
 def _is_positive_definite(matrix: Floats) -> bool:
-    # The factorisation itself decides: the eigenvalues of a singular matrix may round to the other side of 0.
+    # Decided by the factorisation, since eigenvalues of a singular matrix may be rounded to either side of 0.
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -155,5 +255,5 @@ def _mean(values: Floats, sample_weight: Any, counts: Any) -> float:
     weight, _ = read_weights(sample_weight, counts, len(values))
     if weight is None:
         return accurate_sum(values) / len(values)
-    kept = weight > 0  # a row without weight counts nothing, even where its value is infinite
+    kept = weight > 0  # a row of weight 0 contributes nothing, even if its value is infinite
     return accurate_sum(values[kept] * weight[kept]) / accurate_sum(weight[kept])

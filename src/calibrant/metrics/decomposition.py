@@ -1,4 +1,4 @@
-"""decompose: what part of a score is miscalibration, and what part the model can tell apart; skill_score: better than what?"""
+"""Decomposition of proper scores into miscalibration, discrimination and uncertainty, and skill scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_cells
 from ..binning.partition import KDTree, SimplexGrid, cells_of
-from ..errors import ArgumentError, InputError, InputTypeError, LensError, ShapeError, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+    ShapeError,
+    UndefinedMetricError,
+    Use,
+)
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
 from ..util.results import Record, number
@@ -30,20 +39,47 @@ Floats = NDArray[np.float64]
 AnyView = View | VectorView
 SomeView = TypeVar("SomeView", View, VectorView, View | VectorView)
 
-# Options under which a proper score no longer is one: a rate below the floor would do better to say 0.
+# Options that make a proper score improper: below the floor a forecast of 0 would score better than the true rate.
 _IMPROPER = {("nll", "floor")}
-# So many rows share a forecast on average where their rates say something.
+# Average number of rows per distinct forecast from which their rates are informative.
 _ENOUGH_ROWS = 10
-# A reference this near to perfection differs from it by rounding only.
+# A reference this close to the ideal value differs from it by rounding only.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
 class Decomposition(Record):
-    """A score as miscalibration - discrimination + uncertainty.
+    """Decomposition of a proper score: miscalibration - discrimination + uncertainty.
 
-    `value` is what these three add up to: the score, or the score of the bins' mean forecasts where bins were given. What
-    the bins leave out is `within`, so that the score itself is ``value + within``.
+    Parameters
+    ----------
+    score : str
+        Identifier of the score.
+    method : str
+        Method of recalibration: ``"corp"`` or ``"murphy"``.
+    lens : str
+        Lens through which the predictions were evaluated.
+    value : float
+        Sum of the three terms: the score, or the score of the mean forecasts of the bins if bins were given.
+    miscalibration : float
+        Improvement of the score by recalibration (Murphy's reliability); 0 for calibrated forecasts.
+    discrimination : float
+        Improvement of the recalibrated forecast over the base rate (Murphy's resolution); larger is better.
+    uncertainty : float
+        Score of the constant forecast at the base rate.
+    within : float, default 0.0
+        Part of the score inside the bins, so that the score itself is ``value + within``.
+    note : str, default ""
+        Remark on the interpretation of the terms.
+
+    Attributes
+    ----------
+    total : float
+        Score of the forecasts, ``value + within``.
+    reliability : float
+        Alias of `miscalibration`.
+    resolution : float
+        Alias of `discrimination`.
     """
 
     score: str
@@ -51,28 +87,24 @@ class Decomposition(Record):
     lens: str
     value: float
     miscalibration: float
-    """What recalibration would remove (`reliability` in Murphy's words); 0 for calibrated forecasts."""
     discrimination: float
-    """What the forecast knows beyond the base rate (`resolution` in Murphy's words); the larger the better."""
     uncertainty: float
-    """The score of the forecast that always says the base rate."""
     within: float = 0.0
     note: str = ""
-    """What to know before reading the parts."""
 
     @property
     def reliability(self) -> float:
-        """The same as `miscalibration`."""
+        """Alias of `miscalibration`."""
         return self.miscalibration
 
     @property
     def resolution(self) -> float:
-        """The same as `discrimination`."""
+        """Alias of `discrimination`."""
         return self.discrimination
 
     @property
     def total(self) -> float:
-        """The score itself."""
+        """Score of the forecasts, ``value + within``."""
         return self.value + self.within
 
     def _parts(self) -> list[tuple[str, float]]:
@@ -104,44 +136,74 @@ def decompose(
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens | None = None,
     where: Any = None,
-    **words: Any,
+    **keywords: Any,
 ) -> Decomposition:
-    """Split a proper score into miscalibration, discrimination and uncertainty.
+    r"""Decompose a proper score into miscalibration, discrimination and uncertainty.
 
-    Every method compares three forecasts: the one given, its recalibrated form and the base rate. Miscalibration is what
-    the first scores above the second, discrimination what the third scores above the second, uncertainty the score of the
-    third. The methods differ in how they recalibrate.
+    Use it to see whether a better score is due to better calibration, which recalibration can provide, or to better
+    discrimination, which it cannot.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too.
-    score
-        A strictly proper score of the catalogue, by id or as it is: ``"brier"``, ``"nll"``, ... Its own options are taken
-        too, such as ``scale=`` of `brier` and ``base=`` of `nll`.
-    method
-        ``"corp"``: an isotonic curve through the outcomes, ties pooled; it needs one score per row and no bins.
-        ``"murphy"``: rows with the same forecast get their mean outcome, for any number of classes. Where most forecasts
-        differ that says little, for reliability is then nearly the whole score: give `bins`.
-        ``"auto"``: ``"corp"`` for two classes and for every lens with one score per row, ``"murphy"`` where `bins` are given
-        and for several classes, over the cells of a k-d tree unless ten rows or more share a forecast on average. The result
-        says which it was.
-    bins, binning
-        For ``"murphy"`` with one score per row: rows of one bin get the bin's mean forecast, and what is decomposed is the
-        score of those; the rest is `within`. Whole vectors are cut by a `KDTree` or a `SimplexGrid`.
-    lens
-        Which question is asked. By default all classes at once, or ``"auto"`` where one score per row is needed.
+    y_true
+    y_prob
+    score : str or Metric, default "brier"
+        Strictly proper score of the catalogue, such as ``"brier"`` or ``"nll"``. Its options are accepted as keywords, such as
+        ``scale=`` of `brier` and ``base=`` of `nll`.
+    method : {"auto", "murphy", "corp"}, default "auto"
+        How the forecasts are recalibrated. ``"corp"``: by isotonic regression with ties pooled; it requires one score per row and
+        no bins. ``"murphy"``: by the mean outcome of rows with the same forecast, for any number of classes; if most forecasts are
+        distinct, reliability is nearly the whole score, and `bins` should be given. ``"auto"``: ``"corp"`` for two classes and for
+        lenses with one score per row, ``"murphy"`` if `bins` are given and for several classes, over the cells of a k-d tree
+        unless ten rows or more share a forecast on average. The result states the method.
+    bins : int or sequence of float, optional
+        For ``"murphy"`` with one score per row: number of bins, or increasing edges. Forecasts are replaced by the mean forecast of
+        their bin, and the score of those is decomposed; the remainder is `within`.
+    binning : str, binning rule or BinTable, default "equal_width"
+        Binning rule; whole vectors are partitioned by a `KDTree` or a `SimplexGrid`.
+    lens : str or Lens, optional
+        Which binary event of the predictions is evaluated. By default all classes together, or ``"auto"`` where one score per row
+        is required.
     where
-        Which rows: a boolean mask or a Selection.
+    **keywords
+        Options of the score.
+
+    Returns
+    -------
+    Decomposition
+        Result with the attributes `value`, `miscalibration`, `discrimination`, `uncertainty` and `within`.
+
+    Raises
+    ------
+    ArgumentError
+        If `score` is not strictly proper, or options contradict each other.
+    LensError
+        If the lens has several views.
+    UndefinedMetricError
+        If a term is infinite.
+
+    See Also
+    --------
+    brier : Brier score.
+    skill_score : Score relative to a reference forecast.
+
+    Notes
+    -----
+    With the mean score :math:`S` of the forecasts, :math:`S_C` of their recalibrated form and :math:`S_R` of the base rate,
+
+    .. math::
+
+        S = \underbrace{(S - S_C)}_{\text{miscalibration}} - \underbrace{(S_R - S_C)}_{\text{discrimination}}
+            + \underbrace{S_R}_{\text{uncertainty}}
+
+    Methods differ in how they recalibrate: by groups of equal forecasts [1]_ [2]_, or by isotonic regression [3]_.
 
     References
     ----------
-    Murphy (1973): A new vector partition of the probability score. Journal of Applied Meteorology 12.
-
-    Broecker (2009): Reliability, sufficiency, and the decomposition of proper scores. arXiv:0806.0813
-
-    Dimitriadis, Gneiting and Jordan (2021): Stable reliability diagrams for probabilistic classifiers. PNAS 118.
-    doi:10.1073/pnas.2016191118
+    .. [1] Murphy (1973): A new vector partition of the probability score. Journal of Applied Meteorology 12.
+    .. [2] Broecker (2009): Reliability, sufficiency, and the decomposition of proper scores. arXiv:0806.0813
+    .. [3] Dimitriadis, Gneiting and Jordan (2021): Stable reliability diagrams for probabilistic classifiers. PNAS 118.
+       doi:10.1073/pnas.2016191118
 
     Examples
     --------
@@ -152,18 +214,18 @@ def decompose(
     if method not in ("auto", "murphy", "corp"):
         raise ArgumentError("method", f"must be 'auto', 'murphy' or 'corp'; got {method!r}")
     proper = _proper_score(score)
-    options = {word: words.pop(word) for word in proper.options if word in words}
+    options = {word: keywords.pop(word) for word in proper.options if word in keywords}
     for word, value in options.items():
         if (proper.id, word) in _IMPROPER and value is not None:
             raise ArgumentError(
-                word, f"{proper.id} with a {word} is not proper", "move y_prob into [eps, 1 - eps] first"
+                word, f"{proper.id} is not proper with this option", "clip the probabilities to [eps, 1 - eps] first"
             )
     binned = bins is not None or not (isinstance(binning, str) and binning == "equal_width")
     if binned and method == "corp":
-        raise ArgumentError("bins", "has no place in method='corp', which finds its own", "use method='murphy'")
+        raise ArgumentError("bins", "has no effect with 'corp', which determines its own bins", Use("method", "murphy"))
     whole = isinstance(binning, (KDTree, SimplexGrid))
     usual = "auto" if (binned and not whole) or method == "corp" else proper.lens
-    view = _one_view(y_true, y_prob, lens, usual, where, words)
+    view = _one_view(y_true, y_prob, lens, usual, where, keywords)
     if method == "auto" and not binned:
         view = _as_one_score(view)
         method = "corp" if isinstance(view, View) else "auto"
@@ -189,7 +251,7 @@ def decompose(
 
 
 def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, count: int) -> Decomposition:
-    """Murphy's terms of the mean forecasts of bins or cells, and what they leave out."""
+    """Compute Murphy's terms of the mean forecasts of bins or cells, and the remainder within them."""
     if isinstance(view, View):
         mean = _group_means(view, view.score, cell, count)
     else:
@@ -198,20 +260,22 @@ def _binned(score: Metric, options: dict[str, Any], view: AnyView, cell: Array, 
     found = _decomposition(score, options, "murphy", view, with_forecast(view, mean), _group_rates(view, cell, count))
     whole = score(view, **options)
     if math.isinf(whole) and math.isinf(found.value):
-        raise UndefinedMetricError("within", f"{score.id} is infinite with and without bins", "use bins=None")
+        raise UndefinedMetricError(
+            "within", f"{score.id} is infinite with and without bins", InPython("pass bins=None")
+        )
     return replace(found, within=whole - found.value)
 
 
 def _decomposition(
     score: Metric, options: dict[str, Any], method: str, view: AnyView, stated: AnyView, recalibrated: Floats
 ) -> Decomposition:
-    """Compare the forecast stated, its recalibrated form and the base rate, all with the labels of `view`."""
+    """Compare the forecast, its recalibrated form and the base rate, all with the labels of `view`."""
     value = score(stated, **options)
     best = score(with_forecast(view, recalibrated), **options)
     base = score(with_forecast(view, constant_forecast(proportions(view), view.n)), **options)
     if math.isinf(best) or math.isinf(base):
         raise UndefinedMetricError(
-            score.id, f"scores {best:g} once recalibrated, so that its parts are infinite", "use 'brier' or 'nll'"
+            score.id, f"is {best:g} after recalibration, so its components are infinite", "use 'brier' or 'nll'"
         )
     return Decomposition(
         score.id, method, view.lens, value, _not_negative(value - best), _not_negative(base - best), base
@@ -219,7 +283,7 @@ def _decomposition(
 
 
 def _not_negative(term: float) -> float:
-    """A term that cannot be below 0, where rounding has put it there."""
+    """Set a non-negative term to 0 if rounding made it negative."""
     return 0.0 if -_ROUNDING < term < 0 else term
 
 
@@ -227,26 +291,26 @@ def _proper_score(score: Any) -> Metric:
     metric = catalogue[score]
     if metric.proper != "strictly" or metric.takes != "Block" or metric.finish is not None:
         names = ", ".join(m.id for m in catalogue.values() if m.proper == "strictly" and m.takes == "Block")
-        raise ArgumentError("score", f"{metric.id!r} is no strictly proper score of each row", f"use one of {names}")
+        raise ArgumentError("score", f"{metric.id!r} is not a strictly proper score", f"use one of {names}")
     return metric
 
 
 def _one_view(
-    y_true: Any, y_prob: Any, lens: str | Lens | None, usual: str, where: Any, words: dict[str, Any]
+    y_true: Any, y_prob: Any, lens: str | Lens | None, usual: str, where: Any, keywords: dict[str, Any]
 ) -> AnyView:
-    """The view that `lens` gives, or the `usual` lens where none was asked for."""
-    source = resolve(y_true, y_prob, words, where)
+    """Return the view of `lens`, or of the `usual` lens by default."""
+    source = resolve(y_true, y_prob, keywords, where)
     if lens is None:
         whole = isinstance(source, Predictions) and source.kind in ("binary", "multiclass")
         lens = usual if whole else "auto"
     views = views_of(source, lens)
     if len(views) > 1:
-        raise LensError("lens", f"asks {len(views)} questions, and one is decomposed at a time", "use 'class:NAME'")
+        raise LensError("lens", f"one event is decomposed at a time; this lens has {len(views)}", "use 'class:NAME'")
     return views[0]
 
 
 def _as_one_score(view: AnyView) -> AnyView:
-    """The whole distribution over two classes as the probability of the second; all else as it is."""
+    """Reduce a vector view of two classes to the probability of the second; return other views unchanged."""
     if isinstance(view, View) or view.k > 2:
         return view
     score, outcome = view.raw_probs, view.labels if view.labels is not None else view.soft
@@ -267,24 +331,24 @@ def _yes_no(view: AnyView, argument: str) -> View:
     if isinstance(view, VectorView):
         raise LensError(
             "lens",
-            f"{view.lens!r} keeps the whole vector, and {argument} needs one score per row",
+            f"{argument} requires one score per row, and {view.lens!r} has several",
             "use 'binary', 'top_label' or 'class:NAME'",
         )
     return view
 
 
 def _cells(view: View, binning: Any, bins: Any) -> tuple[Array, int]:
-    """The bin of each row. A rule or fitted bins know their number; a name needs `bins`."""
+    """Return the bin of each row; the name of a rule requires `bins`."""
     if bins is None and isinstance(binning, str):
-        raise ArgumentError("bins", f"is needed beside binning={binning!r}", "for example bins=15")
+        raise ArgumentError("bins", f"is required with the binning {binning!r}", "for example 15")
     return bin_cells(view, binning, BINS if bins is None else bins)
 
 
 def _same_forecast(view: AnyView) -> tuple[Array, int]:
-    """A number for each row that rows with the same forecast share, and how many there are."""
+    """Return the group of rows with the same forecast for each row, and the number of groups."""
     forecast = view.raw_score if isinstance(view, View) else view.raw_probs
     if forecast.ndim == 2:
-        # Rows compare as bytes, in one sort whatever their length; adding 0 turns minus zero into zero.
+        # Rows are compared as bytes, in one sort for any length; adding 0 turns minus zero into zero.
         forecast = np.ascontiguousarray(forecast + 0)
         forecast = forecast.view(f"V{forecast.dtype.itemsize * forecast.shape[1]}").ravel()
     distinct, group = np.unique(forecast, return_inverse=True)
@@ -292,14 +356,14 @@ def _same_forecast(view: AnyView) -> tuple[Array, int]:
 
 
 def _group_means(view: AnyView, values: Floats, group: Array, count: int) -> Floats:
-    """For each row the weighted mean of its group; equal values give exactly that value where it is 0 or 1."""
+    """Return the weighted mean of the group of each row, exact for groups of zeros or ones."""
     weight = np.bincount(group, view.weights, count)
     sums = np.bincount(group, view.weights * values, count)
     return np.clip(np.divide(sums, weight, out=np.zeros(count), where=weight > 0), 0, 1)[group]
 
 
 def _group_rates(view: AnyView, group: Array, count: int) -> Floats:
-    """For each row how often each class occurs in its group; one number where the question is yes or no."""
+    """Return the class frequencies in the group of each row; one number for a binary event."""
     if isinstance(view, View):
         return _group_means(view, view.outcome, group, count)
     if view.labels is not None:
@@ -310,11 +374,11 @@ def _group_rates(view: AnyView, group: Array, count: int) -> Floats:
 
 
 def _isotonic(view: View) -> Floats:
-    """For each row the isotonic fit of the outcomes to the scores, equal scores pooled first."""
+    """Return the isotonic regression of the outcomes on the scores for each row, with ties pooled."""
     from scipy.optimize import isotonic_regression
 
     order, ends = view.order, view.prefix.end
-    # Sums of each tie group by themselves: differences of running sums would leave a rate of 1 a little off 1.
+    # Separate sums of each tie group: differences of prefix sums would leave a rate of 1 inexact.
     weight = np.add.reduceat(view.weights[order], ends[:-1])
     rate = np.add.reduceat((view.weights * view.outcome)[order], ends[:-1]) / weight
     fit = np.clip(isotonic_regression(rate, weights=weight).x, 0, 1)
@@ -325,32 +389,56 @@ def _isotonic(view: View) -> Floats:
 
 @checks_keywords("score", catalogue)
 def skill_score(
-    y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **words: Any
+    y_true: Any, y_prob: Any = None, *, score: str | Metric = "brier", reference: Any = None, **keywords: Any
 ) -> float:
-    """How much better than a reference the forecast is, as a part of what a perfect one would gain: 1 is perfect, 0 no better.
+    r"""Compute the skill of forecasts relative to a reference forecast.
 
-    (S - S_ref) / (S_perfect - S_ref), which is 1 - S / S_ref where a perfect forecast scores 0.
+    A value of 1 is perfect, 0 is no better than the reference, and a negative value is worse.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too.
-    score
-        A metric of the catalogue, by id or as it is; its keywords (``lens=``, ``where=``, its options) are taken too.
-    reference
-        What to compare with. By default the class proportions of these rows, the best constant in hindsight. For an honest
-        sign out of sample give the proportions in training: a number for two classes, or one number per class. Or another
-        forecast, in the shape and scale of `y_prob`; what has that shape is read as a forecast.
+    y_true
+    y_prob
+    score : str or Metric, default "brier"
+        Metric of the catalogue; its options are accepted as keywords.
+    reference : float or array-like, optional
+        Reference forecast. By default the class proportions of these rows, the best constant in hindsight. For an honest
+        out-of-sample comparison pass the proportions of the training data: a number for two classes, or one number per class. Or
+        another forecast, with the shape and scale of `y_prob`; an array of that shape is taken as a forecast.
+    **keywords
+        Options of the score.
+
+    Returns
+    -------
+    float
+        Skill score of at most 1.
+
+    Raises
+    ------
+    ArgumentError
+        If the metric has no finite ideal value.
+    UndefinedMetricError
+        If the reference is ideal already, so that no improvement is possible.
+
+    See Also
+    --------
+    decompose : Decomposition of a proper score.
 
     Notes
     -----
-    A metric that is no proper score may already be ideal for the reference: a constant at the base rate has no calibration
-    error. Then there is no skill to speak of, and `UndefinedMetricError` says so.
+    With the score :math:`S` of the forecasts, :math:`S_0` of the reference and the ideal value :math:`S^*` the skill is [1]_
+
+    .. math::
+
+        \frac{S - S_0}{S^* - S_0},
+
+    which is :math:`1 - S / S_0` for an ideal value of 0. A metric that is not a proper score may be ideal for the reference: a
+    constant forecast at the base rate has no calibration error.
 
     References
     ----------
-    Murphy (1988): Skill scores based on the mean square error and their relationships to the correlation coefficient.
-    Monthly Weather Review 116.
+    .. [1] Murphy (1988): Skill scores based on the mean square error and their relationships to the correlation coefficient.
+       Monthly Weather Review 116.
 
     Examples
     --------
@@ -360,36 +448,36 @@ def skill_score(
     """
     metric = catalogue[score]
     if metric.ideal is None or math.isinf(metric.ideal):
-        raise ArgumentError("score", f"{metric.id!r} has no finite best value to reach", "use 'brier' or 'nll'")
-    options = {word: words.pop(word) for word in (*metric.options, *VIEW_KEYWORDS) if word in words}
+        raise ArgumentError("score", f"{metric.id!r} has no finite optimum", "use 'brier' or 'nll'")
+    options = {word: keywords.pop(word) for word in (*metric.options, *VIEW_KEYWORDS) if word in keywords}
     where = options.pop("where", None)
     whole: Any
     other: Any
     if isinstance(y_true, (View, VectorView, Summary)):
-        (whole,) = views_of(resolve(y_true, y_prob, words, where), "auto")
+        (whole,) = views_of(resolve(y_true, y_prob, keywords, where), "auto")
         if reference is not None:
             raise InputTypeError("reference", "cannot be added to a view", "pass arrays or Predictions")
         other = with_forecast(whole, constant_forecast(proportions(whole), whole.n))
     else:
-        whole, other = reference_of(y_true, y_prob, reference, where, words)
+        whole, other = reference_of(y_true, y_prob, reference, where, keywords)
     return _skill(metric, metric(whole, **options), metric(other, **options))
 
 
 def _skill(metric: Metric, value: float, reached: float) -> float:
     assert metric.ideal is not None
     if math.isinf(reached):
-        raise UndefinedMetricError(metric.id, f"is {reached:g} for the reference", "give a reference without zeros")
+        raise UndefinedMetricError(metric.id, f"is {reached:g} for the reference", "use a reference without zeros")
     if abs(reached - metric.ideal) <= _ROUNDING:
         raise UndefinedMetricError(
             metric.id,
-            f"is {metric.ideal:g} for the reference already, so that nothing can be gained",
-            "give another reference" if metric.proper == "strictly" else "use a proper score such as 'brier'",
+            f"is already {metric.ideal:g} for the reference, so the skill is undefined",
+            "use another reference" if metric.proper == "strictly" else "use a proper score such as 'brier'",
         )
     return (value - reached) / (metric.ideal - reached)
 
 
 def with_forecast(view: SomeView, forecast: Floats) -> SomeView:
-    """The same rows, labels and weights with another forecast."""
+    """Return a view with the same rows, labels and weights and another forecast."""
     if isinstance(view, View):
         made: Any = View(forecast, view.raw_outcome, view.weight, view.weight_kind, rows=view.rows, lens=view.lens)
     else:
@@ -413,14 +501,14 @@ def constant_forecast(share: Floats, n: int) -> Floats:
 
 
 def reference_of(
-    y_true: Any, y_prob: Any, reference: Any, where: Any, words: Mapping[str, Any]
+    y_true: Any, y_prob: Any, reference: Any, where: Any, keywords: Mapping[str, Any]
 ) -> tuple[Predictions, Predictions]:
     """The predictions that `where` keeps, and the same rows with the forecast of the reference."""
     if isinstance(reference, str) and is_frame(y_true):
         reference = pick_columns(y_true, reference, "reference")
-    given = as_predictions(y_true, y_prob, words)
+    given = as_predictions(y_true, y_prob, keywords)
     kept = parse_selection(where, given)
-    mend = {word: words[word] for word in ("clip", "normalize", "sum_tolerance") if word in words}
+    mend = {word: keywords[word] for word in ("clip", "normalize", "sum_tolerance") if word in keywords}
     if reference is None:
         return kept, _with_probs(kept, constant_forecast(_class_proportions(kept), kept.n))
     if is_number(reference):
@@ -437,14 +525,13 @@ def reference_of(
         return kept, _with_probs(kept, constant_forecast(np.asarray(share, np.float64), kept.n), **mend)
     raise ShapeError(
         "reference",
-        f"has shape {values.shape}",
-        f"pass a forecast of shape {(rows, *given.probs.shape[1:])}, or {given.k} numbers",
+        f"expected shape {(rows, *given.probs.shape[1:])} or {given.k} numbers, got shape {values.shape}",
     )
 
 
 def _constant_of(share: float, p: Predictions) -> Floats:
     if p.kind not in ("binary", "confidence"):
-        raise ArgumentError("reference", f"is one number, and there are {p.k} classes", f"pass {p.k} numbers")
+        raise ArgumentError("reference", f"expected {p.k} numbers, one for each class; got one")
     if not 0 <= share <= 1:
         raise ArgumentError("reference", f"must lie in [0, 1]; got {share!r}", "for example 0.3")
     return np.asarray(share if p.probs.ndim == 1 else [1 - share, share])
@@ -462,7 +549,7 @@ def _class_proportions(p: Predictions) -> Floats:
 
 
 def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) -> Predictions:
-    """The same rows with other probabilities, which are checked; what was checked before is taken over as it is."""
+    """Return the same rows with other probabilities, which are checked; the remaining data are not checked again."""
     weight: dict[str, Any] = {}
     if p.weight is not None:
         weight["counts" if p.weight_kind == "counts" else "sample_weight"] = p.weight
@@ -477,7 +564,7 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
             **mend,
         )
     except InputError as error:  # it speaks of y_prob, which is in order
-        raise type(error)("reference", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="reference") from None
     if p.soft is not None:
         other.labels, other.soft, other.top_correct = None, p.soft, None
     other.classes, other.groups, other.group_names = p.classes, p.groups, p.group_names

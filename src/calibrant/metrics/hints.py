@@ -1,4 +1,4 @@
-"""Warnings about scores at places where little decides much: at 0 and 1 in log-odds, and at the edges of bins in float32."""
+"""Warnings about sensitive scores: at 0 and 1 in log-odds, and at bin edges in float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, warn_caller
+from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, InPython, warn_caller
 from ..views.view import VectorView, View
 
 __all__ = ["hint_at_edges", "warn_of_sure_scores"]
@@ -19,14 +19,14 @@ __all__ = ["hint_at_edges", "warn_of_sure_scores"]
 Array = NDArray[Any]
 AnyView = View | VectorView
 
-# Of this many scores one that lies on an edge is enough to look at all.
+# One score on an edge in a sample of this size triggers the check of all.
 SAMPLED = 100
-# From this share of the rows on, and this many, scores on an edge are worth a word.
+# From this fraction and this number of scores on an edge a warning is raised.
 SHARE, FEWEST = 0.05, 10
 
 
 def warn_of_sure_scores(view: AnyView, who: str) -> None:
-    """Warn of scores that log-odds move: those within 1e-12 of 0 and 1. Once for a view."""
+    """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated; once per view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
     if not view.n:
         return
@@ -36,20 +36,25 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
     sure = (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
     rows = sure if scores.ndim == 1 else sure.any(axis=1)
     warn_caller(
-        f"{who}: {np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; it has no log-odds and is moved to "
-        f"{CLIP:g} or 1 - {CLIP:g}, where a few such rows can decide the fit. Pass what the model means by them, for example "
-        "np.clip(y_prob, 1e-6, 1 - 1e-6), or leave them out",
-        BoundaryScoresWarning,
+        BoundaryScoresWarning(
+            who,
+            f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; their log-odds are clipped at "
+            f"{CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit",
+            (
+                InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
+                "drop these rows",
+            ),
+        )
     )
 
 
 def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
-    """Warn where many scores in float32 are an edge of the bins but for their rounding, so that they fall to either side by it."""
+    """Warn if many float32 scores coincide with bin edges up to rounding, which then decides their bin."""
     edges = _edges(binning, bins) if view.raw_score.dtype == np.float32 else None
     if edges is None:
         return
     if view.column is not None:
-        # The classes are looked at together, with the first of them.
+        # All classes are checked together with the first one.
         classes, index = view.column
         if index:
             return
@@ -63,13 +68,18 @@ def hint_at_edges(view: View, binning: Any, bins: Any) -> None:
     if count < max(FEWEST, SHARE * len(scores)) or ("edges", edges) in view.tables:
         return
     view.tables["edges", edges] = True
-    place = values[np.isin(values, scores)][0]  # not the last, which no score reaches
+    place = values[np.isin(values, scores)][0]  # not the last, which is infinite
     edge = exact[np.searchsorted(values, place)]
     warn_caller(
-        f"y_prob: {count:,} of {len(scores):,} scores in {scores.dtype} are an edge of the bins but for their rounding (such as {edge:g}, "
-        f"held as {float(place):.9g}), so they fall to one side of it by rounding alone; pass float64 that is rounded to the digits meant, "
-        "y_prob.astype('float64').round(6), or edges between the scores, bins=[0, ..., 1]",
-        EdgeRoundingWarning,
+        EdgeRoundingWarning(
+            "y_prob",
+            f"{count:,} of {len(scores):,} scores in {scores.dtype} lie on a bin edge up to rounding (such as {edge:g}, stored as "
+            f"{float(place):.9g}), so rounding decides their bin",
+            (
+                InPython("pass rounded float64 scores, y_prob.astype('float64').round(6)"),
+                InPython("use edges between the scores, bins=[0, ..., 1]"),
+            ),
+        )
     )
 
 
@@ -78,7 +88,7 @@ def _on_edge(scores: Array, values: Array) -> int:
 
 
 def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
-    """Where the scores are cut, as a number of equal bins or as edges; None where the scores themselves decide."""
+    """Return the bins as a number of equal widths or as edges; None if they depend on the scores."""
     if isinstance(binning, BinTable):
         return tuple(binning.edges.tolist())
     if isinstance(binning, Edges):
@@ -94,7 +104,7 @@ def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
 
 @lru_cache(maxsize=64)
 def _rounded_edges(edges: tuple[float, ...] | int) -> tuple[Array, Array]:
-    """Inner edges as float32, float16 and bfloat16 hold them, where that is not the edge itself, in rising order and followed by
+    """Return the inner edges rounded to float32, float16 and bfloat16, where that changes them, in increasing order and followed by
     infinity; and the edges.
     """
     exact = np.arange(1, edges) / edges if isinstance(edges, int) else np.asarray(edges[1:-1])

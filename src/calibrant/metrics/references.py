@@ -1,4 +1,4 @@
-"""The papers behind the metrics, by key; they are read from a file when they are first asked for."""
+"""References of the metrics by key, read from a file on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Reference", "references"]
 
 
 class Reference(NamedTuple):
-    """A paper; `doi` and `arxiv` are empty where none is known to us."""
+    """A publication; `doi` and `arxiv` are empty if unknown."""
 
     authors: str
     year: int
@@ -27,7 +27,7 @@ class Reference(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Where to read it; empty where unknown."""
+        """Link to the publication; empty if unknown."""
         return (
             f"https://doi.org/{self.doi}" if self.doi else f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
         )
@@ -35,6 +35,6 @@ class Reference(NamedTuple):
 
 @cache
 def references() -> dict[str, Reference]:
-    """All papers, from the file beside this module."""
+    """Return all references."""
     text = Path(__file__).with_name("references.json").read_text(encoding="utf-8")
     return {key: Reference(**entry) for key, entry in json.loads(text).items()}

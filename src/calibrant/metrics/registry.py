@@ -1,11 +1,13 @@
-"""@metric, preset and the catalogue: one declaration gives the call, the checks, the documentation and the entry."""
+"""The registry of metrics: the decorator `metric`, `preset`, and the catalogue.
+
+One declaration gives a metric its call, its checks, its documentation and its entry in the catalogue.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +15,14 @@ from numpy.typing import NDArray
 
 from ..binning.parse import as_default, several_bins
 from ..errors import (
+    PASS_ROWS,
     AmbiguousMetricError,
     ArgumentError,
     InputTypeError,
     LensError,
     UndefinedMetricError,
     UnknownMetricError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
@@ -31,7 +35,7 @@ from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
 from .references import references
-from .signature import build_doc, build_signature, check_class_weight, check_option, formula_options
+from .signature import build_signature, check_class_weight, check_option, formula_options
 
 __all__ = [
     "COSTS",
@@ -57,11 +61,11 @@ IdealFor = Literal["calibrated", "sure", "nothing"]
 SignOf = Literal["level", "confidence", "midpoint", "spread", "nothing"]
 Above = Literal["over", "under"]
 
-# What the two sides of the ideal say of the forecasts, "over" first; a value whose sign says nothing of the kind has none.
+# What a value above and below the ideal means, "over" first; None where the sign has no such meaning.
 SIDES: dict[str, tuple[str, str] | None] = {
     "level": (
-        "predicted probabilities are too high on average (of the top label: overconfident)",
-        "predicted probabilities are too low on average (of the top label: underconfident)",
+        "predicted probabilities are too high on average (top label: overconfident)",
+        "predicted probabilities are too low on average (top label: underconfident)",
     ),
     "confidence": ("forecasts are overconfident", "forecasts are underconfident"),
     "midpoint": ("forecasts of 0.5 are too high", "forecasts of 0.5 are too low"),
@@ -69,18 +73,18 @@ SIDES: dict[str, tuple[str, str] | None] = {
     "nothing": None,
 }
 
-# Nanoseconds per unit of work, rough on purpose: it only decides what a budget leaves out.
+# Nanoseconds per unit of work, deliberately rough: they only decide which metrics a time budget leaves out.
 COSTS: dict[str, Callable[[float, float], float]] = {
     "N": lambda n, k: n * 10,
     "N K": lambda n, k: n * k * 10,
     "N log N": lambda n, k: n * math.log2(n + 2) * 10,
     "N K log N": lambda n, k: n * k * math.log2(n + 2) * 10,
-    # Fits and searches go over the rows again and again.
+    # Fits and searches pass over the rows repeatedly.
     "N log N per step": lambda n, k: n * math.log2(n + 2) * 500,
     "N K log N per step": lambda n, k: n * k * math.log2(n + 2) * 150,
     "N^2": lambda n, k: n * n * 2,
     "N^2 K": lambda n, k: n * n * k * 3,
-    # Two classes are one score, which a sort puts in order.
+    # Two classes reduce to one score, which can be sorted.
     "N^2 K or a sort": lambda n, k: n * math.log2(n + 2) * 100 if k == 2 else n * n * k * 2,
     "N^2 K in parts": lambda n, k: n * k * 100 + (0 if k == 2 else min(n * n * (k + 15) / 2, 3e9)),
     "N K by landmarks": lambda n, k: n * k * 10_000,
@@ -91,34 +95,53 @@ COSTS: dict[str, Callable[[float, float], float]] = {
 Array = NDArray[Any]
 AnyView = View | VectorView
 
-# Values of several classes whose sum is smaller than this share of the largest are the opposite of each other.
+# Values of several classes cancel where their sum is smaller than this fraction of the largest.
 CANCELLED = 1e-9
 
 
 OWN_TESTS: dict[str, dict[str, Any]] = {}
-"""The tests of metrics by id and method; `calibrant.inference` enters them, which `fill` imports when they are asked for."""
+"""Tests of metrics by identifier and method; `calibrant.inference` registers them and is imported by `fill` on first use."""
+
+
+class _OnMetric:
+    """Descriptor of an attribute that differs between the class `Metric` and a metric, built on first use."""
+
+    def __init__(self, build: Callable[[Metric], Any], of_class: Any = None) -> None:
+        self.build, self.of_class = build, of_class
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, metric: Metric | None, owner: type) -> Any:
+        if metric is not None:
+            return metric.__dict__.setdefault(self.name, self.build(metric))
+        if self.of_class is None:
+            raise AttributeError(self.name)
+        return self.of_class
+
+
+def _build_doc(metric: Metric) -> str:
+    from .documentation import build_doc
+
+    return build_doc(metric, catalogue)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """What a declaration says of a metric, and a preset takes over."""
+    """Properties of a metric that a preset inherits; `Metric` describes them."""
 
     family: str
     subfamily: str
     range: tuple[float, float]
     ideal: float | None
     ideal_for: IdealFor | None = None
-    """Which forecasts reach the ideal: calibrated ones; sure and right ones, where calibrated ones need not; or none that can be named."""
     signed: bool = False
     sign_of: SignOf = "level"
-    """What the side of the ideal says: the level of the scores, confidence, the level at 0.5, their spread, or nothing."""
     above: Above = "over"
-    """Which deviation a value above the ideal shows under the default options."""
     proper: Literal["strictly", "no"] = "no"
     alternative: Literal["greater", "less", "two-sided"] = "greater"
     needs: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
-    """What may be given in place of what it needs."""
     lens: str = "auto"
     combine: Combine = "mean"
     counts: bool = True
@@ -129,9 +152,7 @@ class Facts:
     deterministic: bool = True
     order_dependent: bool = False
     repeatable: bool = True
-    """Whether a count of 3 is the same as three equal rows; not so where neighbours are counted in rows."""
     ordinal: bool = False
-    """Whether the classes have an order that the metric reads."""
     use_cases: tuple[str, ...] = ()
     pros: str = ""
     cons: str = ""
@@ -141,7 +162,126 @@ class Facts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric(Facts):
-    """A calibration metric: call it with ``(y_true, y_prob)``; its attributes are its entry in the catalogue."""
+    """A calibration metric: a function of labels and predicted probabilities, and its entry in the catalogue.
+
+    Metrics are declared with the decorator `metric` or derived with `preset`, and are then available as ``calibrant.ID`` and in
+    `catalogue`. A metric is called as ``metric(y_true, y_prob, **keywords)`` and returns a float; ``help(calibrant.ece)`` describes
+    the call of one of them. The parameters below are the facts that a declaration states, and attributes of the metric.
+
+    Parameters
+    ----------
+    formula : callable
+        Function of a `View`, a `VectorView` or a `Block`, with the options of the metric as keyword-only arguments.
+    id : str
+        Identifier, the name of the metric in Python and on the command line.
+    name : str
+        Name in the literature.
+    family : str
+        Family: ``"point"``, ``"bin"``, ``"kernel"``, ``"curve"`` or ``"cumulative"``.
+    subfamily : str
+        Group of metrics inside the family.
+    range : tuple of float
+        Smallest and largest possible value.
+    ideal : float or None
+        Ideal value; None if there is none.
+    ideal_for : {"calibrated", "sure", "nothing"}, optional
+        Forecasts that attain the ideal value: calibrated ones; only those that predict the true class with probability 1; or no
+        class of forecasts in general.
+    signed : bool, default False
+        Whether values occur on both sides of the ideal value.
+    sign_of : {"level", "confidence", "midpoint", "spread", "nothing"}, default "level"
+        What the sign refers to: the level of the scores, confidence, the level at 0.5, the spread of the scores, or nothing.
+    above : {"over", "under"}, default "over"
+        Deviation that a value above the ideal indicates with the default options.
+    proper : {"strictly", "no"}, default "no"
+        Whether the metric is a strictly proper score.
+    alternative : {"greater", "less", "two-sided"}, default "greater"
+        Alternative hypothesis of a test of calibration with this metric.
+    needs : tuple of str
+        Data needed beyond labels and probabilities: ``"groups"``, ``"features"``, ``"labels"``.
+    instead : tuple of str
+        Data that may replace what is needed.
+    lens : str, default "auto"
+        Default lens.
+    combine : {"mean", "sum", "max", "prevalence"}, default "mean"
+        How the values of several classes are combined by default.
+    counts : bool, default True
+        Whether `counts` is supported.
+    importance : bool, default True
+        Whether `sample_weight` is supported.
+    soft : bool, default True
+        Whether soft labels are supported.
+    sketch : bool, default True
+        Whether the metric can be computed from a sketch.
+    cost : str, default "N"
+        Order of growth of the computing time, a key of ``COSTS``.
+    deterministic : bool, default True
+        Whether the value is a function of the data alone.
+    order_dependent : bool, default False
+        Whether the value depends on the order of the rows.
+    repeatable : bool, default True
+        Whether a count of 3 is equivalent to three identical rows; it is not where neighbours are counted in rows.
+    ordinal : bool, default False
+        Whether the metric uses the order of the classes.
+    use_cases : tuple of str
+        Use cases of `recommend` that list the metric.
+    pros : str
+        Strengths, separated by semicolons.
+    cons : str
+        Limitations, separated by semicolons.
+    certainty : str, default "certain"
+        How certain it is that the definition is that of the paper.
+    notes : str
+        Further remarks on definition and computation.
+    takes : {"View", "VectorView", "Block"}
+        What the formula reads: one score per row, the whole vector of probabilities, or blocks of rows of the latter.
+    cite : str
+        Key of the paper in ``references.json``.
+    aliases : tuple of str
+        Other names in the literature, accepted by the catalogue.
+    recommended : bool, default False
+        Whether the metric is among those recommended for common use.
+    reversed_by : mapping, optional
+        Values of options under which the two sides of the ideal value change their meaning.
+    reads_log_odds : bool or callable, default False
+        Whether the metric uses log-odds of the scores, which are truncated at 1e-12: always, or as a function of view and options.
+    explain : mapping of str to str, optional
+        Description of each option.
+    finish : callable, optional
+        Function of the value and the options that is applied after classes are combined, such as a root.
+    row_form : callable, optional
+        For a formula over a View that is a mean over rows: the function that returns the contribution of each row.
+    defaults : mapping, optional
+        Defaults of options that differ from those of the formula.
+    base : str, optional
+        Identifier of the metric that this metric is a preset of.
+
+    Attributes
+    ----------
+    options : dict
+        Options of the metric and their defaults.
+    is_row_mean : bool
+        Whether the value with default options is a mean of one number per row.
+
+    See Also
+    --------
+    metric : Declare a metric.
+    preset : Derive a metric from another one.
+    catalogue : All metrics by identifier.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ece
+    <metric ece: Expected calibration error>
+    >>> cal.ece.range, cal.ece.ideal, cal.ece.options
+    ((0, 1), 0, {'bins': 15, 'binning': 'equal_width', 'norm': 1})
+    >>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]), 4)
+    0.25
+    """
+
+    __doc__ = _OnMetric(_build_doc, __doc__)
+    __signature__ = _OnMetric(build_signature)
 
     formula: Callable[..., Any]
     id: str
@@ -152,28 +292,21 @@ class Metric(Facts):
     aliases: tuple[str, ...] = ()
     recommended: bool = False
     reversed_by: Mapping[str, Any] = field(default_factory=dict)
-    """Values of options under which the two sides of the ideal change places."""
     reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool] = False
-    """Whether it takes logarithms of scores, cut at 1e-12: always, or for some views and options."""
     explain: Mapping[str, str] = field(default_factory=dict)
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
-    """Of a formula over a View that is a mean over rows: one number for each, or None where an option makes it none."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Defaults of options where they are not those of the formula."""
     base: str | None = None
     options: dict[str, Any] = field(init=False)
     is_row_mean: bool = field(init=False)
-    """Whether it is, with its own options, a mean of one number for each row."""
 
     def __post_init__(self) -> None:
         options = {**formula_options(self.formula), **self.defaults}
         options |= {word: as_default(options[word]) for word in ("bins", "binning") if word in options}
         taken = set(options) & set(PREDICTION_KEYWORDS)
         if taken:
-            raise ArgumentError(
-                self.id, f"the option {taken.pop()!r} already means something for every metric", "choose another word"
-            )
+            raise ArgumentError(self.id, f"{taken.pop()!r} is an option of every metric", "choose another name")
         self.__dict__.update(
             options=options,
             is_row_mean=self.finish is None and (self.takes == "Block" or self.row_form is not None),
@@ -184,10 +317,26 @@ class Metric(Facts):
         )
 
     def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+        """Compute the value of the metric; the docstring of the metric describes all keywords."""
         return self._found(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
-        """The value for checked predictions, and the name of the lens it was seen through."""
+        """Compute the value for checked predictions, and return it with the name of the lens.
+
+        Parameters
+        ----------
+        predictions : Predictions or Sketches
+            Labels and probabilities.
+        **keywords
+            Options of the metric, and `lens`, `where`, `combine` and `class_weight`.
+
+        Returns
+        -------
+        value : float
+            Value of the metric.
+        lens : str
+            Name of the lens through which the predictions were evaluated.
+        """
         return self._found(predictions, None, keywords)
 
     def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
@@ -204,34 +353,101 @@ class Metric(Facts):
         return value, name
 
     def of_views(self, views: list[AnyView], /, **keywords: Any) -> float:
-        """The value for views at hand, such as resampled ones."""
+        """Compute the value for given views, such as resampled ones.
+
+        Parameters
+        ----------
+        views : list of View or VectorView
+            One view, or one view per class.
+        **keywords
+            Options of the metric, and `combine` and `class_weight`.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
         options, _, _, combine, class_weight, _ = self._split(keywords)
         return self._value(views, options, combine, class_weight)
 
     def views(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> list[AnyView]:
-        """The views that this metric reads of the predictions."""
+        """Return the views of the predictions that this metric evaluates.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (N,), frame, Predictions, View or Sketch
+            Observed labels, or an object that already holds labels and probabilities.
+        y_prob : array-like of shape (N,) or (N, K), optional
+            Predicted probabilities.
+        **keywords
+            Keywords of the metric's call.
+
+        Returns
+        -------
+        list of View or VectorView
+            One view, or one view per class.
+        """
         options, lens, where, _, _, words = self._split(keywords)
         return self._views(y_true, y_prob, lens, where, words, options)
 
     def rows(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> NDArray[np.float64]:
-        """What each row contributes; the (weighted) mean of it is the metric."""
+        """Compute the contribution of each row to a metric that is a mean over rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (N,), frame, Predictions or View
+            Observed labels, or an object that already holds labels and probabilities.
+        y_prob : array-like of shape (N,) or (N, K), optional
+            Predicted probabilities.
+        **keywords
+            Keywords of the metric's call; weights are ignored.
+
+        Returns
+        -------
+        numpy.ndarray of shape (N,)
+            Contribution of each row; the (weighted) mean of the contributions is the metric.
+
+        Raises
+        ------
+        UndefinedMetricError
+            If the metric is not a mean over rows.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.brier.rows([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]).round(2)
+        array([0.01, 0.36, 0.04, 0.01])
+        """
         if isinstance(y_true, Summary):
-            raise InputTypeError("y_true", "is a sketch, and what each row contributes is asked for", "pass the rows")
+            raise InputTypeError("y_true", "contributions of rows cannot be computed from a sketch", PASS_ROWS)
         if not self.is_row_mean:
             raise self._no_row_mean()
-        # A weight says how much a contribution counts, not what it is; without it every row given is answered.
+        # Weights do not change the contribution of a row, and without them every row has one.
         keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
-            raise LensError("lens", "gives several views, and a row has one contribution in each", "use 'class:NAME'")
+            raise LensError("lens", "a row has several contributions under this lens", "use 'class:NAME'")
         found = self.rows_of(views[0], options)
         if found is None:
             raise self._no_row_mean()
         return found
 
     def rows_of(self, view: AnyView, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
-        """What each row of a view contributes; None where it is no mean over rows with these options."""
+        """Compute the contribution of each row of a view.
+
+        Parameters
+        ----------
+        view : View or VectorView
+            Scores, outcomes and weights.
+        options : mapping
+            All options of the metric.
+
+        Returns
+        -------
+        numpy.ndarray of shape (N,) or None
+            Contributions; None if the metric is not a mean over rows with these options.
+        """
         if self.takes == "Block" and self.finish is None:
             return _as_vector(view).each_row(lambda block: self.formula(block, **options))
         found = None if self.row_form is None else self.row_form(view, **options)
@@ -240,8 +456,8 @@ class Metric(Facts):
     def _no_row_mean(self) -> UndefinedMetricError:
         return UndefinedMetricError(
             self.id,
-            f"is no mean over rows{' with these options' if self.is_row_mean else ''}, so a row has no contribution of its own",
-            "see calibration_curve for where it fails",
+            f"is not a mean over rows{' with these options' if self.is_row_mean else ''}, so rows have no contributions",
+            "see calibration_curve for the deviations by score",
         )
 
     def _split(self, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, Any, dict[str, Any]]:
@@ -266,9 +482,9 @@ class Metric(Facts):
         source = resolve(y_true, y_prob, words, where)
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
-                raise InputTypeError("y_true", f"is a sketch, and {self.id} reads every row", "pass the rows")
+                raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
-            lens = "auto"  # a metric of whole distributions reads what there is, unless the lens was asked for
+            lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
         views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
@@ -276,34 +492,34 @@ class Metric(Facts):
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
-            raise LensError(
-                "lens", f"{lens!r} was asked for, and sketches keep {self.id} of whole rows", "pass the rows"
-            )
+            raise LensError("lens", f"sketches keep {self.id} of whole rows only; got {lens!r}", PASS_ROWS)
         if options != self.options:
-            raise InputTypeError("y_true", f"is sketches, which keep {self.id} without options", "pass the rows")
+            raise InputTypeError("y_true", f"sketches keep {self.id} with default options only", PASS_ROWS)
         return row_metric(sketches, self.id)
 
     def _check_view(self, view: AnyView, options: Mapping[str, Any]) -> None:
         if self.takes == "View" and isinstance(view, VectorView):
             raise LensError(
                 "lens",
-                f"{view.lens!r} keeps the whole vector, and {self.id} reads one score per row",
+                f"{self.id} requires one score per row, and {view.lens!r} has several",
                 "use 'top_label' or 'classwise', or the metric gece",
             )
         if view.is_soft and not self.soft:
             raise UndefinedMetricError(
                 self.id,
-                "needs hard labels, and these are soft",
+                "is not defined for soft labels",
                 "use a metric that is linear in the label, such as ece or nll",
             )
         if view.weight is not None and not (view.weight == 1).all():
             if view.weight_kind == "counts" and not self.counts:
                 raise WeightsNotSupportedError(
-                    "counts", f"{self.id} has no meaning under counts", "repeat the rows instead"
+                    "counts", f"{self.id} does not support counts", "repeat the rows instead"
                 )
             if view.weight_kind == "importance" and not self.importance:
                 raise WeightsNotSupportedError(
-                    "sample_weight", f"{self.id} has no meaning under real weights", "pass counts= for whole numbers"
+                    "sample_weight",
+                    f"{self.id} does not support real weights",
+                    Use("counts", None, "for integer counts"),
                 )
         reads = self.reads_log_odds
         if reads and (reads is True or reads(view, options)):
@@ -312,11 +528,10 @@ class Metric(Facts):
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
             if need == "labels" and (view.rows is None or view.rows.labels is None):
-                raise LensError("lens", f"{self.id} looks at the true class of each row, and these data do not name it")
+                raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
             if all(getattr(view.rows, word, None) is None and options.get(word) is None for word in enough):
-                remedy = " or ".join(f"{word}=" for word in enough)
-                raise InputTypeError(need, f"is needed by {self.id}", f"pass {remedy}")
+                raise InputTypeError(need, f"required by {self.id}", tuple(map(Use, enough)))
 
     def _value(self, views: list[AnyView], options: dict[str, Any], combine: Any, class_weight: Any) -> float:
         bins = options.get("bins")
@@ -339,15 +554,15 @@ class Metric(Facts):
         if self.finish is not None:
             value = self.finish(value, options)
         if math.isnan(value):
-            raise UndefinedMetricError(self.id, "has no value for these data")
+            raise UndefinedMetricError(self.id, "is undefined for these data")
         value = float(value)
         inside = min(max(value, self.range[0]), self.range[1])
-        # Rounding may step out of the range by an ulp; further out is where options widen it.
+        # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
         return inside if abs(value - inside) <= 1e-12 else value
 
     def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
-        """One value for each class."""
-        # The first may find what all classes share; then one view a task, for sorting runs outside the interpreter's lock.
+        """Compute one value for each class."""
+        # The first may cache what all classes share; then one task per view, since sorting releases the interpreter's lock.
         keep = are_kept(views)
         values = [self._formula_value(views[0], options, keep)]
         rest = views[1:]
@@ -356,17 +571,17 @@ class Metric(Facts):
         )
 
     def _refuse_cancelled(self, views: list[AnyView]) -> None:
-        """Raise where these are classes of which each row has one, so that their probabilities add up to 1."""
+        """Raise for classes that exclude each other, since their probabilities sum to 1 and signed values cancel."""
         if views[0].rows is None or not views[0].rows.is_multilabel:
             raise LensError(
                 "lens",
-                f"'classwise' adds up values of {self.id} that cancel: what one class is given too much, the others are given too little",
-                f"use lens='class:NAME', such as {views[-1].lens!r}",
+                f"values of {self.id} cancel over the classes, whose probabilities sum to 1",
+                f"use one class, such as {views[-1].lens!r}",
             )
 
     def _formula_value(self, view: AnyView, options: dict[str, Any], keep: bool = True) -> float:
         if not view.n:
-            raise UndefinedMetricError(self.id, "has no value here: there are no rows")
+            raise UndefinedMetricError(self.id, "is undefined: there are no rows")
         try:
             if self.takes == "View":
                 value = float(self.formula(view, **options))
@@ -375,20 +590,12 @@ class Metric(Facts):
             else:
                 value = float(self.formula(_as_vector(view), **options))
             if not keep and isinstance(view, View):
-                view.forget()
+                view.clear_cache()
             return value
         except UndefinedMetricError as error:
             if error.argument == self.id:
                 raise
-            raise UndefinedMetricError(self.id, f"has no value here: {error.problem}", error.remedy) from None
-
-    @property
-    def __signature__(self) -> Any:
-        return build_signature(self)
-
-    @cached_property
-    def __doc__(self) -> str:  # type: ignore[override]
-        return build_doc(self)
+            raise UndefinedMetricError(self.id, f"is undefined: {error.problem}", error.remedies) from None
 
     @property
     def reference(self) -> str:
@@ -397,17 +604,17 @@ class Metric(Facts):
 
     @property
     def summary(self) -> str:
-        """One sentence: what it measures."""
+        """One sentence on what the metric measures."""
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Methods of `assess` that are tests of this metric alone; empty where outcomes are simulated."""
+        """Methods of `assess` that are specific to this metric; empty if its null distribution is only simulated."""
         fill("tests of metrics")
         return tuple(OWN_TESTS.get(self.id, ()))
 
     def _above(self, options: Mapping[str, Any]) -> Above:
-        """Which deviation a value above the ideal shows under these options."""
+        """Which deviation a value above the ideal indicates with these options."""
         if all(
             (options.get(word) == value) == (self.options.get(word) == value)
             for word, value in self.reversed_by.items()
@@ -417,17 +624,37 @@ class Metric(Facts):
 
     @property
     def sides(self) -> tuple[str, str] | None:
-        """What a value above the ideal says, and one below it; None where the sign says nothing of the forecasts."""
+        """What a value above and a value below the ideal mean; None where the sign has no such meaning."""
         words = SIDES[self.sign_of] if self.signed else None
         return words if words is None or self.above == "over" else words[::-1]
 
     def direction(self, value: float, lens: str = "top_label", options: Mapping[str, Any] | None = None) -> str:
-        """Which way the forecasts deviate, in words; empty where the value does not say.
+        """Describe the direction of miscalibration that a value indicates.
 
-        The probability of one class (or the positive one) can be too high or too low, which differs from overconfidence; which
-        of them a sign shows is `sign_of`. `options` are those the value was computed with.
+        The probability of one class (such as the positive class) can be over- or underestimated, which differs from
+        overconfidence; `sign_of` determines which of them the sign of this metric shows.
+
+        Parameters
+        ----------
+        value : float
+            Value of the metric.
+        lens : str, default "top_label"
+            Lens through which it was computed.
+        options : mapping, optional
+            Options with which it was computed.
+
+        Returns
+        -------
+        str
+            Direction such as ``"overconfident"``, ``"underestimates"`` or ``"too extreme"``; empty if the value does not determine it.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.esce.direction(0.08)
+        'overconfident'
         """
-        if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # what rounding leaves
+        if not self.signed or self.ideal is None or abs(value - self.ideal) < 1e-12:  # rounding error
             return ""
         over = (value > self.ideal) == (self._above({**self.options, **(options or {})}) == "over")
         if self.sign_of in ("spread", "nothing"):
@@ -437,11 +664,30 @@ class Metric(Facts):
         return f"{'over' if over else 'under'}{deviation}{' at 0.5' if self.sign_of == 'midpoint' else ''}"
 
     def seconds(self, n: int, k: int) -> float:
-        """A rough estimate of the time it takes, from its order of growth."""
+        """Estimate the computing time roughly, from its order of growth.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        k : int
+            Number of classes.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         return COSTS[self.cost](n, k) * 1e-9
 
     def to_dict(self) -> dict[str, Any]:
-        """The catalogue entry as plain values."""
+        """Convert the catalogue entry to plain values.
+
+        Returns
+        -------
+        dict
+            Facts of the metric by name.
+        """
         facts = [fact.name for fact in fields(Facts)]
         further = ("tests", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
@@ -454,7 +700,7 @@ class Metric(Facts):
 
 
 def norm_root(value: float, options: Mapping[str, Any]) -> float:
-    """The root that ends a norm: powers are averaged, classes are combined, and the root is taken once over all of them."""
+    """Take the root of a norm once, after powers are averaged and classes are combined."""
     norm = options["norm"]
     return value if norm in (1, math.inf) else float(value ** (1 / norm))
 
@@ -468,19 +714,33 @@ def _as_vector(view: AnyView) -> VectorView:
 
 
 class Catalogue(Mapping[str, Metric]):
-    """Every metric by id; lookup also takes the names and aliases of the literature."""
+    """Mapping of all metrics by identifier; lookup also accepts names and aliases of the literature.
+
+    Methods
+    -------
+    find(text="", **criteria)
+        Search the entries.
+    tree()
+        Group the metrics by family and subfamily.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.catalogue["static calibration error"].id
+    'cwce'
+    """
 
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {}
 
     def add(self, metric: Metric) -> None:
-        """Enter a metric; ids are unique."""
+        """Add a metric under its identifier, which must be unique."""
         if metric.id in self._metrics:
-            raise ArgumentError("metric", f"the id {metric.id!r} is taken", "choose another id")
+            raise ArgumentError("metric", f"the id {metric.id!r} is already in use", "choose another id")
         self._metrics[metric.id] = metric
 
     def __getitem__(self, name: str | Metric) -> Metric:
-        """The metric of this id, name or alias; a metric is itself."""
+        """Return the metric with this identifier, name or alias; a metric is returned unchanged."""
         if isinstance(name, Metric):
             return name
         if not isinstance(name, str):
@@ -494,13 +754,15 @@ class Catalogue(Mapping[str, Metric]):
             return found[0]
         if found:
             listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
-            raise AmbiguousMetricError("metric", f"{name!r} names {len(found)} metrics", f"use the id: {listed}")
+            raise AmbiguousMetricError(
+                "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
+            )
         from difflib import get_close_matches
 
         ids = {_plain(alias): m.id for m in self._metrics.values() for alias in (*m.aliases, m.name, m.id)}
         near = list(dict.fromkeys(ids[match] for match in get_close_matches(_plain(name), ids, 3, 0.6)))
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists them all"
-        raise UnknownMetricError("metric", f"there is no metric {name!r}", hint)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
+        raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -510,7 +772,7 @@ class Catalogue(Mapping[str, Metric]):
         return True
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The metric of this name, or `default` where there is none; a name of several metrics still raises."""
+        """Return the metric of this name, or `default` if there is none; an ambiguous name still raises."""
         try:
             return self[name]
         except UnknownMetricError:
@@ -523,10 +785,27 @@ class Catalogue(Mapping[str, Metric]):
         return len(self._metrics)
 
     def find(self, text: str = "", **criteria: Any) -> list[Metric]:
-        """Metrics whose entry has these values; a tuple field matches if it holds the value, or with a bool if it holds any.
+        """Find metrics by the facts of their entries.
 
-        `text` is searched everywhere.
+        Parameters
+        ----------
+        text : str, default ""
+            Text that must occur in the entry, in any field; case is ignored.
+        **criteria
+            Values of fields; a field that is a tuple matches if it contains the value, and a bool matches if it is non-empty.
 
+        Returns
+        -------
+        list of Metric
+            Metrics that satisfy all criteria, in the order of the catalogue.
+
+        Raises
+        ------
+        UnknownArgumentError
+            If a criterion is not a field of the entries.
+
+        Examples
+        --------
         >>> import calibrant as cal
         >>> [m.id for m in cal.catalogue.find(proper="strictly")]
         ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
@@ -548,7 +827,13 @@ class Catalogue(Mapping[str, Metric]):
         return [m for m in self._metrics.values() if fits(m.to_dict())]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
-        """Metrics by family and subfamily."""
+        """Group the metrics by family and subfamily.
+
+        Returns
+        -------
+        dict of dict of list
+            Metrics by family and subfamily.
+        """
         branches: dict[str, dict[str, list[Metric]]] = {}
         for m in self._metrics.values():
             branches.setdefault(m.family, {}).setdefault(m.subfamily, []).append(m)
@@ -587,10 +872,48 @@ def _plain(name: str) -> str:
 
 
 def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
-    """Declare a metric: the decorated function is its formula over a View, a VectorView or the Blocks of one.
+    """Declare a metric whose formula is the decorated function.
 
-    What the formula reads is said by the annotation of its first argument. A Block formula gives one number per row, and
-    the metric is their weighted mean.
+    The annotation of the first argument of the formula determines what it reads: a `View` (one score per row), a `VectorView` (the
+    whole vector of probabilities) or a `Block` (some rows of the latter). A formula over blocks returns one number per row, and
+    the metric is their weighted mean. Keyword-only arguments of the formula are the options of the metric.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+    **facts
+        Facts of the entry: `family`, `subfamily`, `range`, `ideal` and `cite` are required; `Metric` describes all of them.
+
+    Returns
+    -------
+    callable
+        Decorator that turns the formula into a `Metric` and adds it to the catalogue.
+
+    Raises
+    ------
+    ArgumentError
+        If the first argument of the formula has another annotation, an option has the name of a keyword of `Predictions`, or the
+        identifier is taken.
+
+    See Also
+    --------
+    preset : Derive a metric from another one.
+    Metric : The facts of a metric.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> @cal.metric("Mean absolute gap", family="example", subfamily="plug-in", range=(0, 1), ideal=None, cite="naeini2015")
+    ... def example_gap(view: cal.views.View) -> float:
+    ...     "Mean absolute difference between score and outcome."
+    ...     return view.mean(abs(view.score - view.outcome))
+    >>> example_gap([0, 1], [0.25, 0.75])
+    0.25
+
+    Remove the example from the catalogue:
+
+    >>> del cal.catalogue._metrics["example_gap"]
     """
 
     def declare(formula: Callable[..., Any]) -> Metric:
@@ -599,7 +922,7 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
         if takes not in ("View", "VectorView", "Block"):
             raise ArgumentError(
                 formula.__name__,
-                "must annotate its first argument with View, VectorView or Block",
+                "the first argument must be annotated with View, VectorView or Block",
                 "for example def gap(view: View) -> float",
             )
         made = Metric(formula, formula.__name__, name, takes=takes, **facts)  # type: ignore[arg-type]
@@ -610,7 +933,46 @@ def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
 
 
 def preset(base: Metric, id: str, name: str, *, summary: str, **changes: Any) -> Metric:
-    """Another metric that is `base` with other defaults: options of its formula, its lens, or facts of its entry."""
+    """Derive a metric from another one by changing defaults.
+
+    Parameters
+    ----------
+    base : Metric
+        Metric to start from.
+    id : str
+        Identifier of the new metric.
+    name : str
+        Name of the new metric.
+    summary : str
+        One sentence on what it measures.
+    **changes
+        New defaults of options, the lens, or other facts of the entry.
+
+    Returns
+    -------
+    Metric
+        The new metric, which is also added to the catalogue.
+
+    Raises
+    ------
+    ArgumentError
+        If the identifier is taken.
+
+    See Also
+    --------
+    metric : Declare a metric by its formula.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> coarse = cal.preset(cal.ece, "example_coarse", "ECE, 5 bins", summary="Expected calibration error over five bins.", bins=5)
+    >>> coarse.options["bins"]
+    5
+
+    Remove the example from the catalogue:
+
+    >>> del cal.catalogue._metrics["example_coarse"]
+    """
     options = {word: changes.pop(word) for word in base.options if word in changes}
     defaults = {**base.options, **options}
     facts: dict[str, Any] = {"aliases": (), "recommended": False, "above": base._above(defaults), **changes}

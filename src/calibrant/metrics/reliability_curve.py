@@ -1,4 +1,4 @@
-"""The calibration curve: what was said against what happened, bin by bin, with intervals."""
+"""The calibration curve: mean predicted probability against observed rate in bins, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class CalibrationCurve(Result):
-    """A reliability curve: one entry for each bin, empty ones included, with an interval for the outcome rate."""
+    """Calibration curve: one entry per bin, empty bins included, with an interval of the outcome rate.
+
+    Parameters
+    ----------
+    table : BinTable
+        Bins with counts and sums.
+    lens : str
+        Lens through which the predictions were evaluated.
+    level : float or None
+        Confidence level of the intervals.
+    method : str
+        Kind of the intervals.
+    lower : numpy.ndarray of shape (M,)
+        Lower bounds of the outcome rate.
+    upper : numpy.ndarray of shape (M,)
+        Upper bounds of the outcome rate.
+
+    Attributes
+    ----------
+    mean_score : numpy.ndarray of shape (M,)
+        Mean score of each bin; NaN if it is empty.
+    rate : numpy.ndarray of shape (M,)
+        Observed outcome rate of each bin; NaN if it is empty.
+    weight : numpy.ndarray of shape (M,)
+        Weight of each bin.
+    """
 
     _numeric = range(8)
     _width = 9
@@ -43,17 +68,17 @@ class CalibrationCurve(Result):
 
     @property
     def mean_score(self) -> Floats:
-        """Mean score of each bin, NaN where it is empty."""
+        """Mean score of each bin; NaN if it is empty."""
         return self.table.mean_score
 
     @property
     def rate(self) -> Floats:
-        """Mean outcome of each bin, NaN where it is empty."""
+        """Observed outcome rate of each bin; NaN if it is empty."""
         return self.table.rate
 
     @property
     def weight(self) -> Floats:
-        """Weight (number of rows, where there are no weights) in each bin."""
+        """Weight of each bin; the number of rows without weights."""
         return self.table.weight
 
     def _fields(self) -> dict[str, Any]:
@@ -83,22 +108,47 @@ def calibration_curve(
     where: Any = None,
     interval: float | None = 0.95,
     method: Literal["clopper_pearson", "jeffreys", "wilson"] = "clopper_pearson",
-    **words: Any,
+    **keywords: Any,
 ) -> CalibrationCurve:
-    """Mean score and outcome rate of each bin, with an interval for the rate; empty bins are kept.
+    """Compute the calibration curve of one binary event.
+
+    The curve relates the mean predicted probability of each bin to the observed rate, with a binomial confidence interval. Use it
+    to see where predictions deviate; `reliability` plots it.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or a view, a `Sketch` or `Sketches`.
-    bins, binning
-        Number of bins or edges, and how to cut: ``"equal_width"``, ``"equal_mass"``, a rule, or fitted bins.
-    lens
-        Which question is asked; ``"classwise"`` has a curve for each class, so name one: ``"class:NAME"``.
+    y_true
+    y_prob
+    bins : int or sequence of float, default 15
+        Number of bins, or increasing edges from 0 to 1.
+    binning : str, binning rule or BinTable, default "equal_width"
+        Binning rule: ``"equal_width"``, ``"equal_mass"``, a rule such as ``EqualWidth(closed="left")``, or fitted bins.
+    lens : str or Lens, default "auto"
+        Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
+        with one view. ``"classwise"`` has one curve per class, of which one must be chosen.
     where
-        Which rows: a boolean mask or a Selection.
-    interval, method
-        Level and kind of the interval of each bin's outcome rate; None for no interval.
+    interval : float or None, default 0.95
+        Confidence level of the intervals; None for no intervals.
+    method : {"clopper_pearson", "jeffreys", "wilson"}, default "clopper_pearson"
+        Kind of the intervals.
+    **keywords
+
+    Returns
+    -------
+    CalibrationCurve
+        Curve with the attributes `mean_score`, `rate`, `lower`, `upper` and `weight`, one entry per bin; empty bins are kept.
+
+    Raises
+    ------
+    LensError
+        If the lens has several views or evaluates whole vectors.
+    InputError
+        If labels, probabilities or weights are invalid.
+
+    See Also
+    --------
+    reliability : Plot a reliability diagram.
+    ece : Expected calibration error over the same bins.
 
     Examples
     --------
@@ -108,12 +158,12 @@ def calibration_curve(
     [0.5, 1.0]
     """
     check_interval(0.95 if interval is None else interval, method, "interval")
-    source = resolve(y_true, y_prob, words, where)
+    source = resolve(y_true, y_prob, keywords, where)
     views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
-        raise LensError("lens", f"{named} is more than one yes-or-no question", one_question(source))
+        raise LensError("lens", f"{named} has more than one event per row", one_question(source))
     hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
     if interval is None:
@@ -124,7 +174,7 @@ def calibration_curve(
 
 
 def one_question(source: Source) -> str:
-    """Which lenses ask one yes-or-no question of these predictions: the remedy where another one was given."""
+    """Suggest lenses with a single binary event for these predictions, for an error message."""
     if isinstance(source, Predictions) and source.kind == "multilabel":
         first = 0 if source.classes is None else source.classes[0]
         return f"name one class, for example lens='class:{first}'"

@@ -1,4 +1,4 @@
-"""The call form of a metric as data: its keywords, their checks, its signature and its documentation."""
+"""The call signature of a metric: its keywords and their checks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..input.predictions import Predictions
-from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS
+from ..views.keywords import PREDICTION_KEYWORDS
 
 if TYPE_CHECKING:
     from .registry import Metric
 
 __all__ = [
-    "EXPLAIN",
-    "build_doc",
     "build_signature",
     "check_class_weight",
     "check_norm",
@@ -27,19 +25,8 @@ __all__ = [
 ]
 
 
-EXPLAIN = {
-    "bins": "Number of bins, or rising edges from 0 to 1.",
-    "binning": "How to cut the scores: ``'equal_width'``, ``'equal_mass'``, a rule such as `EqualWidth(closed='left')`, or fitted bins.",
-    "norm": "Exponent of the norm over bins: 1, 2, any number from 1 up, or ``inf``.",
-    "lens": "Which question is asked: ``'auto'``, ``'binary'``, ``'top_label'``, ``'classwise'``, ``'class:NAME'``, ``'rank:2'``, a Lens, ...",
-    "where": "Which rows: a boolean mask or a Selection such as ``select.output(low=0.9)``.",
-    "combine": "How one value per class becomes one: ``'mean'``, ``'sum'``, ``'max'`` or ``'prevalence'``.",
-    "class_weight": "One weight per class, for ``combine='mean'`` or ``'sum'``.",
-}
-
-
 def formula_options(formula: Callable[..., Any]) -> dict[str, Any]:
-    """The formula's own keywords and their defaults."""
+    """Return the options of a formula and their defaults."""
     return dict(formula.__kwdefaults__ or {})
 
 
@@ -50,7 +37,7 @@ def _choices(formula: Callable[..., Any], word: str) -> tuple[Any, ...]:
 
 
 def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
-    """The value of an option, refused with what it must be; bins and binning are checked where they are used."""
+    """Return the value of an option, or raise if it is invalid; `bins` and `binning` are checked where they are used."""
     choices = _choices(formula, word)
     if choices and value not in choices:
         raise ArgumentError(word, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
@@ -60,7 +47,7 @@ def check_option(formula: Callable[..., Any], word: str, value: Any) -> Any:
 
 
 def check_class_weight(value: Any) -> Any:
-    """Weights of classes as an array, or None; how many there must be is known where they are used."""
+    """Return class weights as an array, or None; their number is checked where they are used."""
     if value is None:
         return None
     try:
@@ -72,17 +59,21 @@ def check_class_weight(value: Any) -> Any:
 
 
 def check_norm(norm: Any) -> float:
-    """An exponent from 1 up, or infinity."""
+    """Return the exponent of a norm, a number of at least 1 or infinity."""
     if isinstance(norm, str):
         hint = {"l1": "1", "l2": "2", "max": "math.inf", "linf": "math.inf", "inf": "math.inf"}.get(norm.lower())
-        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", f"use {hint}" if hint else "")
+        raise ArgumentError(
+            "norm", f"must be a number of at least 1, or inf; got {norm!r}", f"use {hint}" if hint else ""
+        )
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.integer, np.floating)) or not norm >= 1:
-        raise ArgumentError("norm", f"must be a number from 1 up or inf; got {norm!r}", "for example 1, 2 or math.inf")
+        raise ArgumentError(
+            "norm", f"must be a number of at least 1, or inf; got {norm!r}", "for example 1, 2 or math.inf"
+        )
     return math.inf if math.isinf(norm) else float(norm)
 
 
 def build_signature(metric: Metric) -> Any:
-    """The full signature, for editors, help() and the stub."""
+    """Build the full signature of a metric, for editors, ``help()`` and the stub."""
     import inspect
 
     formula = inspect.signature(metric.formula)
@@ -102,50 +93,3 @@ def build_signature(metric: Metric) -> Any:
     view = [parameter for parameter in view if parameter.name not in metric.options]
     rest = [predictions[word] for word in PREDICTION_KEYWORDS]
     return inspect.Signature([*first, *own, lens, *view, *rest], return_annotation="float")
-
-
-def build_doc(metric: Metric) -> str:
-    """A numpydoc docstring from the declaration."""
-    low, high = metric.range
-    body = "\n".join((metric.formula.__doc__ or "").strip().split("\n")[1:]).strip("\n") if metric.base is None else ""
-    lines = [
-        metric.summary,
-        "",
-        *([body, ""] if body else []),
-        "Parameters",
-        "----------",
-        "y_true, y_prob",
-        "    Labels and probabilities; see `Predictions`, whose keywords are taken too.",
-    ]
-    for word, value in metric.options.items():
-        lines += [f"{word} : default {value!r}", f"    {metric.explain.get(word) or EXPLAIN.get(word, '')}"]
-    lines += [f"lens : default {metric.lens!r}", f"    {EXPLAIN['lens']}"]
-    own = {"combine": f" None is ``{metric.combine!r}``, with an infinite norm ``'max'``."}
-    lines += [
-        f"{word}\n    {EXPLAIN[word]}{own.get(word, '')}" for word in VIEW_KEYWORDS[1:] if word not in metric.options
-    ]
-    lines += [
-        "",
-        "Returns",
-        "-------",
-        "float",
-        f"    In [{low:g}, {high:g}]" + ("" if metric.ideal is None else f"; {metric.ideal:g} is ideal") + ".",
-    ]
-    facts = [
-        f"Good: {metric.pros}." if metric.pros else "",
-        f"Beware: {metric.cons}." if metric.cons else "",
-        metric.notes,
-    ]
-    facts += ["" if metric.certainty == "certain" else f"Certainty of the definition: {metric.certainty}."]
-    facts = [fact for fact in facts if fact]
-    if facts:
-        lines += ["", "Notes", "-----", "\n\n".join(facts)]
-    lines += ["", "References", "----------", metric.reference]
-    lines += [
-        "",
-        "Examples",
-        "--------",
-        ">>> import calibrant as cal",
-        f">>> value = cal.{metric.id}([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]{''.join(f', {need}=[1, 1, 2, 2]' for need in metric.needs if need != 'labels')})",
-    ]
-    return "\n".join(lines)

@@ -125,7 +125,7 @@ class EDetector(Record):
             The state.
         """
         if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-            raise InputError("plain", f"is no state of format {FORMAT}", "pass what to_dict gave")
+            raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
         try:
             alternatives = Alternatives.of_dict(plain["alternatives"])
             logs = np.array([float(v) for v in plain["logs"]])
@@ -133,9 +133,9 @@ class EDetector(Record):
             fixed = (float(plain["run_length"]), plain["kind"], str(plain["lens"]))
             state = cls(alternatives, *fixed, logs, int(plain["windows"]), int(plain["rows"]), alarms)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError("plain", f"holds no whole state ({error})", "pass what to_dict gave") from None
+            raise InputError("plain", f"is an incomplete state ({error})", "pass the output of to_dict") from None
         if logs.shape != (len(alternatives.names),) or np.isnan(logs).any():
-            raise InputError("plain", "its statistic does not fit its alternatives", "pass what to_dict gave")
+            raise InputError("plain", "the statistic does not match the alternatives", "pass the output of to_dict")
         return state
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -189,7 +189,7 @@ def _fixed(alternatives: Alternatives | None) -> Alternatives:
     """Alternatives without a learner, as detectors need them."""
     chosen = Alternatives(learner=None) if alternatives is None else alternatives
     if chosen.learner is not None:
-        raise ArgumentError("alternatives", "must have no learner here", "use fixed shifts and slopes")
+        raise ArgumentError("alternatives", "a learner is not supported here", "use fixed shifts and slopes")
     return chosen
 
 
@@ -305,9 +305,9 @@ def locate_change(
     chosen = _fixed(alternatives)
     check_level(level)
     if not windows:
-        raise ShapeError("windows", "holds none", "pass a list of windows")
+        raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:
-        raise LensError("windows", "ask different questions", "keep to one lens")
+        raise LensError("windows", "have different lenses", "use one lens")
     logs = _log_evalues(windows, chosen)
     step, member = _onset(logs)
     tail = np.cumsum(logs[::-1], axis=0)[::-1]

@@ -20,6 +20,7 @@ from ..errors import (
     LensError,
     UndefinedMetricError,
     UnknownArgumentError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..inference.resampling import generator, seed_of
@@ -153,7 +154,9 @@ class DriftReport(Result):
         for result in self.results:
             if result.statistic == statistic:
                 return result
-        raise ArgumentError("statistic", f"{statistic!r} is not here", f"one of {[r.statistic for r in self.results]}")
+        raise ArgumentError(
+            "statistic", f"unknown statistic {statistic!r}", f"choose one of {[r.statistic for r in self.results]}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return one list per column.
@@ -225,7 +228,7 @@ def score_drift(
         raise ArgumentError("statistics", f"must be a list of different names; got {statistics!r}")
     for name in statistics:
         if name not in NAMES:
-            raise UnknownArgumentError("statistics", f"{name!r} is no distance", f"one of {sorted(NAMES)}")
+            raise UnknownArgumentError("statistics", f"unknown distance {name!r}", f"choose one of {sorted(NAMES)}")
     check_level(alpha)
     cells = lay_on_cells(reference, window, "score_drift")
     coarse = coarsened(cells)
@@ -329,14 +332,12 @@ def as_sample(source: Any, argument: str, who: str) -> Sample:
     elif isinstance(source, (Sketch, View)):
         view = source.view() if isinstance(source, Sketch) else source
         if view.weight_kind == "importance" and not (view.weights == 1).all():
-            raise WeightsNotSupportedError(
-                "sample_weight", f"{who} counts rows, and a weight is not a row", "pass counts="
-            )
+            raise WeightsNotSupportedError("sample_weight", f"{who} does not support real weights", Use("counts"))
         sample = Sample.of(view.score, view.weight, lens=view.lens, gridded=isinstance(source, Sketch))
     else:
         sample = Sample.of(_read_scores(source, argument))
     if not sample.size > 0:
-        raise UndefinedMetricError(who, f"{argument} holds no rows", "wait for rows, or choose a longer window")
+        raise UndefinedMetricError(who, f"{argument} has no rows", "wait for more data, or use a longer window")
     return sample
 
 
@@ -346,14 +347,14 @@ def _read_scores(source: Any, argument: str) -> Floats:
     if array.ndim != 1:
         raise InputTypeError(
             argument,
-            f"has {array.ndim} dimensions, and one score for each row is read",
+            f"expected one score for each row, got {array.ndim} dimensions",
             "pass a Sketch, a View or scores",
         )
     values = numbers(array, argument).astype(np.float64)
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, f"row {row} holds {values[row]}, which is not finite", "drop or fill it", row=row)
+        raise InputError(argument, f"scores must be finite; got {values[row]}", "drop or fill the row", row=row)
     return values
 
 
@@ -391,13 +392,13 @@ def lay_on_cells(reference: Any, window: Any, who: str) -> Cells:
     """Two samples on common cells: distinct scores, or the cells of the sketch grid where one of them is a sketch."""
     first, second = as_sample(reference, "reference", who), as_sample(window, "window", who)
     if "score" not in (first.lens, second.lens) and first.lens != second.lens:
-        raise LensError(
-            "window", f"{second.lens!r} asks another question than {first.lens!r}", "compare like with like"
-        )
+        raise LensError("window", f"has the lens {second.lens!r}, and the reference {first.lens!r}", "use one lens")
     gridded = first.gridded or second.gridded
     values = np.concatenate([first.value, second.value])
     if gridded and (values.min() < 0 or values.max() > 1):
-        raise InputError("window", "a sketch holds scores from 0 to 1, and others were given", "compare like with like")
+        raise InputError(
+            "window", "a sketch has scores in [0, 1], and these are outside", "compare scores on the same scale"
+        )
     _, place = np.unique(slots(values) if gridded else values, return_inverse=True)
     count, cut = int(place.max()) + 1, len(first.value)
     old, new = np.bincount(place[:cut], first.weight, count), np.bincount(place[cut:], second.weight, count)

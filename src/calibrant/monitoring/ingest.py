@@ -101,13 +101,12 @@ def read_arrivals(
     if p.kind != settings.kind or p.k != settings.k:
         raise ShapeError(
             "y_prob",
-            f"holds {p.kind} predictions of {p.k} classes, and the monitor watches {settings.kind} ones of {settings.k}",
-            "pass what the reference held",
+            f"expected {settings.kind} predictions of {settings.k} classes, as in the reference; got {p.kind} of {p.k}",
         )
     score, target = _seen(p, settings)
     label = read_labels(y_true, n, k=settings.k, classes=settings.names)
     if when is None and settings.rule.by_time:
-        raise InputError("when", "is missing, and windows are spans of time", "pass the time of each prediction")
+        raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
     return Arrivals(score, target, label, time, read_ids(ids, n), _group_keys(groups, n))
 
@@ -125,7 +124,7 @@ def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
         return np.asarray(top, np.float64), best
     names = [str(name) for name in settings.classes]
     if lens.removeprefix("class:") not in names:
-        raise LensError("lens", f"there is no class {lens.removeprefix('class:')!r}", f"the classes are {names[:20]}")
+        raise LensError("lens", f"unknown class {lens.removeprefix('class:')!r}", f"the classes are {names[:20]}")
     which = names.index(lens.removeprefix("class:"))
     own = (probs if which else 1 - probs) if probs.ndim == 1 else probs[:, which]
     return np.asarray(own, np.float64), np.full(p.n, which, np.int64)
@@ -137,7 +136,7 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
         return np.full(n, UNKNOWN, np.int64)
     array, hole = _with_holes(y_true)
     if len(array) != n:
-        raise ShapeError("y_true", f"has {len(array)} entries, and there are {n} rows", "pass one label for each row")
+        raise ShapeError("y_true", f"expected {n} labels, one for each row; got {len(array)}")
     if hole.all():
         return np.full(n, UNKNOWN, np.int64)
     kept = array[~hole].tolist()
@@ -156,7 +155,7 @@ def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         ) | _holes(np.asarray(values.data))
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.ndim != 1:
-        raise ShapeError("y_true", f"has {array.ndim} dimensions", "pass one label for each row")
+        raise ShapeError("y_true", f"expected one label for each row, got {array.ndim} dimensions")
     return array, _holes(array)
 
 
@@ -168,6 +167,9 @@ def _holes(array: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(array), bool)
 
 
+NO_ID = "every row must have an id"
+
+
 def read_ids(ids: Any, n: int | None) -> list[str] | None:
     """Ids as text; 7 and "7" are the same id, because files do not distinguish them."""
     if ids is None:
@@ -175,22 +177,21 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
     try:
         array = np.asarray(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
     except (TypeError, ValueError) as error:
-        raise InputTypeError("ids", f"holds no ids ({error})") from None
+        raise InputTypeError("ids", f"cannot be read as ids ({error})") from None
     if array.ndim != 1 or (n is not None and len(array) != n):
-        raise ShapeError("ids", f"has shape {array.shape}, and there are {n} rows", "pass one id for each row")
+        raise ShapeError("ids", f"expected one id for each row, got shape {array.shape}")
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
-        row = int(np.argmax(np.ma.getmaskarray(ids)))
-        raise InputError("ids", f"row {row} has no id", "every row needs one", row=row)
+        masked = np.ma.getmaskarray(ids)
+        raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(masked)), count=int(masked.sum()))
     if array.dtype.kind == "f" and (np.abs(array) >= EXACT).any():
         row = int(np.argmax(np.abs(array) >= EXACT))
-        told = f"row {row} is {array[row].item()!r}, a float so large that neighbouring ids look the same"
-        raise InputError("ids", told, "pass ids as text or as whole numbers", row=row)
+        problem = f"{array[row].item()!r} is a float so large that neighbouring ids are indistinguishable"
+        raise InputError("ids", problem, "store ids as text or as integers", row=row)
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
         array = array.astype(np.int64)
     hole = _holes(array)
     if hole.any():
-        row = int(np.argmax(hole))
-        raise InputError("ids", f"row {row} has no id", "every row needs one", row=row)
+        raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
     return [str(value) for value in array.tolist()]
 
 
@@ -305,8 +306,9 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     other = np.flatnonzero(label != label[first])
     if len(other):
         row = int(other[0])
-        told = f"row {row} has the id {ids[row]!r} of row {first[row]}, and another label"
-        raise InputError("ids", told, "one id, one label", row=row)
+        raise InputError(
+            "ids", f"the id {ids[row]!r} occurs twice, with different labels", "ids must be unique", row=row
+        )
     once = first == np.arange(len(ids))
     names, label = names[once], label[once]
     known = db.known(names.tolist())
@@ -338,8 +340,8 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     other = np.flatnonzero(np.any([column != column[first] for column in columns], axis=0))
     if len(other):
         row = int(other[0])
-        told = f"row {row} has the id {rows.ids[row]!r} of row {first[row]}, and differs from it"
-        raise InputError("ids", told, "one id, one row", row=row)
+        problem = f"the id {rows.ids[row]!r} occurs twice, with different values"
+        raise InputError("ids", problem, "ids must be unique", row=row)
     time = None if rows.time is None else rows.time[once]
     group = None if rows.group is None else np.array(rows.group, object)[once].tolist()
     ids = np.array(rows.ids, object)[once].tolist()
@@ -370,13 +372,14 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     k = int(bad[0])
     row = int(at[k])
     if score[k]:
-        told = f"was predicted {rows.score[row]:.6g}, and {known.score[k]:.6g} before"
+        change = f"score {rows.score[row]:.6g}, previously {known.score[k]:.6g}"
     elif moved[k]:
         name = settings.rule.name
-        told = f"lies in window {name(int(place[row]))}, and in {name(int(known.place[k]))} before"
+        change = f"window {name(int(place[row]))}, previously {name(int(known.place[k]))}"
     else:
-        told = f"belongs to group {group_name(stream[row])!r}, and to {group_name(known.stream[k])!r} before"
-    raise InputError("ids", f"row {row}, id {rows.ids[row]!r}, {told}", "a new prediction needs a new id", row=row)
+        change = f"group {group_name(stream[row])!r}, previously {group_name(known.stream[k])!r}"
+    problem = f"the id {rows.ids[row]!r} is already stored with other values ({change})"
+    raise InputError("ids", problem, "give a new prediction a new id", row=row)
 
 
 def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
@@ -471,13 +474,13 @@ def minus(sketch: Sketch, other: Sketch) -> Sketch:
     1
     """
     if not np.isin(other._cells, sketch._cells).all():
-        raise InputError("other", "holds rows that are not in the sketch")
+        raise InputError("other", "contains rows that are not in the sketch")
     place = np.searchsorted(sketch._cells, other._cells)
     parts = [part.copy() for part in sketch._kept]
     for part, less in zip(parts, other._kept, strict=True):
         part[place] -= less
     rows, positives = parts[:2]
     if (rows < 0).any() or (positives < 0).any() or (positives > rows).any():
-        raise InputError("other", "holds rows that are not in the sketch")
+        raise InputError("other", "contains rows that are not in the sketch")
     left = rows > 0
     return Sketch(sketch._cells[left], CellSums.carried(*(part[left] for part in parts)), sketch.lens)

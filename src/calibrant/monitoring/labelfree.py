@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.resampling import generator, seed_of
 from ..inference.sequential import check_level
 from ..sketches.sketch import Sketch
@@ -396,7 +396,9 @@ def estimate_accuracy(
         error = math.sqrt(float(sample.share @ (sample.value * (1 - sample.value))) / sample.size)
         return AccuracyEstimate(method, sample.mean, error, accuracy, sample.size)
     if labelled is None or accuracy is None:
-        raise ArgumentError("reference", f"is needed by {method!r}", "pass labelled rows, or use 'average_confidence'")
+        raise ArgumentError(
+            "reference", f"is required by {method!r}", ("pass labelled rows", Use("method", "average_confidence"))
+        )
     if method == "doc":
         estimate = accuracy - (labelled.mean(labelled.score) - sample.mean)
         gap = labelled.outcome - labelled.score
@@ -413,7 +415,7 @@ def _confidences(source: Any, argument: str) -> Sample:
     if sample.lens == "binary":
         _raise_binary(argument)
     if sample.value[0] < 0 or sample.value[-1] > 1:
-        raise InputTypeError(argument, "holds numbers outside 0 to 1, which are no confidences")
+        raise InputTypeError(argument, "confidences must be in [0, 1]")
     return sample
 
 
@@ -426,17 +428,15 @@ def _labelled(source: Any, argument: str) -> View:
     if view.lens == "binary":
         _raise_binary(argument)
     if view.n == 0:
-        raise UndefinedMetricError("estimate_accuracy", f"{argument} holds no rows", "pass labelled rows")
+        raise UndefinedMetricError("estimate_accuracy", f"{argument} has no rows", "pass labelled rows")
     require_labels(view, argument)
     if view.is_soft:
-        raise UndefinedMetricError("estimate_accuracy", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("estimate_accuracy", "is not defined for soft labels")
     return view
 
 
 def _raise_binary(argument: str) -> None:
-    raise LensError(
-        argument, "asks for the positive class, not whether the prediction is right", "make it with lens='top_label'"
-    )
+    raise LensError(argument, "has the lens of the positive class instead of the top label", Use("lens", "top_label"))
 
 
 def _table(view: View) -> tuple[Floats, Floats, float]:

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import ArgumentError, FileError, GroupError, InputError, InputTypeError, LensError
+from ..errors import (
+    ArgumentError,
+    Drop,
+    FileError,
+    GroupError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+)
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
 from ..views.resolve import as_predictions
@@ -102,7 +111,7 @@ class Monitor:
             self.reference = Sketches.from_bytes(content, str(store.path))
             """Reference data as sketches."""
         except (KeyError, TypeError, ValueError) as error:
-            raise FileError(str(store.path), f"is damaged: {error}", "restore it from a copy") from error
+            raise FileError(str(store.path), f"is corrupt: {error}", "restore it from a backup") from error
 
     @classmethod
     def create(
@@ -184,7 +193,7 @@ class Monitor:
         chosen = sketches.main if lens == "auto" else lens
         if chosen not in sketches.lenses:
             raise LensError(
-                "lens", f"the reference has no sketch of {chosen!r}", f"one of {', '.join(sketches.lenses)}"
+                "lens", f"the reference has no sketch of {chosen!r}", f"choose one of {', '.join(sketches.lenses)}"
             )
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
         rule = WindowRule.of(every, rows)
@@ -275,7 +284,9 @@ class Monitor:
         """
         extra = sorted(set(options) - {"input", "normalize", "clip", "sum_tolerance"})
         if extra:
-            raise InputTypeError(extra[0], "is not taken by update", "input, normalize, clip and sum_tolerance are")
+            raise InputTypeError(
+                extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
+            )
         rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, options=options)
         if when is not None:
             self._require_time()
@@ -310,7 +321,7 @@ class Monitor:
         """
         names = read_ids(ids, None)
         if names is None:
-            raise InputError("ids", "are needed to find the rows", "pass the ids given to update")
+            raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         labels = read_labels(y_true, len(names), k=self.settings.k, classes=self.settings.names)
         with self._store.write() as db:
             begun = len(db.events())
@@ -341,7 +352,7 @@ class Monitor:
 
     def _require_time(self) -> None:
         if not self.settings.rule.by_time:
-            raise ArgumentError("when", "is for windows of time, and these are counted in rows", "drop it")
+            raise ArgumentError("when", "applies to windows of time, and these are counted in rows", Drop("when"))
 
     def _pass_time(self, db: Transaction, when: Any) -> None:
         self._require_time()
@@ -407,7 +418,7 @@ class Monitor:
                 if self.settings.rule.name(found.place) == window:
                     part = db.part(found.place, group_key(group), self.settings.lens)
                     return part.outcomes if labelled else part.scores
-        raise ArgumentError("window", f"there is no window {window!r}", "see status().windows")
+        raise ArgumentError("window", f"unknown window {window!r}", InPython("see status().windows"))
 
     def _reference_of(self, stream: str) -> Any:
         """Reference data of a stream; None if they do not contain the group."""
@@ -463,7 +474,9 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
     """Reference data as sketches, and whether the classes have names."""
     if isinstance(reference, Sketches):
         if classes is not None and tuple(classes) != tuple(reference.classes):
-            raise ArgumentError("classes", f"are {list(classes)}, and the reference has {list(reference.classes)}")
+            raise ArgumentError(
+                "classes", f"the reference has the classes {list(reference.classes)}; got {list(classes)}"
+            )
         found = reference
     else:
         if isinstance(reference, tuple) and len(reference) == 2:
@@ -476,7 +489,7 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
             )
         found = Sketches.of(p, lenses=None if lens == "auto" else [lens])
     if not found.n:
-        raise InputError("reference", "holds no rows", "pass labelled rows from when all was well")
+        raise InputError("reference", "has no rows", "pass labelled reference data")
     return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes)))
 
 
@@ -484,8 +497,8 @@ def _require_groups(db: Transaction, rows: Arrivals) -> None:
     """Raise for rows without groups, which would be missing from the groups unnoticed."""
     known = _groups_of(db)
     if rows.n and rows.group is None and known:
-        told = f"are missing, and this monitor watches groups ({some_names(known)})"
-        raise GroupError("groups", told, "pass one for each row")
+        problem = f"are required: this monitor has the groups {some_names(known)}"
+        raise GroupError("groups", problem, "give the group of each row")
 
 
 def _groups_of(db: Transaction) -> tuple[Any, ...]:
@@ -505,7 +518,7 @@ def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
     if before[0] != digest:
         raise InputError(
             "delivery",
-            f"{delivery!r} came before with other rows ({before[1]:,} then, {rows.n:,} now)",
+            f"{delivery!r} was already added with other rows ({before[1]:,} then, {rows.n:,} now)",
             "give it a new name",
         )
     return True

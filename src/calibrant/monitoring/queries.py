@@ -98,7 +98,7 @@ class Transaction:
         """The bytes of the reference."""
         found = self.connection.execute("SELECT content FROM reference").fetchone()
         if found is None:
-            raise FileError("store", "has lost its reference", "restore it from a copy")
+            raise FileError("store", "does not contain its reference", "restore it from a backup")
         return bytes(found[0])
 
     # Streams

@@ -22,6 +22,7 @@ from ..errors import (
     InputTypeError,
     LensError,
     UndefinedMetricError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..inference.sequential import check_level
@@ -65,7 +66,7 @@ class Counted(NamedTuple):
 def require_labels(view: View, argument: str) -> None:
     """Raise for a view without labels."""
     if view._outcome is None and view.column is None:
-        raise InputError(argument, "holds scores without labels", "wait for the labels, or compare the scores alone")
+        raise InputError(argument, "has scores without labels", "wait for the labels, or test the scores alone")
 
 
 def as_counted(window: Any, argument: str = "window") -> Counted:
@@ -77,9 +78,9 @@ def as_counted(window: Any, argument: str = "window") -> Counted:
         )
     require_labels(view, argument)
     if view.is_soft:
-        raise UndefinedMetricError("eprocess", "needs outcomes, and these labels are soft")
+        raise UndefinedMetricError("eprocess", "is not defined for soft labels")
     if view.weight_kind == "importance" and not (view.weights == 1).all():
-        raise WeightsNotSupportedError("sample_weight", "rows are tested, and a weight is not a row", "pass counts=")
+        raise WeightsNotSupportedError("sample_weight", "sequential tests do not support real weights", Use("counts"))
     if view.n == 0:
         return Counted(np.empty(0), np.empty(0), np.empty(0))
     ties = view.ties
@@ -90,7 +91,7 @@ def window_of(window: Any, lens: str) -> Counted:
     """The labelled rows of a window; its lens must be that of the state."""
     data = as_counted(window)
     if data.total and window.lens != lens:
-        raise LensError("window", f"{window.lens!r} asks another question than {lens!r}", "keep to one lens")
+        raise LensError("window", f"has the lens {window.lens!r}; expected {lens!r}", "use one lens")
     return data
 
 
@@ -194,7 +195,7 @@ class Alternatives:
         if self.learner not in ("cox", None):
             raise ArgumentError("learner", f"must be 'cox' or None; got {self.learner!r}")
         if not self.names:
-            raise ArgumentError("shifts", "there is no alternative", "give shifts, slopes or a learner")
+            raise ArgumentError("shifts", "at least one alternative is required", "give shifts, slopes or a learner")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -249,7 +250,7 @@ class Alternatives:
     def of_dict(cls, plain: Mapping[str, Any]) -> Alternatives:
         own = {"shifts", "slopes", "learner"}
         if not isinstance(plain, Mapping) or set(plain) != own:
-            raise InputError("alternatives", f"must have the entries {sorted(own)}", "read what to_dict gave")
+            raise InputError("plain", f"must have the entries {sorted(own)}", "pass the output of to_dict")
         return cls(tuple(plain["shifts"]), tuple(plain["slopes"]), plain["learner"])
 
 
@@ -398,7 +399,7 @@ class EProcess(Record):
             The state.
         """
         if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
-            raise InputError("plain", f"is no state of format {FORMAT}", "pass what to_dict gave")
+            raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
         try:
             alternatives = Alternatives.of_dict(plain["alternatives"])
             (stored,) = plain["logs"]
@@ -408,10 +409,10 @@ class EProcess(Record):
             when = (plain["reached_window"], plain["reached_rows"])
             state = cls(alternatives, float(plain["alpha"]), str(plain["lens"]), logs, memory, *counts, *when)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError("plain", f"holds no whole state ({error})", "pass what to_dict gave") from None
+            raise InputError("plain", f"is an incomplete state ({error})", "pass the output of to_dict") from None
         fits = all(a.shape == b.shape for a, b in zip(memory, Memory.fresh(), strict=True))
         if logs.shape != (len(alternatives.names),) or not fits or np.isnan(logs).any():
-            raise InputError("plain", "its e-values do not fit its alternatives", "pass what to_dict gave")
+            raise InputError("plain", "the e-values do not match the alternatives", "pass the output of to_dict")
         return state
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -507,5 +508,5 @@ def _checked(evalues: Any) -> Floats:
     except (TypeError, ValueError):
         raise InputTypeError("evalues", f"must be numbers; got {evalues!r}") from None
     if values.ndim != 1 or len(values) == 0 or not (values >= 0).all():
-        raise InputError("evalues", f"must be one or more numbers from 0 up; got {evalues!r}")
+        raise InputError("evalues", f"must be one or more non-negative numbers; got {evalues!r}")
     return values

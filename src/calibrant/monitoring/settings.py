@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ArgumentError, LensError
+from ..errors import Argument, ArgumentError, LensError
 from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..util.checks import check_whole
@@ -51,14 +51,18 @@ class Settings:
             )
         check_detector(self.run_length, "sr")
         if not (is_number(self.mature) and 0 < self.mature <= 1):
-            raise ArgumentError("mature", f"must lie above 0 and not above 1; got {self.mature!r}", "for example 0.95")
+            raise ArgumentError("mature", f"must be in (0, 1]; got {self.mature!r}", "for example 0.95")
         check_whole(self.n_resamples, "n_resamples", 19)
         if self.missing not in ("ignore", "negative"):
             raise ArgumentError("missing", f"must be 'ignore' or 'negative'; got {self.missing!r}")
         if self.missing == "negative" and self.horizon is None:
-            raise ArgumentError("missing", "'negative' needs a horizon", "say after how long no label means no event")
+            raise ArgumentError(
+                "missing",
+                ("'negative' requires ", Argument("horizon")),
+                "give the time after which a missing label means no event",
+            )
         if self.missing == "negative" and (self.kind != "binary" or self.lens != "binary"):
-            raise ArgumentError("missing", "'negative' is for two classes", "leave it 'ignore'")
+            raise ArgumentError("missing", "'negative' is supported for two classes only", "use 'ignore'")
         check_watched(self.lens)
 
     @property
@@ -97,7 +101,7 @@ class Settings:
 def check_watched(lens: Any) -> None:
     """Check that the lens has one score per row."""
     if not isinstance(lens, str) or (lens not in ("binary", "top_label") and not lens.startswith("class:")):
-        raise LensError("lens", f"{lens!r} cannot be watched", "use 'binary', 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{lens!r} cannot be monitored", "use 'binary', 'top_label' or 'class:NAME'")
 
 
 def read_horizon(horizon: Any, rule: WindowRule) -> int | None:

@@ -588,7 +588,7 @@ def _known_key(group: Any, streams: dict[str, Stream]) -> str:
     if key not in streams:
         names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
         raise GroupError(
-            "group", f"{group!r} was never seen", f"the groups are {names}" if names else "there are no groups"
+            "group", f"unknown group {group!r}", f"the groups are {names}" if names else "there are no groups"
         )
     return key
 

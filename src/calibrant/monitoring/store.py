@@ -75,7 +75,7 @@ class Store:
         """Create a database; one whose creation was interrupted is completed."""
         store = cls(path)
         if store.path.is_dir():
-            raise FileError(str(path), "is a folder, and a file is needed", "name a file in it")
+            raise FileError(str(path), "is a folder", "name a file in it")
         with store._connected() as connection:
             store._require_empty(connection)
             connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
@@ -98,21 +98,23 @@ class Store:
         """Open an existing database after an integrity check."""
         store = cls(path)
         if not store.path.exists():
-            raise FileError(str(path), "there is no such file", "make it with Monitor.create or calibrant monitor init")
+            raise FileError(str(path), "no such file", "create it with Monitor.create or `calibrant monitor init`")
         if store.path.is_dir():
-            raise FileError(str(path), "is a folder, and a file is needed", "name the file of the monitor")
+            raise FileError(str(path), "is a folder", "name the file of the monitor")
         with store._connected() as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if application != APPLICATION:
-                raise FileError(str(path), "is no monitor of calibrant", "check the path")
+                raise FileError(str(path), "is not a calibrant monitor", "check the path")
             if version > FORMAT:
                 raise FileError(
-                    str(path), f"has format {version}, and this calibrant reads up to {FORMAT}", "update calibrant"
+                    str(path),
+                    f"has format {version}; this version of calibrant reads up to {FORMAT}",
+                    "update calibrant",
                 )
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                raise FileError(str(path), f"is damaged: {_short(found)}", "restore it from a copy")
+                raise FileError(str(path), f"is corrupt: {_short(found)}", "restore it from a backup")
         return store
 
     @contextmanager
@@ -142,7 +144,7 @@ class Store:
             if error.argument != "content":
                 raise
             raise FileError(
-                str(self.path), f"is damaged: bytes of a window {error.problem}", "restore it from a copy"
+                str(self.path), f"is corrupt: the bytes of a window {error.problem}", "restore it from a backup"
             ) from error
         finally:
             if connection is not None:
@@ -155,7 +157,7 @@ class Store:
 
     def _require_empty(self, connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise FileError(str(self.path), "exists already", "open it, or choose another name")
+            raise FileError(str(self.path), "already exists", "choose another name")
 
     @contextmanager
     def _transaction(self, connection: sqlite3.Connection, kind: str) -> Iterator[None]:
@@ -173,22 +175,26 @@ class Store:
         for part, problem, remedy in MESSAGES:
             if part in text:
                 return FileError(str(self.path), problem, remedy)
-        return FileError(str(self.path), f"cannot be used ({_short(text)})", "check the path and its rights")
+        return FileError(str(self.path), f"cannot be used ({_short(text)})", "check the path and its permissions")
 
 
 MESSAGES: Sequence[tuple[str, str, str]] = (
     (
         "disk is full",
-        "the disk is full; what was written before is all there",
-        "free some space and repeat the call: what counted already counts once",
+        "the disk is full; earlier data are intact",
+        "free some space and repeat the call; no row is counted twice",
     ),
-    ("disk I/O error", "the disk failed; what was written before is kept", "check the disk, then repeat the call"),
+    ("disk I/O error", "the disk failed; earlier data are intact", "check the disk, then repeat the call"),
     ("locked", f"another process was writing for more than {PATIENCE:g} seconds", "repeat the update later"),
-    ("readonly", "cannot be written: it or its folder is read-only", "check the rights of the file and its folder"),
-    ("unable to open", "cannot be opened", "check that its folder exists and may be written"),
-    ("not a database", "is no monitor of calibrant, or is damaged", "check the path, or restore it from a copy"),
-    ("malformed", "is damaged", "restore it from a copy"),
-    ("no such table", "is damaged: a part of it is missing", "restore it from a copy"),
+    (
+        "readonly",
+        "cannot be written: it or its folder is read-only",
+        "check the permissions of the file and its folder",
+    ),
+    ("unable to open", "cannot be opened", "check that its folder exists and is writable"),
+    ("not a database", "is not a calibrant monitor, or is corrupt", "check the path, or restore it from a backup"),
+    ("malformed", "is corrupt", "restore it from a backup"),
+    ("no such table", "is corrupt: a table is missing", "restore it from a backup"),
 )
 
 

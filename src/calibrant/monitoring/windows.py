@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPython, ShapeError
 from ..util.checks import check_whole
 
 __all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
@@ -24,7 +24,10 @@ MONDAY = 4 * UNITS["d"]
 # Years 1 to 9999, as in Python's datetime.
 EARLIEST, LATEST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND
 WRITTEN = "write times as 2026-01-31 or 2026-01-31T12:00:00Z"
-FORM = "datetimes such as 2026-01-31T12:00; numbers of seconds become some by np.array(x, 'datetime64[s]')"
+FORM = (
+    "give datetimes such as 2026-01-31T12:00",
+    InPython("convert numbers of seconds with np.array(x, 'datetime64[s]')"),
+)
 
 
 def read_duration(text: Any, argument: str) -> int:
@@ -45,7 +48,7 @@ def read_duration(text: Any, argument: str) -> int:
     match = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", text) if isinstance(text, str) else None
     if match is None or not int(match[1]):
         raise ArgumentError(
-            argument, f"must be a whole number above 0 and one of s, m, h, d, w; got {text!r}", "for example '1d'"
+            argument, f"must be a positive integer followed by s, m, h, d or w; got {text!r}", "for example '1d'"
         )
     return int(match[1]) * UNITS[match[2]]
 
@@ -68,7 +71,9 @@ class WindowRule:
         'rows 201-300'
         """
         if (every is None) == (rows is None):
-            raise ArgumentError("every", "and rows are two ways to cut windows", "give either every='1d' or rows=1000")
+            problem = "is required unless " if every is None else "cannot be combined with "
+            more = " is given" if every is None else ""
+            raise ArgumentError("every", (problem, Argument("rows"), more), "give one of them")
         if every is not None:
             return cls(read_duration(every, "every"), None)
         return cls(None, check_whole(rows, "rows"))
@@ -137,8 +142,7 @@ def read_time(when: Any, argument: str = "when") -> int:
     try:
         return int(_times(np.array([_plain(when)], object) if np.ndim(when) == 0 else when, argument)[0])
     except InputError as error:
-        # A single time has no row.
-        raise InputError(argument, error.problem.replace("row 0 ", "", 1), error.remedy) from None
+        raise error.replaced(argument=argument, row=None) from None
 
 
 def read_times(when: Any, n: int, argument: str = "when") -> Whole:
@@ -162,7 +166,7 @@ def read_times(when: Any, n: int, argument: str = "when") -> Whole:
         return np.full(n, read_time(when, argument), np.int64)
     found = _times(when, argument)
     if found.shape != (n,):
-        raise ShapeError(argument, f"has {len(found)} entries, and there are {n} rows", "pass one time for each row")
+        raise ShapeError(argument, f"expected {n} times, one for each row; got {len(found)}")
     return found
 
 
@@ -176,16 +180,16 @@ def _times(when: Any, argument: str) -> Whole:
     try:
         array = np.asarray(when.to_numpy() if hasattr(when, "to_numpy") else when)
     except (TypeError, ValueError) as error:
-        raise InputTypeError(argument, f"holds no times ({error})", FORM) from None
+        raise InputTypeError(argument, f"cannot be read as times ({error})", FORM) from None
     if np.ma.is_masked(when):
         row = int(np.argmax(np.ma.getmaskarray(when)))
-        raise InputError(argument, f"row {row} has no time", "drop the row, or fill it in", row=row)
+        raise InputError(argument, "missing time", "drop or fill the row", row=row)
     if array.ndim != 1:
-        raise ShapeError(argument, f"has {array.ndim} dimensions", "pass one time for each row")
+        raise ShapeError(argument, f"expected one time for each row, got {array.ndim} dimensions")
     if array.dtype.kind == "M":
         return _checked(array, argument)
     if array.dtype.kind not in "UTSO":
-        raise InputTypeError(argument, f"holds {array.dtype.name}, and times are needed", FORM)
+        raise InputTypeError(argument, f"expected times, got {array.dtype.name}", FORM)
     # Distinct values only: files have far fewer times than rows.
     distinct, first, place = np.unique(array.astype(str), return_index=True, return_inverse=True)
     found = np.empty(len(distinct), np.int64)
@@ -201,7 +205,7 @@ def _micros(text: str, row: int, argument: str) -> int:
             raise ValueError
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(argument, f"row {row} holds {text[:40]!r}, which is no time", WRITTEN, row=row) from None
+        raise InputError(argument, f"{text[:40]!r} is not a time", WRITTEN, row=row) from None
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return int(np.datetime64(moment, "us").astype(np.int64))
@@ -211,12 +215,10 @@ def _checked(array: NDArray[Any], argument: str) -> Whole:
     hole = np.isnat(array)
     if hole.any():
         row = int(np.argmax(hole))
-        raise InputError(argument, f"row {row} has no time", "drop the row, or fill it in", row=row)
+        raise InputError(argument, "missing time", "drop or fill the row", row=row)
     days = array.astype("datetime64[D]").astype(np.int64)
     far = (days < EARLIEST // UNITS["d"]) | (days >= LATEST // UNITS["d"])
     if far.any():
         row = int(np.argmax(far))
-        raise InputError(
-            argument, f"row {row} lies outside the years 1 to 9999", "check the unit of the times", row=row
-        )
+        raise InputError(argument, "times must lie in the years 1 to 9999", "check the unit of the times", row=row)
     return np.asarray(array.astype("datetime64[us]").astype(np.int64))

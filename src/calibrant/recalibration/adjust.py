@@ -1,4 +1,4 @@
-"""Maps for a known kind of change: another mix of the classes, or an offset."""
+"""Calibrators for a known kind of change: a shift of the class prevalences, or an offset of the log-odds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import Argument, ArgumentError, Use
 from ..input.convert import column
 from ..input.predictions import Predictions
 from ..util.results import Result
@@ -29,21 +29,40 @@ STEPS, TOLERANCE = 10_000, 1e-10
 
 
 class UnlabelledCalibrator(Calibrator):
-    """A map that may need no labels: ``fit(scores)`` is enough where its parameters say the rest."""
+    """Base class of calibrators that can be fitted without labels, if their parameters supply what is missing."""
 
     _labelled: bool = False
 
     def fit(self, scores: Any, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
-        """Fit to rows of the population that the calibrator is for; `y` may be None where nothing is learnt from it.
+        """Fit the calibrator on data of the population to which it will be applied.
 
-        Parameters are those of `Calibrator.fit`.
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, according to the parameter `input`.
+        y : array-like of shape (N,), optional
+            Observed class of each row; may be omitted if the parameters make labels unnecessary.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator itself.
+
+        Raises
+        ------
+        ArgumentError
+            If labels are needed and `y` is None.
         """
         self._labelled = y is not None
         if y is None:
             self._check_params()
             if self._needs_labels():
-                raise ArgumentError("y", "is needed to learn from", "pass labels, or give the parameters")
-            # The labels are not looked at; they only have to be some, and no names of columns.
+                raise ArgumentError("y", "is required for fitting", "pass labels, or give the parameters")
+            # Placeholder labels: they are not used, and must not be names of columns.
             with named_as():
                 scores = as_rows(scores)
                 length = len(column(scores, "y_prob").array)
@@ -55,7 +74,7 @@ class UnlabelledCalibrator(Calibrator):
 
 
 def as_prior(prior: Any, classes: int, argument: str) -> Floats:
-    """One share for each class; a single number is that of the second of two."""
+    """Prevalence of each class; a single number is that of the second of two classes."""
     try:
         values = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError):
@@ -64,16 +83,25 @@ def as_prior(prior: Any, classes: int, argument: str) -> Floats:
         values = np.array([1 - values, values])
     fine = values.shape == (classes,) and bool((values >= 0).all()) and abs(float(values.sum()) - 1) <= 1e-6
     if not fine:
-        rule = f"must be {classes} shares that sum to 1" + (", or that of the second class" if classes == 2 else "")
+        rule = f"must be {classes} proportions with sum 1" + (", or that of the second class" if classes == 2 else "")
         raise ArgumentError(argument, f"{rule}; got {prior!r}")
     return values / values.sum()
 
 
 @dataclass(frozen=True, repr=False)
 class PriorEstimate(Result):
-    """Shares of the classes under which unlabelled rows are likeliest, and the test that they did not change.
+    """Maximum likelihood estimate of class prevalences, with a test of no shift.
 
-    The p-value is that of a chi-squared distribution, which does not hold where a share is 0.
+    Attributes
+    ----------
+    prior : tuple of float
+        Estimated prevalence of each class.
+    likelihood_ratio : float
+        Likelihood ratio statistic of the null hypothesis that the prevalences have not changed.
+    pvalue : float
+        p-value from the chi-squared distribution with K - 1 degrees of freedom; not valid if an estimated prevalence is 0.
+    steps : int
+        Number of iterations.
     """
 
     prior: tuple[float, ...]
@@ -87,29 +115,64 @@ class PriorEstimate(Result):
     def _title(self) -> str:
         shares = ", ".join(f"{share:.4g}" for share in self.prior)
         return (
-            f"prior [{shares}]; against no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.pvalue:.3g}"
+            f"prior [{shares}]; test of no shift: likelihood ratio {self.likelihood_ratio:.4g}, p = {self.pvalue:.3g}"
         )
 
 
 def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, counts: Any = None) -> PriorEstimate:
-    """Shares of the classes in unlabelled rows, from probabilities calibrated under the shares `before` (Saerens et al. 2002).
+    r"""Estimate the class prevalences of unlabelled data by the EM algorithm.
+
+    Assumes a prior probability shift: the prevalences have changed, while the distribution of the inputs within each class has not.
+    The predicted probabilities must be calibrated for the prevalences `before`.
 
     Parameters
     ----------
-    probs
-        Probabilities of the unlabelled rows.
-    before
-        Shares of the classes where they are calibrated; for two classes that of the second is enough.
-    sample_weight
-        Importance of each row, of any scale: the test takes them for (sum w)^2 / sum w^2 rows.
-    counts
-        How many equal rows each one stands for.
+    probs : array-like of shape (N,) or (N, K)
+        Predicted probabilities of the unlabelled rows.
+    before : float or sequence of float
+        Prevalences for which the probabilities are calibrated; for two classes, that of the second suffices.
+    sample_weight : array-like of shape (N,), optional
+        Importance weight of each row; the test uses the effective sample size :math:`(\sum w)^2 / \sum w^2`.
+    counts : array-like of shape (N,), optional
+        Number of identical rows that each row represents; excludes `sample_weight`.
+
+    Returns
+    -------
+    PriorEstimate
+        Estimate with attributes `prior`, `likelihood_ratio`, `pvalue` and `steps`.
+
+    Raises
+    ------
+    ArgumentError
+        If `before` does not hold prevalences that sum to 1, or is 0 for a class with positive probability.
+
+    See Also
+    --------
+    PriorShift : Calibrator that applies the estimate.
+
+    Notes
+    -----
+    The estimate maximizes the likelihood
+
+    .. math:: \sum_i w_i \ln \sum_k \frac{\pi_k}{\pi^{\text{before}}_k} p_{ik}
+
+    over the simplex, by EM with squared extrapolation [2]_, which has the same fixed point.
+
+    References
+    ----------
+    .. [1] Saerens, M., Latinne, P., Decaestecker, C. (2002). Adjusting the outputs of a classifier to new a priori probabilities: a simple
+       procedure. Neural Computation 14(1).
+    .. [2] Varadhan, R., Roland, C. (2008). Simple and globally convergent methods for accelerating the convergence of any EM algorithm.
+       Scandinavian Journal of Statistics 35(2).
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.prior_shift_em([0.9, 0.8, 0.3, 0.7], 0.5).prior[1] > 0.5
-    True
+    >>> found = cal.prior_shift_em([0.9, 0.8, 0.3, 0.7, 0.05, 0.1], before=0.3)
+    >>> [round(share, 3) for share in found.prior]
+    [0.315, 0.685]
+    >>> round(found.pvalue, 2)
+    0.19
     """
     with named_as("probs", "probs"):
         rows = as_rows(probs)
@@ -123,7 +186,7 @@ def prior_shift_em(probs: Any, before: Prior, sample_weight: Any = None, *, coun
 
 
 def _likeliest_prior(probs: Floats, before: Floats, weight: Floats, rows: float) -> PriorEstimate:
-    """By EM with squared extrapolation (Varadhan and Roland 2008), which has the same fixed point."""
+    """The prevalences of maximum likelihood, by EM with squared extrapolation (Varadhan and Roland 2008)."""
     from scipy.special import chdtrc
 
     ratio = _over(probs, before)
@@ -158,23 +221,55 @@ def _likeliest_prior(probs: Floats, before: Floats, weight: Floats, rows: float)
 def _over(probs: Floats, prior: Floats) -> Floats:
     """Probabilities divided by the prior of their class."""
     if (probs[:, prior == 0] > 0).any():
-        raise ArgumentError("before", "is 0 for a class that has probability", "give every class its share")
+        raise ArgumentError("before", "is 0 for a class with positive probability", "give every class a positive prior")
     return np.divide(probs, prior, out=np.zeros(probs.shape), where=prior > 0)
 
 
 @dataclass(eq=False, repr=False)
 class PriorShift(UnlabelledCalibrator):
-    """Moves probabilities from one mix of the classes to another: p_k after_k / before_k, divided by the sum (Saerens et al. 2002).
+    r"""Correction for a prior probability shift: from the prevalences of the training data to those of the target population.
+
+    Use it if the prevalences have changed while the distribution of the inputs within each class has not. With ``after="em"`` it needs
+    no labels.
 
     Parameters
     ----------
-    before
-        Shares of the classes where the model was trained or calibrated; for two classes that of the second is enough.
-    after
-        Shares where it is used, or ``"labels"``: those of the rows fitted on, or ``"em"``: those under which these rows are likeliest,
-        without looking at labels.
+    before : float or sequence of float
+        Prevalences for which the classifier is calibrated; for two classes, that of the second suffices.
+    after : float, sequence of float or {"labels", "em"}, default "em"
+        Prevalences of the target population; ``"labels"`` takes those of the labels passed to `fit`, ``"em"`` estimates them from the
+        scores alone.
     input
-        What the scores are.
+
+    Attributes
+    ----------
+    before_ : ndarray of shape (K,)
+        Prevalences for which the classifier is calibrated.
+    after_ : ndarray of shape (K,)
+        Prevalences of the target population.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    prior_shift_em : The estimate alone, with a test.
+    OffsetAdjustment : Offsets of the log-odds that match a target mean.
+
+    Notes
+    -----
+    .. math:: q_k \propto p_k \, \frac{\pi^{\text{after}}_k}{\pi^{\text{before}}_k}.
+
+    References
+    ----------
+    .. [1] Saerens, M., Latinne, P., Decaestecker, C. (2002). Adjusting the outputs of a classifier to new a priori probabilities: a simple
+       procedure. Neural Computation 14(1).
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> calibrator = cal.PriorShift(before=0.5, after=0.1).fit([0.2, 0.5, 0.9])
+    >>> calibrator.predict_proba([0.5, 0.75])[:, 1].round(3)
+    array([0.1 , 0.25])
     """
 
     methods = ()
@@ -191,7 +286,7 @@ class PriorShift(UnlabelledCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if isinstance(self.after, str) and self.after not in ("labels", "em"):
-            raise ArgumentError("after", f"must be shares, 'labels' or 'em'; got {self.after!r}")
+            raise ArgumentError("after", f"must be class proportions, 'labels' or 'em'; got {self.after!r}")
 
     def _fit(self, data: TrainingData) -> None:
         self.before_ = as_prior(self.before, data.k, "before")
@@ -212,17 +307,41 @@ class PriorShift(UnlabelledCalibrator):
 
 @dataclass(eq=False, repr=False)
 class OffsetAdjustment(UnlabelledCalibrator):
-    """Adds a number to the log-odds, one for each class: given, or such that the mean probability comes out right.
+    r"""Offset of the log-odds: given, or chosen so that the mean predicted probability matches a target.
+
+    Recalibration in the large: it corrects the mean of the predictions and leaves their ranking unchanged.
 
     Parameters
     ----------
-    offset
-        The number added to the log-odds of the second class, or one number for each class.
-    target
-        The mean probability of the second class, or of each class, that is wanted in the rows fitted on. Without `offset` and `target` it
-        is the share of each class among the labels.
+    offset : float or sequence of float, optional
+        Number added to the log-odds of the second class, or one number per class.
+    target : float or sequence of float, optional
+        Desired mean probability of the second class, or of each class, in the data passed to `fit`. Without `offset` and `target`: the
+        observed rate of each class.
     input
-        What the scores are.
+
+    Attributes
+    ----------
+    offset_ : ndarray of shape (K,)
+        Offset of each class; that of the first class is 0 if fitted.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    PriorShift : Correction for changed prevalences.
+    calibrant.calibration_in_the_large : Measure of what it corrects.
+
+    Notes
+    -----
+    .. math:: q = \operatorname{softmax}(z + \delta), \qquad \frac{\sum_i w_i q_{ik}}{\sum_i w_i} = \text{target}_k.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> calibrator = cal.OffsetAdjustment().fit([0.3, 0.6, 0.8, 0.9], [0, 0, 1, 1])
+    >>> calibrator.offset_.round(3)
+    array([ 0.   , -0.811])
     """
 
     methods = ()
@@ -239,7 +358,7 @@ class OffsetAdjustment(UnlabelledCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if self.offset is not None and self.target is not None:
-            raise ArgumentError("offset", "and target were both given", "give one of them")
+            raise ArgumentError("offset", ("cannot be combined with ", Argument("target")), "give one of them")
 
     def _fit(self, data: TrainingData) -> None:
         if self.offset is not None:
@@ -248,11 +367,11 @@ class OffsetAdjustment(UnlabelledCalibrator):
         seen = np.bincount(data.labels, data.weight, data.k)
         target = seen / seen.sum() if self.target is None else as_prior(self.target, data.k, "target")
         if self.target is None and (absent := self._absent(data)):
-            problem = f"{absent}, and no finite offset makes a mean probability 0"
-            raise ArgumentError("y", problem, "give target=, with a share above 0 for every class")
+            problem = f"{absent}, and no finite offset gives a mean probability of 0"
+            raise ArgumentError("y", problem, Use("target", None, "with a positive proportion for every class"))
         if (target <= 0).any():
             raise ArgumentError(
-                "target", "is 0 for a class, which no finite offset gives", "give every class a share above 0"
+                "target", "is 0 for a class, which no finite offset achieves", "give every class a positive proportion"
             )
         self.offset_ = _solved_offset(self._features(data), data.weight / data.weight.sum(), target)
 
@@ -276,7 +395,7 @@ def _given_offset(offset: Any, classes: int) -> Floats:
 
 
 def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:
-    """The offsets under which the mean probabilities are the target: where a convex function is least."""
+    """The offsets for which the mean probabilities equal the target: the minimum of a convex function."""
     if len(target) == 2:
         from scipy.optimize import brentq
         from scipy.special import expit
@@ -288,7 +407,9 @@ def _solved_offset(logits: Floats, weight: Floats, target: Floats) -> Floats:
 
         reach = float(np.abs(odds).max()) + 40
         if not excess(-reach) < 0 < excess(reach):
-            raise ArgumentError("target", f"of {target[1]:g} is out of reach of any offset", "look at scores of 0 or 1")
+            raise ArgumentError(
+                "target", f"{target[1]:g} cannot be achieved by any offset", "check for scores of 0 or 1"
+            )
         return np.array([0.0, brentq(excess, -reach, reach, xtol=1e-14, rtol=1e-15)])
 
     def loss(x: Floats) -> tuple[float, Floats]:

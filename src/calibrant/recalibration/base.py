@@ -1,4 +1,4 @@
-"""Calibrator: what every calibrator has in common, and the registry in which calibrators enter themselves."""
+"""Base class of all calibrators, and the registry in which their classes register themselves."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
+    InPython,
     InSampleWarning,
     NotFittedError,
     ShapeError,
     UnknownArgumentError,
+    Use,
     warn_caller,
 )
 from ..input.frames import check_same_rows
@@ -27,14 +29,65 @@ from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_orde
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
 
 Input = Literal["prob", "logit"]
-# Every calibrator that has registered itself, by the name of its class, and every method by its name.
+# Every registered calibrator by the name of its class, and every method by its name.
 TYPES: dict[str, type[Calibrator]] = {}
 METHODS: dict[str, Method] = {}
+# Parameters and attributes that calibrators share; a class docstring names one on a line of its own, and type and text are inserted.
+SHARED = {
+    "input": (
+        '{"prob", "logit"}, default "prob"',
+        "Whether the scores are probabilities or logits.",
+    ),
+    "multiclass": (
+        '{"one_vs_rest", "one_vs_one", "top_versus_all", "pooled"}, default "one_vs_rest"',
+        """How a problem of more than two classes is reduced to binary problems. ``"one_vs_rest"`` fits one curve per class and
+normalizes the rows; ``"one_vs_one"`` fits one curve per pair of classes and couples them; ``"top_versus_all"`` calibrates the
+confidence of the predicted class, which never changes; ``"pooled"`` fits one curve to the probabilities of all classes.""",
+    ),
+    "classes_": ("ndarray of shape (K,)", "Class labels, in the order of the columns of `predict_proba`."),
+    "curves_": (
+        "tuple of curves",
+        "Fitted curves, one per binary problem; each is callable on an array of scores.",
+    ),
+    "scale_": (
+        "float",
+        """Power of two by which the log-odds of two classes are divided before the fit; above 1 only where logits are too large to be
+represented as probabilities.""",
+    ),
+    "fit_record_": (
+        "FitRecord",
+        "Number of rows, total weight and fingerprint of the data used in `fit`.",
+    ),
+}
+
+
+def _with_shared(doc: str) -> str:
+    """A class docstring in which bare names of shared parameters and attributes have their type and text."""
+    lines: list[str] = []
+    for line in inspect.cleandoc(doc).split("\n"):
+        if line in SHARED:
+            kind, text = SHARED[line]
+            lines += [f"{line} : {kind}", *(f"    {each}" for each in text.split("\n"))]
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What a map was fitted on."""
+    """Data on which a calibrator was fitted.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    weight : float
+        Sum of the weights.
+    fingerprint : str
+        Hash of the scores that does not depend on the order of the rows.
+    preprocessing : str or None
+        How the scores were computed, as passed to `save`.
+    """
 
     rows: int
     weight: float
@@ -44,17 +97,36 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Method:
-    """A name by which `recalibrate`, `CalibratedModel` and the command line know a calibrator; called, it makes one."""
+    """Name of a calibration method, as used by `recalibrate`, `CalibratedModel` and the command line.
+
+    Calling a method creates an unfitted calibrator.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method, such as ``"platt"``.
+    title : str, default ""
+        Name in reports; by default `name` without underscores.
+    candidate : mapping of str to (int, int), optional
+        Kinds of predictions (``"binary"``, ``"multiclass"``) for which ``method="auto"`` tries the method, each with the number of
+        rows required in total and per class. Empty: the method is used only when requested.
+    options : mapping, optional
+        Parameters that differ from the defaults of the class.
+    calibrator : type of Calibrator, optional
+        Class of the calibrator; set when the class is registered.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration.methods import METHODS
+    >>> METHODS["isotonic_pooled"]()
+    IsotonicCalibration(multiclass='pooled')
+    """
 
     name: str
     title: str = ""
-    """How reports call it; the name without underscores unless given."""
     candidate: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """The kinds of predictions on which ``method="auto"`` tries it, each with the rows it needs: in all, and for each class."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters that differ from the defaults of the class."""
     calibrator: type[Calibrator] | None = None
-    """The class, which enters itself here."""
 
     def __call__(self, **parameters: Any) -> Calibrator:
         assert self.calibrator is not None
@@ -62,35 +134,80 @@ class Method:
 
 
 class Calibrator:
-    """From scores to calibrated probabilities: ``fit(scores, y)``, then ``predict_proba(scores)``.
+    """Base class of calibrators: functions from the scores of a classifier to calibrated probabilities.
 
-    Scores are ``(N,)`` for two classes (probability or logit of the second) or ``(N, K)``. Probabilities come back as ``(N, K)``.
-    Where every label is the name of a column of a frame, the columns name the classes, and later frames are put in the same order; what
-    has no names is read by position. Fitted values are attributes that end in an underscore. Works in scikit-learn pipelines and with
-    its ``clone``.
+    A calibrator is fitted on held-out data with ``fit(scores, y)`` and applied with ``predict_proba(scores)``. Scores have shape
+    ``(N,)`` for two classes (probability or logit of the second class) or ``(N, K)``; probabilities are returned with shape ``(N, K)``.
+    Calibrators follow the conventions of scikit-learn: they work with ``clone`` and in pipelines, and fitted attributes end in an
+    underscore.
 
-    A subclass is a dataclass whose fields are its parameters. It writes `_fit` and `_predict`, lists in `fitted` what fitting sets, and states
-    the names of its `methods`; stating them, even none, registers it, so that `recalibrate` finds it and `save` and `load` know it.
+    Attributes
+    ----------
+    methods : tuple of Method
+        Names under which the class is registered.
+    keeps_order : bool
+        Whether the calibrated probability is a non-decreasing function of the score, for two classes.
+    keeps_argmax : bool
+        Whether the predicted class never changes.
+    treats_classes_alike : bool
+        Whether all classes share the same parameters, so that a class without rows needs no warning.
+    takes_any_score : bool
+        Whether ``input="logit"`` accepts any real score.
+    least_probability : float
+        Lower bound to which probabilities are clipped before a logarithm is taken; 0 if none is taken.
+    fitted : tuple of str
+        Names of the attributes that `fit` sets, in the order in which they are saved.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    recalibrate : Choose a calibrator by cross-validation.
+    save, load : Write and read fitted calibrators.
+
+    Notes
+    -----
+    If the scores are a data frame and every label is the name of one of its columns, the columns name the classes, and frames passed to
+    `predict_proba` are reordered to match. Otherwise columns are matched by position.
+
+    To implement a calibrator, write a dataclass whose fields are its parameters, with `_fit` and `_predict`; list the fitted
+    attributes in `fitted` and the names of the method in `methods`. Defining `methods`, even as an empty tuple, registers the class with
+    `recalibrate`, `save` and `load`.
+
+    Examples
+    --------
+    A calibrator that replaces each probability by the observed rate of its class:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from calibrant.recalibration import Calibrator
+    >>> @dataclass(eq=False, repr=False)
+    ... class BaseRate(Calibrator):
+    ...     fitted = ("rate_",)
+    ...     input: str = "prob"
+    ...
+    ...     def _fit(self, data):
+    ...         self.rate_ = np.bincount(data.labels, data.weight, data.k) / data.weight.sum()
+    ...
+    ...     def _predict(self, data):
+    ...         return np.tile(self.rate_, (data.n, 1))
+    >>> BaseRate().fit([0.2, 0.4, 0.7, 0.9], [0, 1, 1, 1]).predict_proba([0.5])
+    array([[0.25, 0.75]])
     """
 
     input: Input
     methods: ClassVar[tuple[Method, ...]] = ()
-    """The names by which the class is known."""
     keeps_order: ClassVar[bool] = False
-    """Whether a higher score never gets a lower probability, for two classes."""
     keeps_argmax: ClassVar[bool] = False
-    """Whether the predicted class of a row never changes."""
     treats_classes_alike: ClassVar[bool] = False
-    """Whether no class has parameters of its own, so that one without rows needs no warning."""
     takes_any_score: ClassVar[bool] = False
-    """Whether ``input="logit"`` stands for any score on the real line, probabilities included."""
     least_probability: ClassVar[float] = 0.0
-    """The smallest probability whose logarithm it takes, and to which smaller ones are moved; 0 where it takes none."""
     fitted: ClassVar[tuple[str, ...]] = ()
-    """The attributes that fitting sets, in the order in which they are saved."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if cls.__doc__:
+            cls.__doc__ = _with_shared(cls.__doc__)
         if "methods" not in cls.__dict__:
             return
         known = {cls.__name__: TYPES.get(cls.__name__, cls)}
@@ -104,44 +221,59 @@ class Calibrator:
         METHODS.update({method.name: replace(method, calibrator=cls) for method in cls.methods})
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, *, counts: Any = None) -> Self:
-        """Fit to validation rows that the model was not trained on.
+        """Fit the calibrator on data that the classifier was not trained on.
 
         Parameters
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
-            Probabilities or logits, as `input` says.
+            Probabilities or logits, according to the parameter `input`. One dimension: scores of the second of two classes.
         y : array-like of shape (N,)
-            The class of each row.
+            Observed class of each row.
         sample_weight : array-like of shape (N,), optional
-            Importance of each row; only ratios matter, also of whole numbers.
+            Importance weight of each row; only ratios matter.
         counts : array-like of shape (N,), optional
-            How many equal rows each one stands for; not with `sample_weight`.
+            Number of identical rows that each row represents; excludes `sample_weight`.
 
         Returns
         -------
         Calibrator
             The fitted calibrator itself.
+
+        Raises
+        ------
+        CalibrantError
+            If `scores` and `y` do not describe two or more classes, or a parameter is invalid.
+
+        Warns
+        -----
+        BoundaryScoresWarning
+            If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
         """
         self._check_params()
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
             classes, labels, scores = read_rows(y, scores)
-            words = {"sample_weight": sample_weight, "counts": counts}
-            # A curve in one score may be fitted to probabilities as they are, which softmaxes of them are not meant to be.
+            # A curve of one score may be fitted to probabilities passed as logits; a softmax of them would be meaningless.
             read = Predictions.derived if self.takes_any_score and self._input() == "logit" else Predictions
-            predictions = read(labels, scores, input=self._input(), **words)
+            predictions = read(labels, scores, input=self._input(), sample_weight=sample_weight, counts=counts)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
-            raise ShapeError("scores", f"must be two or more classes; got {predictions.kind}")
+            raise ShapeError("scores", f"must have two or more classes; got {predictions.kind} predictions")
         data = TrainingData(predictions)
         if self.least_probability and predictions.logits is None:
             own = data.probs[np.arange(data.n), data.labels]
             count = int(np.count_nonzero(own < self.least_probability))
-            if count:  # a sure and right row pulls at nothing
+            if count:  # rows with a high probability of the observed class have no influence on the fit
                 warn_caller(
-                    f"{type(self).__name__}: {count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g} "
-                    "and count as of that, for 0 has no logarithm; a few such rows can decide the fit. Pass what the model means by "
-                    'them, for example np.clip(scores, 1e-6, 1 - 1e-6), logits with input="logit", or leave them out',
-                    BoundaryScoresWarning,
+                    BoundaryScoresWarning(
+                        type(self).__name__,
+                        f"{count:,} of {data.n:,} rows give their class a probability below {self.least_probability:g}, which is clipped "
+                        "there; a few such rows can dominate the fit",
+                        (
+                            InPython("clip the scores less extremely, for example np.clip(scores, 1e-6, 1 - 1e-6)"),
+                            Use("input", "logit", "with logits"),
+                            "drop these rows",
+                        ),
+                    )
                 )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
         self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
@@ -152,50 +284,94 @@ class Calibrator:
         return self
 
     def predict_proba(self, scores: Any) -> Floats:
-        """Calibrated probabilities, one column for each class; rows sum to 1."""
+        """Predict calibrated probabilities.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Calibrated probabilities, one column per class; rows sum to 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the calibrator is not fitted.
+
+        Warns
+        -----
+        InSampleWarning
+            If the scores are those the calibrator was fitted on, so that any metric of the result is optimistic.
+        """
         data = self._read(scores)
         if data.fingerprint == self.fit_record_.fingerprint:
             warn_caller(
-                f"{type(self).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
-                "measure it on rows that it has not seen",
+                f"{type(self).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
                 InSampleWarning,
             )
         return self.apply(data)
 
     def apply(self, data: Scores) -> Floats:
-        """The same for scores already checked, without looking whether they were fitted on."""
+        """Predict calibrated probabilities for scores that are already validated.
+
+        Unlike `predict_proba`, it does not check whether the scores were used for fitting.
+
+        Parameters
+        ----------
+        data : Scores
+            Validated scores.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Calibrated probabilities, one column per class; rows sum to 1.
+        """
         rows = np.clip(self._predict(data), 0.0, 1.0)
         total = rows.sum(axis=1, keepdims=True)
         return np.asarray(rows / total)
 
     def predict(self, scores: Any) -> Array:
-        """The class of the largest calibrated probability."""
+        """Predict the class with the largest calibrated probability.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Predicted classes, as in `classes_`.
+        """
         return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
 
     def _read(self, scores: Any) -> Scores:
         if not hasattr(self, "fit_record_"):
-            raise NotFittedError(type(self).__name__, "is not fitted yet", "call fit(scores, y) first")
+            raise NotFittedError(type(self).__name__, "is not fitted", "call fit(scores, y) first")
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
             length = len(scores) if hasattr(scores, "__len__") else 1
             data = Scores(Predictions.derived(np.zeros(length, np.int64), scores, input=self._input()))
         if data.k != len(self.classes_):
-            raise ShapeError("scores", f"have {data.k} classes, and the map was fitted on {len(self.classes_)}")
+            raise ShapeError("scores", f"have {data.k} classes; the calibrator was fitted on {len(self.classes_)}")
         return data
 
     def _fit(self, data: TrainingData) -> None:
         raise NotImplementedError
 
     def _absent(self, data: TrainingData) -> str:
-        """Which classes have no rows, in words; empty where all have some."""
+        """Describe the classes that have no rows; empty if there are none."""
         return absent_classes(self.classes_[np.bincount(data.labels, minlength=data.k) == 0].tolist())
 
     def _warn_of_absent(self, data: TrainingData) -> None:
         absent = self._absent(data)
         if absent:
             warn_caller(
-                f"{absent}, so the map takes the probability there towards 0; fit on rows of every class, or use a map that "
-                "treats all classes alike, such as TemperatureScaling"
+                f"{absent}, so the calibrator shrinks its probability towards 0; fit on rows of every class, or use a method with "
+                "parameters common to all classes, such as TemperatureScaling"
             )
 
     def _predict(self, data: Scores) -> Floats:
@@ -206,19 +382,30 @@ class Calibrator:
         return self.input
 
     def _check_params(self) -> None:
-        """Raise where a parameter has no meaning: none of the choices of its type; subclasses add theirs."""
+        """Raise if a parameter is invalid; subclasses add their own checks."""
         self._input()
         for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
             check_choice(getattr(self, name), name, choices)
 
-    # What scikit-learn asks of an estimator.
+    # The protocol of scikit-learn's estimators.
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters given to the constructor."""
+        """Return the parameters of the constructor.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Whether to include the parameters of nested calibrators, as ``name__parameter``.
+
+        Returns
+        -------
+        dict of str to object
+            Parameters by name.
+        """
         params = {name: getattr(self, name) for name in self._parameter_names()}
         if deep:
             for name, value in list(params.items()):
@@ -227,12 +414,30 @@ class Calibrator:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``name__inner`` reaches into a nested map."""
+        """Set parameters of the calibrator.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name; ``name__parameter`` sets a parameter of a nested calibrator.
+
+        Returns
+        -------
+        Calibrator
+            The calibrator itself.
+
+        Raises
+        ------
+        UnknownArgumentError
+            If a name is not a parameter of the calibrator.
+        """
         known = self._parameter_names()
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if outer not in known:
-                raise UnknownArgumentError(name, f"is no parameter of {type(self).__name__}", f"known: {known}")
+                raise UnknownArgumentError(
+                    name, f"unexpected keyword of {type(self).__name__}", f"its parameters are {known}"
+                )
             if inner:
                 getattr(self, outer).set_params(**{inner: value})
             else:
@@ -259,9 +464,12 @@ class Calibrator:
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
 
+Calibrator.__doc__ = _with_shared(Calibrator.__doc__ or "")
+
+
 @cache
 def _choices(kind: type[Calibrator]) -> dict[str, tuple[Any, ...]]:
-    """The parameters that take one of several words, as their annotations say."""
+    """The parameters that are restricted to a set of values by their annotation."""
     hints = get_type_hints(kind)
     return {n: get_args(hints[n]) for n in kind._parameter_names() if get_origin(hints.get(n)) is Literal}
 
@@ -289,16 +497,39 @@ def _short(value: Any) -> str:
 
 
 class CountingCalibrator(Calibrator):
-    """A calibrator whose fit depends on how many rows there are: counts add up, importance weights to their effective size."""
+    """Base class of calibrators whose fit depends on the number of rows.
+
+    With importance weights, the number of rows is the effective sample size.
+
+    Attributes
+    ----------
+    scale_
+    """
 
     scale_: float = 1.0
-    """What the log-odds of two classes are divided by before anything else: a power of two, above 1 only where some of the logits
-    fitted on are too large for a probability to hold."""
 
 
 @dataclass(eq=False, repr=False)
 class Identity(Calibrator):
-    """Leaves the probabilities as they are."""
+    """Identity: the probabilities without recalibration.
+
+    The candidate ``"none"`` of `recalibrate`.
+
+    Parameters
+    ----------
+    input
+
+    Attributes
+    ----------
+    classes_
+    fit_record_
+
+    Examples
+    --------
+    >>> from calibrant.recalibration.base import Identity
+    >>> Identity().fit([0.2, 0.9], [0, 1]).predict_proba([0.75])
+    array([[0.25, 0.75]])
+    """
 
     methods = (Method("none"),)
     keeps_order = True

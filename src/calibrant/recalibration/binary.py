@@ -1,4 +1,4 @@
-"""Maps of one score, and how they serve several classes: one against the rest, one against one, the top class, all together."""
+"""Calibrators of one score, and the reductions of several classes to binary problems: one-vs-rest, one-vs-one, top label, pooled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError, warn_caller
+from ..errors import ArgumentError, InPython, Remedy, Use, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
@@ -30,17 +30,25 @@ __all__ = [
 Curve = Callable[[Any], Floats]
 Found = TypeVar("Found")
 Multiclass = Literal["one_vs_rest", "one_vs_one", "top_versus_all", "pooled"]
-# The predicted class stays ahead of the others by this share, so that no tie can turn it.
+# Relative margin by which the predicted class stays ahead of the others, so that ties cannot change it.
 AHEAD = 1e-12
 TIE_BREAK = 1e-9
 
 
 class ScoreCalibrator(CountingCalibrator):
-    """A map from one score to one probability. Several classes are taken apart as `multiclass` says:
+    """Base class of calibrators that fit a curve from one score to one probability.
 
-    ``"one_vs_rest"`` fits every class against the others and divides each row by its sum; ``"one_vs_one"`` fits every pair on the rows
-    of its two classes and couples them; ``"top_versus_all"`` maps the largest probability to how often it is right and scales the
-    others, so that the predicted class stays; ``"pooled"`` fits one curve to the probabilities of all classes together.
+    More than two classes are reduced to binary problems according to `multiclass`: ``"one_vs_rest"`` fits each class against the others
+    and divides each row by its sum; ``"one_vs_one"`` fits each pair on the rows of its two classes and couples the results;
+    ``"top_versus_all"`` calibrates the largest probability to the accuracy and rescales the others, so that the predicted class does not
+    change; ``"pooled"`` fits one curve to the probabilities of all classes.
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
     """
 
     takes_any_score = True
@@ -50,14 +58,14 @@ class ScoreCalibrator(CountingCalibrator):
     curves_: tuple[Curve, ...]
 
     def _curve(self, view: View) -> Curve:
-        """The curve of one yes-or-no question; its fields must be plain values, so that it can be saved."""
+        """Fit the curve of one binary problem; its fields must be plain values, so that it can be saved."""
         raise NotImplementedError
 
     def _fit(self, data: TrainingData) -> None:
         self.curves_ = tuple(self._answered(data, self._curve))
 
     def _answered(self, data: TrainingData, fit: Callable[[View], Found]) -> list[Found]:
-        """What is fitted to each yes-or-no question; where one has one answer only, a warning or an error says why."""
+        """Apply `fit` to each binary problem; warn or raise if one of them has a single outcome."""
         self.scale_ = scale_of(data)
         views = self._questions(on_scale(data, self.scale_))
         why = next(
@@ -68,14 +76,14 @@ class ScoreCalibrator(CountingCalibrator):
         except SeparatedError as error:
             if not why:
                 raise
-            remedy = f"fit on rows of both outcomes, or {error.remedy}"
+            remedy: Remedy = ("fit on rows of both outcomes", *error.remedies)
             if data.k > 2 and self.multiclass != "top_versus_all":
-                remedy = "drop the class, or treat all classes alike: multiclass='pooled', or TemperatureScaling"
-            problem = f"{why}, so only one outcome occurs and the coefficients are infinite"
+                remedy = "drop the class", Use("multiclass", "pooled"), InPython("TemperatureScaling")
+            problem = f"{why}, so all outcomes are equal and the coefficients are infinite"
             raise SeparatedError("y", problem, remedy) from None
         if why:
             warn_caller(
-                f"a question has one answer only ({why}), so its map is nearly constant; fit on rows of every class"
+                f"all outcomes of a class are equal ({why}), so its calibrator is nearly constant; fit on rows of every class"
             )
         return found
 
@@ -106,7 +114,9 @@ class ScoreCalibrator(CountingCalibrator):
     def _rows_of(labels: Array, a: int, b: int) -> Array:
         rows = np.flatnonzero((labels == a) | (labels == b))
         if not len(rows):
-            raise ArgumentError("y", f"has no row of class {a} or {b}", "use multiclass='one_vs_rest' or 'pooled'")
+            raise ArgumentError(
+                "y", f"has no row of class {a} or {b}", (Use("multiclass", "one_vs_rest"), Use("multiclass", "pooled"))
+            )
         return rows
 
     def _predict(self, data: Scores) -> Floats:
@@ -120,14 +130,14 @@ class ScoreCalibrator(CountingCalibrator):
             )
         if self.multiclass == "pooled":
             rates = self.curves_[0](probs.ravel()).reshape(probs.shape)
-            # A little of the score keeps pooled classes in their order (Zhang et al. 2020).
+            # A small multiple of the score preserves the order of classes in the same block (Zhang et al. 2020).
             return normalised(rates + TIE_BREAK * probs if self.keeps_order else rates, probs)
         if self.multiclass == "top_versus_all":
             return with_top(probs, self.curves_[0](probs.max(axis=1)))
         return self._coupled(probs)
 
     def _coupled(self, probs: Floats) -> Floats:
-        """From the probability of each class against each other to one of each: 1 / (sum_j 1/r_kj - (K - 2)) (Price et al. 1995)."""
+        """Couple pairwise probabilities: p_k proportional to 1 / (sum_j 1/r_kj - (K - 2)) (Price et al. 1995)."""
         k = probs.shape[1]
         total = np.zeros(probs.shape)
         for (a, b), curve in zip(_pairs(k), self.curves_, strict=True):
@@ -146,15 +156,15 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def _against(probs: Floats, a: int, b: int) -> Floats:
-    """The share of class a in the probability of both; one half where neither has any."""
+    """p_a / (p_a + p_b); one half where both are 0."""
     both = probs[:, a] + probs[:, b]
     return np.divide(probs[:, a], both, out=np.full(len(probs), 0.5), where=both > 0)
 
 
 def with_top(probs: Floats, confidence: Floats) -> Floats:
-    """Rows whose largest entry is replaced and whose others share the rest as before; the largest stays the largest.
+    """Replace the largest entry of each row by `confidence` and rescale the others; the largest entry remains the largest.
 
-    The confidence is at least 1/K. What would exceed it elsewhere is shared by the classes that have room.
+    The confidence is at least 1/K. Entries that would exceed it are capped, and the excess is distributed over the other classes.
     """
     k = probs.shape[1]
     rows, top = np.arange(len(probs)), probs.argmax(axis=1)
@@ -171,7 +181,7 @@ def with_top(probs: Floats, confidence: Floats) -> Floats:
 
 
 def _shared(weight: Floats, free: Array, top: Array, amount: Floats) -> Floats:
-    """An amount for each row, shared by the free classes in proportion to their weight, evenly where they have none."""
+    """Distribute an amount per row over the free classes in proportion to their weight, or evenly if all weights are 0."""
     free[np.arange(len(top)), top] = False
     weight = np.where(free, weight, 0)
     total = weight.sum(axis=1)
@@ -181,7 +191,7 @@ def _shared(weight: Floats, free: Array, top: Array, amount: Floats) -> Floats:
 
 
 def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floats) -> Floats:
-    """Water filling: classes above the limit keep the limit, and the rest goes to those below, until all fit."""
+    """Water filling: cap the classes at the limit and distribute the excess over the others until none exceeds it."""
     full = np.zeros(out.shape, bool)
     for _ in range(out.shape[1]):
         over = (out > limit[:, None]) & ~full
@@ -195,19 +205,57 @@ def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floa
 
 @dataclass(eq=False, repr=False)
 class PlattScaling(ScoreCalibrator):
-    """sigmoid(A logit(p) + B), by greatest likelihood (Platt 1999).
+    r"""Platt scaling: logistic regression of the outcome on the log-odds of the score.
 
-    A is negative where higher scores go with fewer events: the map then turns the order round, as the rows ask for. Where `scale_` is not
-    1, as with margins in the hundreds, the slope of the curve is that of the log-odds divided by it.
+    With two parameters it needs few rows. It corrects over- or underconfidence (the slope) together with a wrong mean (the
+    intercept), and is the usual choice for the decision function of a margin classifier (``input="logit"``).
 
     Parameters
     ----------
     input
-        What the scores are.
-    targets
-        ``"smoothed"`` labels as in the paper, which never separate, or ``"plain"`` ones.
+    targets : {"smoothed", "plain"}, default "smoothed"
+        Targets of the regression: ``"smoothed"`` as in [1]_, for which the fit is always finite, or the ``"plain"`` labels.
     multiclass
-        How several classes are taken apart; see `ScoreCalibrator`.
+
+    Attributes
+    ----------
+    curves_ : tuple of curves
+        Fitted logistic curves, one per binary problem, with attributes ``slope`` and ``intercept``.
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    BetaCalibration : Three parameters; contains the identity.
+    TemperatureScaling : The slope alone.
+    calibrant.cox_slope : The same regression as a measure of calibration.
+
+    Notes
+    -----
+    With :math:`\ell = \ln(p / (1 - p))`,
+
+    .. math:: q = \frac{1}{1 + e^{-(A \ell + B)}},
+
+    with :math:`A` and :math:`B` of maximum likelihood. Smoothed targets are :math:`(n_1 + 1) / (n_1 + 2)` for events and
+    :math:`1 / (n_0 + 2)` for non-events. :math:`A` is negative if higher scores have fewer events; the order is then reversed. If `scale_`
+    is not 1, the slope refers to log-odds divided by it.
+
+    References
+    ----------
+    .. [1] Platt, J. (1999). Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods.
+       Advances in Large Margin Classifiers.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.PlattScaling().fit(data.y_prob, data.y_true)
+    >>> round(calibrator.curves_[0].slope, 2)
+    0.54
+    >>> calibrator.predict_proba([0.9]).round(3)
+    array([[0.233, 0.767]])
     """
 
     methods = (Method("platt", "Platt scaling", {"binary": (0, 1)}),)
@@ -230,22 +278,60 @@ class PlattScaling(ScoreCalibrator):
 
 
 def likeliest(curve: Callable[[View], Found], view: View) -> Found:
-    """The curve of greatest likelihood, or an error that says what else to do."""
+    """Fit a curve by maximum likelihood; the error for separated data names alternatives."""
     try:
         return curve(view)
     except SeparatedError as error:
-        remedy = 'use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration'
+        remedy = InPython('use PlattScaling(targets="smoothed"), which is always finite, or IsotonicCalibration')
         raise SeparatedError("y", error.problem, remedy) from None
 
 
 def plain_logistic(view: View) -> curves.Logistic:
-    """The logistic curve of the labels as they are."""
+    """Logistic regression on the plain labels."""
     return likeliest(curves.logistic, view)
 
 
 @dataclass(eq=False, repr=False)
 class QuadraticLogit(ScoreCalibrator):
-    """sigmoid(b0 + b1 l + b2 l^2) of the log-odds l, by greatest likelihood."""
+    r"""Logistic regression on a quadratic polynomial of the log-odds.
+
+    It corrects asymmetric miscalibration, such as overestimation at both ends, that a slope and an intercept cannot. The
+    curve need not be monotone.
+
+    Parameters
+    ----------
+    input
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    PlattScaling : The same without the quadratic term.
+    BetaCalibration : Three parameters, monotone.
+
+    Notes
+    -----
+    With :math:`\ell = \ln(p / (1 - p))`,
+
+    .. math:: q = \frac{1}{1 + e^{-(b_0 + b_1 \ell + b_2 \ell^2)}},
+
+    with coefficients of maximum likelihood.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.QuadraticLogit().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.9])[:, 1].round(3)
+    array([0.228, 0.765])
+    """
 
     methods = (Method("quadratic_logit", "a quadratic of the log-odds", {"binary": (200, 0)}),)
     least_probability = CLIP
@@ -259,7 +345,51 @@ class QuadraticLogit(ScoreCalibrator):
 
 @dataclass(eq=False, repr=False)
 class BetaCalibration(ScoreCalibrator):
-    """sigmoid(a ln p - b ln(1 - p) + c) with a, b not negative (Kull et al. 2017)."""
+    r"""Beta calibration: logistic regression on the logarithms of the probability and of its complement.
+
+    A monotone family with three parameters that contains the identity. It is exact if the scores of each class follow a
+    beta distribution, and suits probabilities; for the decision function of a margin classifier use `PlattScaling`.
+
+    Parameters
+    ----------
+    input
+    multiclass
+
+    Attributes
+    ----------
+    curves_ : tuple of curves
+        Fitted curves, one per binary problem, with attributes ``a``, ``b`` and ``c``.
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    PlattScaling : Two parameters.
+    DirichletCalibration : The counterpart for several classes.
+
+    Notes
+    -----
+    .. math:: q = \frac{1}{1 + e^{-(a \ln p - b \ln(1 - p) + c)}}, \qquad a, b \ge 0,
+
+    of maximum likelihood; the identity is :math:`a = b = 1`, :math:`c = 0`. If the estimate of :math:`a` or :math:`b` is negative, that term
+    is dropped.
+
+    References
+    ----------
+    .. [1] Kull, M., Silva Filho, T., Flach, P. (2017). Beta calibration: a well-founded and easily implemented improvement on logistic
+       calibration for binary classifiers. AISTATS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.BetaCalibration().fit(data.y_prob, data.y_true)
+    >>> curve = calibrator.curves_[0]
+    >>> round(curve.a, 2), round(curve.b, 2), round(curve.c, 2)
+    (0.59, 0.5, 0.08)
+    """
 
     methods = (Method("beta", "beta calibration", {"binary": (200, 0)}),)
     keeps_order = True
@@ -275,7 +405,53 @@ class BetaCalibration(ScoreCalibrator):
 
 @dataclass(eq=False, repr=False)
 class IsotonicCalibration(ScoreCalibrator):
-    """The rising curve of least squares, straight lines between pooled neighbours (Zadrozny and Elkan 2002)."""
+    r"""Isotonic regression: the non-decreasing curve of least squares.
+
+    It assumes no more than monotonicity and therefore needs many rows, about 2,000 or more; with fewer it overfits. Blocks at the ends
+    may give probabilities of exactly 0 or 1.
+
+    Parameters
+    ----------
+    input
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    CenteredIsotonicCalibration : Strictly increasing between the blocks.
+    VennAbers : Isotonic regression with a validity guarantee.
+    NearIsotonicEnsemble : Average over almost monotone curves.
+
+    Notes
+    -----
+    The pool-adjacent-violators algorithm minimizes
+
+    .. math:: \sum_i w_i (y_i - f(p_i))^2 \quad \text{over non-decreasing } f.
+
+    Between blocks the curve is interpolated linearly, and it is constant beyond the first and last score. With ``multiclass="pooled"``,
+    :math:`10^{-9} p` is added, so that classes in the same block keep their order [2]_.
+
+    References
+    ----------
+    .. [1] Zadrozny, B., Elkan, C. (2002). Transforming classifier scores into accurate multiclass probability estimates. KDD.
+    .. [2] Zhang, J., Kailkhura, B., Han, T. Y.-J. (2020). Mix-n-Match: ensemble and compositional methods for uncertainty calibration
+       in deep learning. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.IsotonicCalibration().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.168, 0.447, 0.761])
+    """
 
     methods: ClassVar[tuple[Method, ...]] = (
         Method("isotonic", "isotonic regression", {"binary": (2000, 0)}),
@@ -291,7 +467,46 @@ class IsotonicCalibration(ScoreCalibrator):
 
 
 class CenteredIsotonicCalibration(IsotonicCalibration):
-    """Isotonic blocks placed at their mean score, with straight lines between (Oron and Flournoy 2017)."""
+    """Centered isotonic regression: isotonic blocks placed at their mean score, with linear interpolation between them.
+
+    Strictly increasing between the blocks, so that distinct scores keep distinct probabilities, and with less bias than isotonic
+    regression where the true curve is smooth.
+
+    Parameters
+    ----------
+    input
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    IsotonicCalibration : Constant on each block.
+
+    Notes
+    -----
+    Blocks are those of the pool-adjacent-violators algorithm. Each block becomes one point, at the weighted mean of its scores and at
+    its observed rate.
+
+    References
+    ----------
+    .. [1] Oron, A. P., Flournoy, N. (2017). Centered isotonic regression: point and interval estimation for dose-response studies.
+       Statistics in Biopharmaceutical Research 9(3).
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.CenteredIsotonicCalibration().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.203, 0.462, 0.761])
+    """
 
     methods = (Method("centered_isotonic", "centered isotonic regression", {"binary": (2000, 0)}),)
 
@@ -301,7 +516,50 @@ class CenteredIsotonicCalibration(IsotonicCalibration):
 
 @dataclass(eq=False, repr=False)
 class SplineCalibration(ScoreCalibrator):
-    """The score plus the slope of a spline through the cumulative differences (Gupta et al. 2021)."""
+    r"""Spline calibration: the derivative of a natural cubic spline fitted to the cumulative differences.
+
+    Smooth and free of bins; it follows miscalibration of any shape and needs many rows.
+
+    Parameters
+    ----------
+    input
+    knots : int, default 6
+        Number of knots of the spline.
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    IsotonicCalibration : Monotone and piecewise constant.
+    KernelCalibration : Local averages.
+
+    Notes
+    -----
+    With :math:`h(t)` the sum of :math:`y - p`, divided by the number of rows, over the share :math:`t` of rows with the lowest scores, and
+    :math:`S` the least-squares spline through :math:`h`,
+
+    .. math:: q = p + S'(t(p)).
+
+    References
+    ----------
+    .. [1] Gupta, K., Rahimi, A., Ajanthan, T., Mensink, T., Sminchisescu, C., Hartley, R. (2021). Calibration of neural networks using
+       splines. ICLR.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.SplineCalibration().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.221, 0.478, 0.755])
+    """
 
     methods = (Method("spline", "a spline", {"binary": (2000, 0)}),)
     input: Input = "prob"
@@ -314,7 +572,41 @@ class SplineCalibration(ScoreCalibrator):
 
 @dataclass(eq=False, repr=False)
 class KernelCalibration(ScoreCalibrator):
-    """The mean outcome around each score, weighed by a Gaussian."""
+    r"""Kernel calibration: Nadaraya-Watson regression of the outcome on the score with a Gaussian kernel.
+
+    Parameters
+    ----------
+    input
+    bandwidth : float, default 0.05
+        Standard deviation of the kernel.
+    adaptive : bool, default False
+        Whether the bandwidth is wider where scores are sparse.
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    SplineCalibration : A smooth curve without a bandwidth.
+
+    Notes
+    -----
+    .. math:: q(p) = \frac{\sum_i w_i K_h(p - p_i) y_i}{\sum_i w_i K_h(p - p_i)}.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.KernelCalibration().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.226, 0.447, 0.768])
+    """
 
     methods = (Method("kernel"),)
     input: Input = "prob"

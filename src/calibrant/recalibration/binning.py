@@ -1,4 +1,4 @@
-"""Maps that are constant on bins of scores, and averages of many such maps."""
+"""Calibrators that are constant on bins of the score, and averages of such calibrators."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
 
 Starts = NDArray[np.intp]
 Binning = Literal["equal_mass", "equal_width"]
-# More groups than this are pooled to as many of equal weight before the path of near-isotonic curves is followed.
+# Distinct scores beyond this number are pooled into as many groups of equal weight before the near-isotonic path is computed.
 MOST_GROUPS = 1000
 MOST_BINS_PER_CUBE_ROOT, LEAST_ROWS_PER_BIN = 10, 5
 
 
 def stepped(kind: str, edges: Floats, rates: Floats) -> curves.Interpolated:
-    """A curve that is constant between edges, each of which belongs to the bin below it."""
+    """A step function; each edge belongs to the bin below it."""
     inside = (edges >= 0) & (edges < 1)
     edges, rates = edges[inside], rates[np.append(True, inside)]
     if not len(edges):
@@ -47,29 +47,63 @@ def stepped(kind: str, edges: Floats, rates: Floats) -> curves.Interpolated:
 
 
 def _between(score: Floats, starts: Starts) -> Floats:
-    """Edges midway between the neighbouring scores of two bins, where rounding allows it below the upper one."""
+    """Edges midway between the neighbouring scores of two bins, and below the upper one after rounding."""
     low, high = score[starts[1:] - 1], score[starts[1:]]
     return np.minimum((low + high) / 2, np.nextafter(high, -np.inf))
 
 
 @dataclass(eq=False, repr=False)
 class HistogramBinning(ScoreCalibrator):
-    """The share of events in each bin of scores (Zadrozny and Elkan 2001).
+    r"""Histogram binning: the observed rate in each bin of the score.
+
+    It assumes nothing about the shape of the calibration curve, and its calibration error is easy to bound; the price is that scores
+    of the same bin are no longer distinguished.
 
     Parameters
     ----------
     input
-        What the scores are.
-    bins
+    bins : int, default 15
         Number of bins.
-    binning
-        ``"equal_mass"``, with edges midway between neighbouring scores, or ``"equal_width"``.
-    empty
-        What a bin without rows gives: its ``"midpoint"`` or the ``"mean"`` of all rows.
-    shrink
-        Rows of each outcome added to every bin that has rows; 0.5 keeps probabilities off 0 and 1.
+    binning : {"equal_mass", "equal_width"}, default "equal_mass"
+        Bins with equal numbers of rows, with edges midway between neighbouring scores, or bins of equal width.
+    empty : {"midpoint", "mean"}, default "midpoint"
+        Probability of a bin without rows: its midpoint, or the mean outcome of all rows.
+    shrink : float, default 0.0
+        Pseudo-count added to the events and to the non-events of every bin that has rows; 0.5 keeps probabilities away from 0 and 1.
     multiclass
-        How several classes are taken apart; see `ScoreCalibrator`.
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    ScalingBinning : Bins of a fitted logistic curve.
+    BayesianBinning : Average over numbers of bins.
+    TopLabelHistogramBinning : Bins of the confidence for each predicted class.
+
+    Notes
+    -----
+    For bin :math:`b` with :math:`n_b` rows, :math:`k_b` events and pseudo-count :math:`s`,
+
+    .. math:: q_b = \frac{k_b + s}{n_b + 2 s}.
+
+    References
+    ----------
+    .. [1] Zadrozny, B., Elkan, C. (2001). Obtaining calibrated probability estimates from decision trees and naive Bayesian
+       classifiers. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.HistogramBinning(bins=10).fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
+    array([0.135, 0.48 , 0.83 ])
     """
 
     methods = (Method("histogram"),)
@@ -84,7 +118,7 @@ class HistogramBinning(ScoreCalibrator):
         super()._check_params()
         check_bins(self.bins)
         if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
-            raise ArgumentError("shrink", f"must be a number from 0 up; got {self.shrink!r}")
+            raise ArgumentError("shrink", f"must be a non-negative number; got {self.shrink!r}")
 
     def _curve(self, view: View) -> Curve:
         if self.binning == "equal_mass":
@@ -105,7 +139,7 @@ def _share(events: Floats, weight: Floats, shrink: float) -> Floats:
 
 
 def histogram(view: View, bins: int, shrink: float = 0.0) -> curves.Interpolated:
-    """The share of events in bins of equal weight."""
+    """The observed rate in bins of equal weight."""
     groups = groups_of(view)
     starts = equal_mass_cuts(view.prefix, bins)
     events, weight = np.add.reduceat(groups.events, starts), np.add.reduceat(groups.weight, starts)
@@ -114,17 +148,41 @@ def histogram(view: View, bins: int, shrink: float = 0.0) -> curves.Interpolated
 
 @dataclass(eq=False, repr=False)
 class TopLabelHistogramBinning(CountingCalibrator):
-    """How often the prediction is right, in bins of the confidence, for each predicted class by itself (Gupta and Ramdas 2021).
+    """Top-label histogram binning: the accuracy in bins of the confidence, separately for each predicted class.
 
-    The other classes share the rest as before, so that the predicted class stays. A class that was never predicted takes the bins of
-    all rows.
+    Its calibration given the predicted class holds without assumptions on the distribution. The probabilities of the other classes are
+    rescaled in proportion, and the predicted class does not change.
 
     Parameters
     ----------
     input
-        What the scores are.
-    points_per_bin
-        Rows that a bin of equal weight holds at least.
+    points_per_bin : int, default 50
+        Minimum number of rows per bin; each class has as many bins of equal mass as its rows allow.
+
+    Attributes
+    ----------
+    curves_ : tuple of curves
+        Fitted step functions, one per predicted class. A class that was never predicted has the curve of all rows.
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    HistogramBinning : Bins of the probability of each class.
+
+    References
+    ----------
+    .. [1] Gupta, C., Ramdas, A. (2022). Top-label calibration and multiclass-to-binary reductions. ICLR.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.TopLabelHistogramBinning().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([[0.9, 0.06, 0.04]]).round(2)
+    array([[0.76, 0.14, 0.09]])
     """
 
     methods = (Method("top_label_histogram"),)
@@ -165,16 +223,51 @@ class TopLabelHistogramBinning(CountingCalibrator):
 
 @dataclass(eq=False, repr=False)
 class BayesianBinning(ScoreCalibrator):
-    """An average over equal-mass histograms with many numbers of bins, weighed by how likely each makes the labels (Naeini et al. 2015).
+    r"""Bayesian binning into quantiles (BBQ): a posterior average over equal-mass histograms.
+
+    It removes the choice of the number of bins from histogram binning and gives a smoother curve.
 
     Parameters
     ----------
     input
-        What the scores are.
-    strength
-        Rows that the prior is worth; they lie at the midpoints of the bins.
+    strength : float, default 2.0
+        Prior number of rows, divided equally among the bins of a model, with the midpoint of each bin as prior rate.
     multiclass
-        How several classes are taken apart; see `ScoreCalibrator`.
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    HistogramBinning : One number of bins.
+    NearIsotonicEnsemble : Average over almost monotone curves.
+
+    Notes
+    -----
+    Models :math:`M` differ in their number of bins, up to :math:`10 \sqrt[3]{n}`. With :math:`n_b` rows and :math:`k_b` events in bin :math:`b`
+    of :math:`B`, midpoint :math:`m_b` and :math:`\nu = s / B`, the marginal likelihood is
+
+    .. math:: P(D \mid M) = \prod_b \frac{\Gamma(\nu)}{\Gamma(n_b + \nu)} \frac{\Gamma(k_b + \nu m_b)}{\Gamma(\nu m_b)}
+              \frac{\Gamma(n_b - k_b + \nu (1 - m_b))}{\Gamma(\nu (1 - m_b))},
+
+    and the calibrated probability is the average of the posterior means :math:`(k_b + \nu m_b) / (n_b + \nu)`, weighted by it.
+
+    References
+    ----------
+    .. [1] Naeini, M. P., Cooper, G., Hauskrecht, M. (2015). Obtaining well calibrated probabilities using Bayesian binning. AAAI.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.BayesianBinning().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
+    array([0.207, 0.471, 0.781])
     """
 
     methods = (Method("bayesian_binning"),)
@@ -185,7 +278,7 @@ class BayesianBinning(ScoreCalibrator):
     def _check_params(self) -> None:
         super()._check_params()
         if not (isinstance(self.strength, (int, float)) and 0 < self.strength < math.inf):
-            raise ArgumentError("strength", f"must be a finite number above 0; got {self.strength!r}")
+            raise ArgumentError("strength", f"must be a positive finite number; got {self.strength!r}")
 
     def _curve(self, view: View) -> Curve:
         groups = groups_of(view)
@@ -198,15 +291,15 @@ class BayesianBinning(ScoreCalibrator):
         models: dict[bytes, tuple[float, Floats, Floats]] = {}
         for count in range(max(1, int(root / 10)), max(most, 1) + 1):
             starts = equal_mass_cuts(view.prefix, count)
-            if starts.tobytes() not in models:  # ties may leave fewer bins than asked for
+            if starts.tobytes() not in models:  # with ties there may be fewer bins than requested
                 models[starts.tobytes()] = bayesian_bins(groups.score, sums, starts, self.strength)
         return _averaged(list(models.values()))
 
 
 def bayesian_bins(score: Floats, sums: Floats, starts: Starts, strength: float) -> tuple[float, Floats, Floats]:
-    """The logarithm of the likelihood of the labels given the bins, the edges and the rates (BDeu score).
+    """Log marginal likelihood (BDeu score), edges and posterior mean rates of a binning.
 
-    `sums` are the events and the others before each score, with all of them at the end.
+    `sums` holds the cumulative numbers of events and non-events before each score, and the totals at the end.
     """
     from scipy.special import gammaln
 
@@ -228,7 +321,7 @@ def bayesian_bins(score: Floats, sums: Floats, starts: Starts, strength: float) 
 
 
 def _averaged(models: list[tuple[float, Floats, Floats]]) -> curves.Interpolated:
-    """The mean of step functions, weighed by exp(score): again one, with the edges of all."""
+    """The average of step functions with weights exp(score): a step function with the edges of all of them."""
     scores = np.array([score for score, _, _ in models])
     share = np.exp(scores - scores.max())
     told = np.flatnonzero(share > 1e-17 * share.sum())
@@ -241,9 +334,49 @@ def _averaged(models: list[tuple[float, Floats, Floats]]) -> curves.Interpolated
 
 @dataclass(eq=False, repr=False)
 class NearIsotonicEnsemble(ScoreCalibrator):
-    """An average over the near-isotonic curves of every penalty on falling, weighed by exp(-BIC / 2) (Naeini and Cooper 2016).
+    r"""Ensemble of near-isotonic regressions (ENIR): an average over the path of almost monotone curves.
 
-    More than a thousand distinct scores are first pooled to a thousand of equal weight.
+    Like isotonic regression, but the curve may decrease where the data support it.
+
+    Parameters
+    ----------
+    input
+    multiclass
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    IsotonicCalibration : The end of the path.
+    BayesianBinning : Average over histograms.
+
+    Notes
+    -----
+    For each penalty :math:`\lambda` the curve minimizes
+
+    .. math:: \frac{1}{2} \sum_i w_i (y_i - f_i)^2 + \lambda \sum_i (f_i - f_{i+1})_+ .
+
+    Every :math:`\lambda` at which blocks of the path join contributes its curve with weight :math:`e^{-\mathrm{BIC} / 2}`. More than 1,000
+    distinct scores are first pooled into 1,000 groups of equal weight.
+
+    References
+    ----------
+    .. [1] Naeini, M. P., Cooper, G. F. (2016). Binary classifier calibration using an ensemble of near isotonic regression models. ICDM.
+    .. [2] Tibshirani, R. J., Hoefling, H., Tibshirani, R. (2011). Nearly-isotonic regression. Technometrics 53(1).
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.NearIsotonicEnsemble().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.169, 0.447, 0.761])
     """
 
     methods = (Method("near_isotonic"),)
@@ -270,10 +403,10 @@ def near_isotonic_mean(weight: Floats, events: Floats) -> Floats:
 
 
 def near_isotonic_path(weight: Floats, events: Floats) -> tuple[Floats, Floats, Floats]:
-    """Every penalty at which neighbours join, from 0 to the isotonic curve, the fit at each, and its BIC.
+    """The solution path of near-isotonic regression: the penalties at which blocks join, the fit at each, and its BIC.
 
-    sum w (rate - fit)^2 / 2 + penalty * sum (fit_i - fit_{i+1})_+ is least (Tibshirani et al. 2011): between joins each block moves at the
-    speed at which its falling neighbours push it, and blocks that meet stay together.
+    Each fit minimizes sum w (rate - fit)^2 / 2 + penalty * sum (fit_i - fit_{i+1})_+ (Tibshirani et al. 2011). Between joins the value of
+    each block is linear in the penalty; blocks that meet stay joined.
     """
     others, rows = weight - events, weight.sum()
     mass, value = weight.copy(), events / weight
@@ -291,7 +424,7 @@ def near_isotonic_path(weight: Floats, events: Floats) -> tuple[Floats, Floats, 
             return np.array(penalties), np.array(fits), np.array(losses)
         speed = (falls[:-1].astype(float) - falls[1:]) / mass
         gap, closing = value[1:] - value[:-1], speed[:-1] - speed[1:]
-        # Falling neighbours close in on each other; a rise can be caught up from behind too.
+        # Decreasing neighbours approach each other; a block may also catch up with one above it.
         meets = gap * closing > 0
         wait = np.divide(gap, closing, out=np.full(len(gap), np.inf), where=meets)
         penalties.append(penalties[-1] + wait.min())
@@ -306,16 +439,47 @@ def _bic(fit: Floats, events: Floats, others: Floats, blocks: int, rows: float) 
 
 @dataclass(eq=False, repr=False)
 class ScalingBinning(ScoreCalibrator):
-    """A logistic curve, then its mean in each bin of equal weight: few values, each measured well (Kumar et al. 2019).
+    """Scaling-binning: a logistic curve, discretized to its mean in bins of equal mass.
+
+    The fit has the low variance of Platt scaling, and since only `bins` distinct probabilities occur, its calibration error can be
+    estimated reliably.
 
     Parameters
     ----------
     input
-        What the scores are.
-    bins
+    bins : int, default 10
         Number of bins.
     multiclass
-        How several classes are taken apart; see `ScoreCalibrator`.
+
+    Attributes
+    ----------
+    curves_
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    PlattScaling : The curve without bins.
+    HistogramBinning : Observed rates in bins.
+
+    Notes
+    -----
+    Logistic regression on the log-odds gives a curve :math:`g`; bin edges have equal mass, and each bin predicts the mean of :math:`g` over
+    its rows. As in [1]_, but curve and bins are fitted on the same data.
+
+    References
+    ----------
+    .. [1] Kumar, A., Liang, P., Ma, T. (2019). Verified uncertainty calibration. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.ScalingBinning(bins=5).fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.05, 0.5, 0.95])[:, 1].round(3)
+    array([0.22 , 0.495, 0.782])
     """
 
     methods = (Method("scaling_binning"),)
@@ -337,7 +501,7 @@ class ScalingBinning(ScoreCalibrator):
             return stepped("scaling_binning", np.empty(0), rate[:1])
         starts = equal_mass_cuts(view.prefix, self.bins)
         mean = np.add.reduceat(groups.weight * rate, starts) / np.add.reduceat(groups.weight, starts)
-        # Bins are cut midway between two rates of the curve, and the cuts traced back to scores.
+        # Edges lie midway between two values of the curve and are mapped back to scores.
         middle = (logit((rate[starts[1:] - 1] + rate[starts[1:]]) / 2) - line.intercept) / line.slope
         low, high = groups.score[starts[1:] - 1], groups.score[starts[1:]]
         edges = np.clip(1 / (1 + np.exp(-middle)), low, np.nextafter(high, -np.inf))

@@ -1,4 +1,4 @@
-"""recalibrate: which map, if any, makes held-out probabilities better, and by how much?"""
+"""Selection of a calibration method by cross-validation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, CalibrantWarning, InputWarning, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    CalibrantWarning,
+    Drop,
+    InputWarning,
+    InPython,
+    Remedy,
+    UndefinedMetricError,
+)
 from ..input.convert import is_number, summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
-from ..views.keywords import PREDICTION_KEYWORDS, unknown_keyword
+from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
@@ -26,19 +35,47 @@ from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
 __all__ = ["Candidate", "Recalibration", "recalibrate"]
 
 Loss = Literal["nll", "brier"]
-# The smallest probability that a held-out label is taken to have had.
+# Lower bound of the probability of a held-out label in the negative log-likelihood.
 FLOOR = 1e-12
-OWN_KEYWORDS = ("method", "loss", "folds", "level", "rng")
-# Words of `Predictions` that the choice of one map for all rows does not look at, and what does.
-NOT_TAKEN = {
-    "groups": "for one map per group, use GroupCalibration(map).fit(scores, y, groups=groups)",
-    "features": "drop it",
+# Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
+NOT_USED: dict[str, Remedy] = {
+    "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
+    "features": Drop("features"),
 }
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One map tried on held-out rows: its mean loss, and how much lower that is than without any map."""
+    """Cross-validated result of one calibration method.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    loss : float
+        Mean loss on the held-out folds.
+    gain : float
+        Reduction of the loss relative to no recalibration.
+    low : float
+        Lower end of the confidence interval of the gain.
+    high : float
+        Upper end of the confidence interval of the gain.
+    ece : float
+        Expected calibration error on the held-out folds.
+    reason : str, default ""
+        Why the method could not be fitted; empty if it was fitted.
+    note : str, default ""
+        Remarks: labels with a predicted probability of 0, or the warnings of the fit on all rows.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> candidate = cal.recalibrate(data.y_true, data.y_prob, method="platt").candidates[1]
+    >>> candidate.method, round(candidate.gain, 4)
+    ('platt', 0.0354)
+    """
 
     method: str
     loss: float
@@ -47,14 +84,32 @@ class Candidate:
     high: float
     ece: float
     reason: str = ""
-    """Why it could not be fitted; empty where it could."""
     note: str = ""
-    """What to know of it: labels that had no probability, or what its fit on all rows warned of."""
 
 
 @dataclass(frozen=True, repr=False)
 class Recalibration(Result):
-    """The chosen calibrator, fitted on all rows, and what every candidate gained on held-out rows."""
+    """Result of `recalibrate`: the selected calibrator and the cross-validated gain of every candidate.
+
+    Attributes
+    ----------
+    method : str
+        Name of the selected method; ``"none"`` if no calibrator reduces the loss.
+    calibrator : Calibrator
+        Selected calibrator, fitted on all rows.
+    candidates : tuple of Candidate
+        Loss, gain, interval and expected calibration error of every method; the first is ``"none"``.
+    loss : str
+        Loss by which the methods were compared.
+    level : float
+        Confidence level of the intervals.
+    n : int
+        Number of rows.
+    note : str
+        Remarks on the selection; empty if there are none.
+    warned : str
+        Warnings of the fit of the selected calibrator, which `note` includes; empty if there were none.
+    """
 
     method: str
     calibrator: Calibrator
@@ -64,15 +119,25 @@ class Recalibration(Result):
     n: int
     note: str = ""
     warned: str = ""
-    """What the fit of the chosen map on all rows warned of, which the note says too; empty where of nothing."""
 
     def predict_proba(self, scores: Any) -> Floats:
-        """Probabilities of the chosen map."""
+        """Predict calibrated probabilities with the selected calibrator.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `recalibrate`.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Calibrated probabilities, one column per class; rows sum to 1.
+        """
         return self.calibrator.predict_proba(scores)
 
     @property
     def gain(self) -> float:
-        """How much lower the held-out loss is than without any map."""
+        """Reduction of the held-out loss relative to no recalibration."""
         return next(c.gain for c in self.candidates if c.method == self.method)
 
     def _fields(self) -> dict[str, Any]:
@@ -94,13 +159,15 @@ class Recalibration(Result):
 
     def _title(self) -> str:
         if self.method == "none":
-            return "leave it alone: no map helps" if len(self.candidates) > 1 else "none: no map was tried"
-        return f"{self.method}: chosen on {self.n:,} rows"
+            tried = len(self.candidates) > 1
+            return "none: no calibrator reduces the held-out loss" if tried else "none: no calibrator was tried"
+        return f"{self.method}: selected by cross-validation on {self.n:,} rows"
 
     def _notes(self) -> list[str]:
         return [f"note: {self.note}"] if self.note else []
 
 
+@checks_keywords(unlisted=NOT_USED)
 def recalibrate(
     y_true: Any,
     y_prob: Any = None,
@@ -110,42 +177,75 @@ def recalibrate(
     folds: int = 5,
     level: float = 0.95,
     rng: Any = 0,
-    **words: Any,
+    **keywords: Any,
 ) -> Recalibration:
-    """Choose a map by its loss on held-out folds, and fit it on all rows; leaving the scores alone is always a candidate.
+    r"""Select a calibrator by cross-validation and fit it on all rows.
 
-    A map whose fit warns (a parameter at its bound, a class without rows) is chosen only where no other is better than none: what it
-    would do wrong cannot be seen on rows like these.
+    Compares calibration methods, among them no recalibration, by their mean loss on held-out folds, and fits the best on all
+    rows. Pass validation data that the classifier was not trained on.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities (or logits, with ``input="logit"``) of validation rows; see `Predictions`, whose keywords are taken
-        too. With ``classes=`` the map's `predict` gives names. A row with a count goes to one fold as a whole.
-    method
-        ``"auto"``, the name of one map, several names, or a map; the names are in `METHODS`.
-    loss
-        Strictly proper score to compare by: ``"nll"`` or ``"brier"``; a probability below 1e-12 counts as 1e-12 in the former.
-    folds
-        Number of folds.
-    level
-        Of the interval for the gain.
-    rng
-        Seed of the shuffle that makes the folds; rows are first put into an order of their content, so that their own does not matter.
+    y_true
+    y_prob
+    method : str, iterable of str or Calibrator, default "auto"
+        Name of a method (``"temperature"``, ``"platt"``, ``"isotonic"``, ...), several names, or an unfitted calibrator. ``"auto"``
+        compares the methods suited to the number of rows and classes.
+    loss : {"nll", "brier"}, default "nll"
+        Strictly proper scoring rule by which methods are compared. In the negative log-likelihood, probabilities below 1e-12 are
+        replaced by 1e-12.
+    folds : int, default 5
+        Number of folds. A row with a count is not split.
+    level : float, default 0.95
+        Confidence level of the interval of the gain.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed of the assignment to folds. The result does not depend on the order of the rows.
+    **keywords
+
+    Returns
+    -------
+    Recalibration
+        Result with attributes `method`, `calibrator`, `candidates`, `gain` and `note`, and the method `predict_proba`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If there is not one class per row, all labels are equal, or there are fewer than two rows per fold.
+    ArgumentError
+        If a parameter is invalid.
+
+    See Also
+    --------
+    save : Write the result to a file.
+    GroupCalibration : One calibrator per group.
+    calibrant.sklearn.CalibratedModel : The same as a scikit-learn meta-estimator.
+
+    Notes
+    -----
+    The gain of a method is the mean of the difference of the losses of each row without and with recalibration; its interval is the
+    normal approximation
+
+    .. math:: \bar{d} \pm z_{(1 + \text{level}) / 2} \sqrt{\textstyle\sum_i w_i^2 (d_i - \bar{d})^2}, \qquad \textstyle\sum_i w_i = 1.
+
+    A calibrator whose fit on all rows warns, because a parameter lies at its bound or a class has no rows, is selected only if no
+    other improves on no recalibration, since cross-validation on similar rows cannot reveal its errors.
 
     Examples
     --------
     >>> import calibrant as cal
-    >>> sure = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), rng=0)
-    >>> found = cal.recalibrate(sure.y_true, sure.y_prob)
-    >>> found.method != "none", found.gain > 0
-    (True, True)
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> found = cal.recalibrate(data.y_true, data.y_prob)
+    >>> found.method, round(found.gain, 4)
+    ('temperature', 0.0365)
+    >>> found.predict_proba([0.95]).round(3)
+    array([[0.167, 0.833]])
     """
     check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
-    p, names = _read(y_true, y_prob, words, folds)
+    p, names = _read(y_true, y_prob, keywords, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
@@ -159,35 +259,34 @@ def recalibrate(
     return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""))
 
 
-def _read(y_true: Any, y_prob: Any, words: Mapping[str, Any], folds: int) -> tuple[Predictions, tuple[Any, ...] | None]:
-    """Checked rows that a map can be fitted to, and the names of their classes where they have some."""
-    for word, value in words.items():
-        if word not in PREDICTION_KEYWORDS:
-            known = [*OWN_KEYWORDS, *(own for own in PREDICTION_KEYWORDS if own not in NOT_TAKEN)]
-            raise unknown_keyword("recalibrate", word, value, known)
-        if word in NOT_TAKEN and value is not None:
-            raise ArgumentError(word, "is not looked at: one map serves all rows", NOT_TAKEN[word])
-    p = as_predictions(y_true, y_prob, words)
+def _read(
+    y_true: Any, y_prob: Any, keywords: Mapping[str, Any], folds: int
+) -> tuple[Predictions, tuple[Any, ...] | None]:
+    """Validated predictions with one class per row, and the names of the classes, if any."""
+    for word, value in keywords.items():
+        if word in NOT_USED and value is not None:
+            raise ArgumentError(word, "is not supported: one calibrator is fitted to all rows", NOT_USED[word])
+    p = as_predictions(y_true, y_prob, keywords)
     if p.labels is None or p.kind not in ("binary", "multiclass"):
-        raise UndefinedMetricError("recalibrate", "needs one class for each row", _remedy(p))
+        raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
-        raise UndefinedMetricError("recalibrate", "needs rows of two classes, and all labels are the same")
+        raise UndefinedMetricError("y_true", "recalibration requires rows of two classes; all labels are equal")
     if p.n < 2 * folds:
-        raise UndefinedMetricError("recalibrate", f"needs at least {2 * folds} rows for {folds} folds; there are {p.n}")
+        raise UndefinedMetricError("y_true", f"{folds} folds require at least {2 * folds} rows; got {p.n}")
     return rows_summing_to_one(p), p.classes
 
 
 def _remedy(p: Predictions) -> str:
-    """How to get one class for each row."""
+    """How to obtain one class per row."""
     if p.kind == "multilabel":
-        return "fit a map for each label: recalibrate(y_true[:, k], y_prob[:, k])"
+        return "fit one calibrator per label: recalibrate(y_true[:, k], y_prob[:, k])"
     if p.kind == "confidence":
         return 'pass all probabilities, or drop input="confidence": being right is then the class'
     return "pass the class of each row; where several people labelled a row, repeat it for each of them"
 
 
 def rows_summing_to_one(p: Predictions) -> Predictions:
-    """Itself, or with rows divided by their sums where a wider tolerance let them through: maps check them once more."""
+    """Divide rows by their sums if a wider tolerance admitted them, since calibrators check the sums again."""
     probs = p.probs if p.logits is not None else summing_to_one(p.probs)
     if probs is p.probs:
         return p
@@ -196,15 +295,15 @@ def rows_summing_to_one(p: Predictions) -> Predictions:
 
 
 def _rows(p: Predictions) -> int:
-    """How many rows there are; one given with a count is so many."""
+    """The number of rows, each with its count."""
     return round(float(p.weight.sum())) if p.weight is not None and p.weight_kind == "counts" else p.n
 
 
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.input != input:
-            problem = f"{method!r} reads {method.input}s, and y_prob holds {input}s"
-            raise ArgumentError("method", problem, "say the same input= to both")
+            problem = f"{method!r} expects {method.input}s, and the scores are {input}s"
+            raise ArgumentError("method", problem, InPython("use the same input for both"))
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
@@ -212,18 +311,18 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
 
 
 def _automatic(p: Predictions) -> list[str]:
-    """Few parameters for few rows: the methods whose need of rows is met, those that need least first."""
+    """The methods whose required number of rows is met, those with the smallest requirement first."""
     n = _rows(p)
     known = sorted((method.candidate[p.kind], name) for name, method in METHODS.items() if p.kind in method.candidate)
     return [name for (rows, each), name in known if n >= max(rows, each * p.k)]
 
 
 def _fitted(calibrator: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
-    """A fitted copy, and what its fit warned of."""
+    """A fitted copy, and the warnings of its fit."""
     copy = type(calibrator)(**calibrator.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
-        warnings.simplefilter("ignore", InputWarning)  # it says something about the rows, not about this map
+        warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
         given = data._p.logits if data._p.logits is not None else data._p.probs
         copy.fit(given, data.labels, **{"counts" if data.counted else "sample_weight": data._p.weight})
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
@@ -236,9 +335,9 @@ def _fitted(calibrator: Calibrator, data: TrainingData) -> tuple[Calibrator, str
 def _chosen(
     candidates: list[Candidate], calibrators: Mapping[str, Calibrator], data: TrainingData
 ) -> tuple[Candidate, Calibrator, dict[str, str]]:
-    """The candidate of least loss whose fit on all rows warns of nothing, its map, and what the fits of lower loss warned of.
+    """The candidate of least loss whose fit on all rows does not warn, its calibrator, and the warnings of candidates of lower loss.
 
-    One that warns is taken only where no other is better than none. Leaving the scores alone warns of nothing, so the search ends.
+    A candidate that warns is selected only if no other improves on no recalibration, which never warns, so that the search ends.
     """
     told: dict[str, str] = {}
     warned: tuple[Candidate, Calibrator] | None = None
@@ -254,12 +353,12 @@ def _chosen(
 
 
 def _held_out(calibrator: Calibrator, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
-    """Probabilities of rows by a map that has not seen them, or why there are none."""
+    """Cross-validated probabilities, or the reason why the calibrator cannot be fitted."""
     out = np.empty((p.n, p.k))
     try:
         for number_ in range(folds):
             rows = fold == number_
-            # What the fit warns of is the business of its held-out loss.
+            # Warnings of these fits are ignored; their consequences show in the held-out loss.
             fitted, _ = _fitted(calibrator, TrainingData(p.take(~rows)))
             out[rows] = fitted.apply(Scores(p.take(rows)))
     except CalibrantError as error:
@@ -273,7 +372,7 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
     assert p.labels is not None
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
     weight = weight / weight.sum()
-    # The variance of a mean: a row that stands for several counts as so many draws.
+    # Variance of the mean: a row with a count represents as many independent rows.
     spread = weight / _rows(p) if p.weight_kind == "counts" else weight**2
     plain: Floats | None = None
     found = []
@@ -296,29 +395,27 @@ def _losses(probs: Floats, labels: NDArray[Any], loss: str) -> Floats:
     own = probs[np.arange(len(labels)), labels]
     if loss == "nll":
         return -np.log(np.maximum(own, FLOOR))
-    scale = 0.5 if probs.shape[1] == 2 else 1.0  # as the metric `brier` has it
+    scale = 0.5 if probs.shape[1] == 2 else 1.0  # as in the metric `brier`
     return np.asarray(scale * (np.square(probs).sum(axis=1) - 2 * own + 1))
 
 
 def _floored(probs: Floats, labels: NDArray[Any]) -> str:
-    """How many labels had less probability than is counted."""
+    """The number of labels whose predicted probability is below the bound."""
     own = probs[np.arange(len(labels)), labels]
     none, little = int((own == 0).sum()), int((own < FLOOR).sum())
     if none:
-        return (
-            f"{none:,} label{'s' * (none > 1)} had probability 0: the nll is infinite and counted here as of {FLOOR:g}"
-        )
+        return f"{none:,} label{'s' * (none > 1)} had predicted probability 0: the nll is infinite and computed with {FLOOR:g}"
     if little:
-        return f"{little:,} label{'s' * (little > 1)} had less probability than {FLOOR:g}, as which it is counted"
+        return f"{little:,} label{'s' * (little > 1)} had predicted probability below {FLOOR:g}; the nll is computed with {FLOOR:g}"
     return ""
 
 
 def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str, str]) -> str:
-    """What to know of the choice: why a lower loss was passed over, whether the gain is real, which losses were cut."""
+    """Remarks on the selection: candidates of lower loss that were not selected, the significance of the gain, bounded losses."""
     plain = candidates[0]
     parts = [told.get(best.method, "")]
     if best.method not in told:
-        parts += [f"{name} was passed over in spite of its lower loss ({why})" for name, why in told.items()]
+        parts += [f"{name} has a lower loss but was not selected ({why})" for name, why in told.items()]
     parts.append(_note(best, plain))
     parts += [f"{c.method}: {c.note}" for c in dict.fromkeys((plain, best)) if c.note]
     return "; ".join(filter(None, parts))
@@ -329,7 +426,7 @@ def _note(best: Candidate, plain: Candidate) -> str:
         return ""
     if best.ece > plain.ece:
         return (
-            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece looks at one question in bins, "
-            "where errors can cancel; the loss is a proper score of every row, so trust it more"
+            f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece evaluates one event in bins, where "
+            "errors can cancel; the loss is a proper scoring rule and the better guide"
         )
-    return "" if best.low > 0 else "the gain may be chance: its interval holds 0"
+    return "" if best.low > 0 else "the gain is not statistically significant: its interval contains 0"

@@ -1,4 +1,4 @@
-"""Maps that also look at the group of a row: one map for each group, and corrections until no group is off."""
+"""Calibrators that use the group of each row: one calibrator per group, and multicalibration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import logit
-from ..errors import ArgumentError, CalibrantError, GroupError, warn_caller
+from ..errors import ArgumentError, CalibrantError, GroupError, Use, warn_caller
 from ..input.convert import column
 from ..input.frames import check_same_rows
 from ..input.weights import read_groups, read_weights
@@ -24,13 +24,13 @@ __all__ = ["GroupCalibration", "MultiCalibration"]
 Masks = NDArray[np.bool_]
 
 
-NEEDED = "pass the group of each row as groups="
+NEEDED = "pass the group of each row"
 UNKNOWN = -1
 EVERY_LEVEL = -1
 
 
 class _Rows(NamedTuple):
-    """What is given to predict with: scores, and the group of each."""
+    """Scores to predict from, and the group of each row."""
 
     scores: Any
     groups: Any
@@ -43,14 +43,40 @@ class GroupedScores(Scores):
 
 
 class GroupedCalibrator(Calibrator):
-    """A map that asks for the groups of the rows too."""
+    """Base class of calibrators that need the group of each row."""
 
     def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
-        """Calibrated probabilities, one column for each class; rows sum to 1."""
+        """Predict calibrated probabilities.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+        groups : array-like of shape (N,)
+            Group of each row.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            Calibrated probabilities, one column per class; rows sum to 1.
+        """
         return super().predict_proba(_Rows(scores, groups))
 
     def predict(self, scores: Any, groups: Any = None) -> NDArray[Any]:
-        """The class of the largest calibrated probability."""
+        """Predict the class with the largest calibrated probability.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Scores of the same kind as those passed to `fit`.
+        groups : array-like of shape (N,)
+            Group of each row.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Predicted classes, as in `classes_`.
+        """
         return super().predict(_Rows(scores, groups))
 
     def _read(self, scores: Any) -> GroupedScores:
@@ -68,43 +94,97 @@ class GroupedCalibrator(Calibrator):
 
 @dataclass(eq=False, repr=False)
 class GroupCalibration(GroupedCalibrator):
-    """One map for each group of rows: ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``.
+    """One calibrator per group of rows.
+
+    Use it if the groups are miscalibrated in different ways and each has enough rows for a fit of its own. Groups are passed to
+    `fit` and to `predict_proba`.
 
     Parameters
     ----------
-    map
-        An unfitted map, of which each group gets a copy; what the scores are is said there.
-    unseen
-        What a row of a group that was not fitted gets: an ``"error"``, or the map of all rows ``"together"``.
+    calibrator : Calibrator
+        Unfitted calibrator, copied for each group; its parameter `input` applies.
+    unseen : {"error", "together"}, default "error"
+        Treatment of rows whose group did not occur in `fit`: raise an error, or apply the calibrator of all rows together.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (G,)
+        Names of the groups.
+    calibrators_ : tuple of Calibrator
+        Fitted calibrator of each group.
+    together_ : Calibrator
+        Calibrator fitted on all rows.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    MultiCalibration : Corrections of overlapping groups.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> groups = ["a", "b"] * 1000
+    >>> calibrator = cal.GroupCalibration(cal.TemperatureScaling()).fit(data.y_prob, data.y_true, groups=groups)
+    >>> [round(each.temperature_, 2) for each in calibrator.calibrators_]
+    [1.86, 1.81]
+    >>> calibrator.predict_proba([0.9, 0.9], ["a", "b"])[:, 1].round(3)
+    array([0.766, 0.771])
     """
 
     methods = ()
-    fitted = ("groups_", "maps_", "together_")
+    fitted = ("groups_", "calibrators_", "together_")
 
     calibrator: Calibrator
     unseen: Literal["error", "together"] = "error"
 
     @property
     def input(self) -> Input:  # type: ignore[override]
-        """What the scores are, as the map says."""
+        """Whether the scores are probabilities or logits, according to `calibrator`."""
         return self.calibrator.input
 
     def _check_params(self) -> None:
         if not isinstance(self.calibrator, Calibrator):
             raise ArgumentError(
-                "calibrator", f"must be an unfitted map; got {self.calibrator!r}", "for example PlattScaling()"
+                "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
             )
         super()._check_params()
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit a copy of the calibrator to the rows of each group; other parameters are those of `Calibrator.fit`."""
+        """Fit a copy of the calibrator on the rows of each group.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, according to the parameter `input` of the calibrator.
+        y : array-like of shape (N,)
+            Observed class of each row.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        groups : array-like of shape (N,)
+            Group of each row.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator itself.
+
+        Raises
+        ------
+        GroupError
+            If `groups` is missing or has the wrong shape, or the calibrator of a group cannot be fitted.
+        """
         self._check_params()
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts, "groups": groups})
             _, codes, rows = read_rows(y, scores)
             rows = column(rows, "y_prob").array
             weight, kind = read_weights(sample_weight, counts, len(rows))
-        # Names of classes that a group lacks would be lost, so that groups see numbers.
+        # Groups are fitted on class indices, since the names of classes absent from a group would be lost.
         labels = np.asarray(codes)
         places, found = learnt_groups(groups, len(rows))
         word = "counts" if kind == "counts" else "sample_weight"
@@ -117,8 +197,8 @@ class GroupCalibration(GroupedCalibrator):
                     self._copy().fit(rows[part], labels[part], **{word: None if weight is None else weight[part]})
                 )
             except CalibrantError as error:
-                raise GroupError("groups", f"the map of group {name!r} cannot be fitted: {error}") from error
-        self.groups_, self.maps_, self.together_ = found, tuple(calibrators), whole
+                raise GroupError("groups", f"the calibrator of group {name!r} cannot be fitted: {error}") from error
+        self.groups_, self.calibrators_, self.together_ = found, tuple(calibrators), whole
         self.classes_, self.n_features_in_, self.fit_record_ = whole.classes_, whole.n_features_in_, whole.fit_record_
         return self
 
@@ -129,10 +209,10 @@ class GroupCalibration(GroupedCalibrator):
         place = known_groups(groups, self.groups_, data.n)
         if self.unseen == "error" and (place == UNKNOWN).any():
             row = int(np.argmax(place == UNKNOWN))
-            problem = f"row {row} is of group {name_at(groups, row)!r}, which was not fitted"
-            raise GroupError("groups", problem, "set unseen='together'", row=row)
+            problem = f"the group {name_at(groups, row)!r} was not fitted"
+            raise GroupError("groups", problem, Use("unseen", "together"), row=row)
         out = np.empty((data.n, data.k))
-        for code, calibrator in [*enumerate(self.maps_), (UNKNOWN, self.together_)]:
+        for code, calibrator in [*enumerate(self.calibrators_), (UNKNOWN, self.together_)]:
             rows = place == code
             if rows.any():
                 out[rows] = calibrator.apply(Scores(data._p.take(rows)))
@@ -141,26 +221,68 @@ class GroupCalibration(GroupedCalibrator):
 
 @dataclass(eq=False, repr=False)
 class MultiCalibration(GroupedCalibrator, CountingCalibrator):
-    """Moves the log-odds of what is furthest off, a group or a band of its probabilities, again and again, until chance explains the rest.
+    r"""Multicalibration: corrections of the log-odds until no group shows significant miscalibration.
 
-    ``fit(scores, y, groups=groups)``, ``predict_proba(scores, groups)``; groups are one name for each row, or ``(N, G)`` masks that may
-    overlap. Several classes are taken one against the rest (Hebert-Johnson et al. 2018; Kim et al. 2019). A row of a name that was not
-    fitted belongs to no group.
+    In each round the cell with the largest deviation of observed from expected events is corrected, where a cell is a group or a
+    range of predicted probabilities within it. Use it for many or overlapping groups, which are too small for calibrators of their own.
+    More than two classes are treated one-vs-rest.
 
     Parameters
     ----------
     input
-        What the scores are.
-    levels
-        Bands of the current probability in which each group is looked at, beside all of its rows; 1 asks for the right mean only.
-    alpha
-        Chance of a correction where nothing is wrong, over all groups and levels together.
-    min_size
-        Rows that a group, or a level of it, must have; None takes 50 or a thousandth of all rows, whichever is more.
-    held_out
-        Share of the rows on which the loss decides which round was the best; 0 fits on all rows and trusts `alpha`.
-    max_rounds
-        Most corrections.
+    levels : int, default 10
+        Number of ranges of the current probability examined within each group, besides the whole group; 1 examines the mean only.
+    alpha : float, default 0.05
+        Significance level of a correction in each round, over all cells (Bonferroni).
+    min_size : int, optional
+        Minimum number of rows of a cell. None: 50, or a thousandth of all rows if that is more.
+    held_out : float, default 0.4
+        Share of the rows that is held out to choose the number of rounds by log loss; with 0 all rows are used and `alpha` alone stops
+        the rounds.
+    max_rounds : int, default 100
+        Maximum number of corrections.
+
+    Attributes
+    ----------
+    groups_ : ndarray
+        Names of the groups, or the column indices if masks were given.
+    steps_ : ndarray of shape (R, 3)
+        Class, group and level of each correction; -1 means all levels, and group 0 all rows.
+    shifts_ : ndarray of shape (R,)
+        Offset of the log-odds of each correction.
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    GroupCalibration : One calibrator per group.
+
+    Notes
+    -----
+    `groups` holds one name per row, or boolean masks of shape (N, G) of groups that may overlap. The statistic of a cell :math:`C` is
+
+    .. math:: z_C = \frac{\left|\sum_{i \in C} w_i (y_i - q_i)\right|}{\sqrt{\sum_{i \in C} w_i q_i (1 - q_i)}},
+
+    for rows with counts :math:`w_i`; importance weights are scaled to the effective sample size. The log-odds of the cell are shifted
+    until its mean probability equals its observed rate, shrunk by one pseudo-observation. Rows of a name that did not occur in `fit` belong to no
+    group.
+
+    References
+    ----------
+    .. [1] Hébert-Johnson, Ú., Kim, M., Reingold, O., Rothblum, G. (2018). Multicalibration: calibration for the
+       (computationally-identifiable) masses. ICML.
+    .. [2] Kim, M., Ghorbani, A., Zou, J. (2019). Multiaccuracy: black-box post-processing for fairness in classification. AIES.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> groups = ["a", "b"] * 1000
+    >>> calibrator = cal.MultiCalibration().fit(data.y_prob, data.y_true, groups=groups)
+    >>> calibrator.predict_proba([0.05, 0.95], ["a", "b"])[:, 1].round(2)
+    array([0.28, 0.95])
     """
 
     methods = ()
@@ -185,7 +307,31 @@ class MultiCalibration(GroupedCalibrator, CountingCalibrator):
                 raise ArgumentError(name, f"must be a number below 1, {'above' if low else 'from'} 0; got {value!r}")
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
-        """Fit to validation rows and their groups; other parameters are those of `Calibrator.fit`."""
+        """Fit the corrections on held-out data and its groups.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, according to the parameter `input`.
+        y : array-like of shape (N,)
+            Observed class of each row.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        groups : array-like of shape (N,) or (N, G)
+            Group of each row, or one boolean column per group.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator itself.
+
+        Raises
+        ------
+        GroupError
+            If `groups` is missing or has the wrong shape.
+        """
         self._masks, self.groups_ = _masks_of(groups, None, len(column(scores, "scores").array))
         try:
             return super().fit(scores, y, sample_weight, counts=counts)
@@ -237,39 +383,39 @@ def _log_odds_of(data: Scores, c: int) -> Floats:
 
 
 def _level(odds: Floats, levels: int) -> NDArray[np.intp]:
-    """The band of each probability; a band holds its lower end."""
+    """The level of each probability; a level contains its lower end."""
     from scipy.special import expit
 
     return np.minimum((expit(odds) * levels).astype(np.intp), levels - 1)
 
 
 def _cell(odds: Floats, masks: Masks, group: int, level: int, levels: int) -> Masks:
-    """The rows of a group in one level, or in all."""
+    """The rows of a group in one level, or in all levels."""
     return masks[:, group] if level == EVERY_LEVEL else np.asarray(masks[:, group] & (_level(odds, levels) == level))
 
 
 def _masks_of(groups: Any, names: NDArray[Any] | None, rows: int) -> tuple[Masks, NDArray[Any]]:
     """(N, G) masks and the names of the columns; unknown names belong to no group."""
     if groups is None:
-        raise GroupError("groups", "are needed", NEEDED)
+        raise GroupError("groups", "are required", NEEDED)
     values = np.asarray(groups)
     if values.ndim == 2:
         if len(values) != rows or not np.isin(values, (0, 1)).all():
             raise GroupError("groups", f"must be {rows} rows of 0 and 1; got shape {values.shape}")
         if names is not None and values.shape[1] != len(names):
-            raise GroupError("groups", f"have {values.shape[1]} columns, and the map was fitted with {len(names)}")
+            raise GroupError("groups", f"have {values.shape[1]} columns; the calibrator was fitted with {len(names)}")
         return values.astype(bool), np.arange(values.shape[1])
     codes, known = learnt_groups(groups, rows) if names is None else (known_groups(groups, names, rows), names)
     if (codes == UNKNOWN).all():
         warn_caller(
-            f"not one row is of a group that was fitted: row 0 is of {name_at(groups, 0)!r}, and fitted were "
+            f"no row is in a group that was fitted: the first group is {name_at(groups, 0)!r}, and the fitted groups are "
             f"{', '.join(map(repr, known[:3].tolist()))}{', ...' if len(known) > 3 else ''}; name groups as in fit"
         )
     return codes[:, None] == np.arange(len(known)), known
 
 
-# Corrections that may fail to lower the held-out loss, one after the other, before no more are tried: one cell holds few of those
-# rows, and chance can hide what it gains.
+# Number of consecutive corrections that may fail to lower the held-out loss before the search stops: a cell holds few held-out rows, so
+# its gain may be hidden by chance.
 PATIENCE = 5
 
 
@@ -316,7 +462,7 @@ class _Boost:
         return steps[:kept]
 
     def _worst(self) -> tuple[int, int] | None:
-        """The cell whose events are furthest from what is expected, in standard errors; None where chance explains them all."""
+        """The cell with the largest deviation of observed from expected events, in standard errors; None if none is significant."""
         from scipy.special import expit, ndtri
 
         levels = self.calibrator.levels
@@ -336,7 +482,7 @@ class _Boost:
         return int(group), int(found) if found < levels else EVERY_LEVEL
 
     def _shift(self, rows: Masks) -> float:
-        """What makes the mean probability of the rows their share of events, with one more row at the mean of the forecasts."""
+        """The shift that makes the mean probability equal the observed rate, with one pseudo-observation at the mean prediction."""
         from scipy.optimize import brentq
         from scipy.special import expit
 
@@ -351,46 +497,46 @@ class _Boost:
         return float(brentq(excess, -reach, reach, xtol=1e-13))
 
     def _loss(self) -> float:
-        """Log loss of the rows held out."""
+        """Log loss of the held-out rows."""
         return float(self.audit_weight @ (np.logaddexp(0, self.odds) - self.event * self.odds))
 
 
 def _with_every_level(cells: Floats) -> Floats:
-    """Sums for each group and level, and for each group; one level is the group itself."""
+    """Sums for each group and level, and for each whole group; with one level they coincide."""
     return cells if cells.shape[1] == 1 else np.column_stack([cells, cells.sum(axis=1)])
 
 
 def _as_given(groups: Any, rows: int) -> NDArray[Any]:
-    """One name for each row, of the type it has."""
+    """One name per row, with its type preserved."""
     if groups is None:
-        raise GroupError("groups", "are needed", NEEDED)
+        raise GroupError("groups", "are required", NEEDED)
     names = np.asarray(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if names.shape != (rows,):
-        raise GroupError("groups", f"have shape {names.shape}, and {rows} rows need shape ({rows},)", NEEDED)
+        raise GroupError("groups", f"must have one entry for each of {rows} rows; got shape {names.shape}", NEEDED)
     return names
 
 
 def learnt_groups(groups: Any, rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """The group of each row as a number, and the names in order."""
+    """The index of the group of each row, and the sorted names."""
     codes, names = read_groups(_as_given(groups, rows), rows)
     assert codes is not None
     return codes, names_array(names)
 
 
 def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp]:
-    """The same for groups fitted before, as Python compares names: 1 is 1.0, and never "1"; `UNKNOWN` for others."""
+    """The indices for groups seen in `fit`, or `UNKNOWN`; names are compared as in Python: 1 equals 1.0, but not "1"."""
     names = _as_given(groups, rows)
     place = {name: code for code, name in enumerate(known.tolist())}
     if names.dtype.kind == "O":
         try:
             return np.fromiter((place.get(name, UNKNOWN) for name in names.tolist()), np.intp, rows)
         except TypeError as error:
-            raise GroupError("groups", f"hold what names no group ({error})", "pass text or numbers") from None
+            raise GroupError("groups", f"cannot be read as names of groups ({error})", "pass text or numbers") from None
     distinct, codes = np.unique(names, return_inverse=True)
     return np.array([place.get(name, UNKNOWN) for name in distinct.tolist()], dtype=np.intp)[codes]
 
 
 def name_at(groups: Any, row: int) -> Any:
-    """The name of the group of one row, as plain text or number."""
+    """The name of the group of one row, as a Python object."""
     name = np.asarray(groups, dtype=object)[row]
     return name.item() if isinstance(name, np.generic) else name

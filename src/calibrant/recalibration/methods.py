@@ -1,4 +1,4 @@
-"""The registry of calibrators, complete: every module of the package that holds some is imported here."""
+"""The complete registry of calibration methods: all modules that define calibrators are imported here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["METHODS", "calibrator_types", "find_method"]
 
 
 def _complete() -> None:
-    """Import all calibrators; methods stand in the order of their modules, whichever of these was imported first."""
+    """Import all calibrators and sort the methods in the order of their modules."""
     modules = [Calibrator.__module__, *(f"{__package__}.{name}" for name in CALIBRATORS)]
     for name in modules:
         import_module(name)
@@ -28,9 +28,13 @@ _complete()
 
 
 def find_method(name: str) -> Method:
-    """The method of this name, or an error that lists those known."""
+    """The method of this name, or an error that lists the known names."""
     if name not in METHODS:
-        raise ArgumentError("method", f"{name!r} is no map", f"known: auto, {', '.join(METHODS)}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, ["auto", *METHODS], 1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"choose one of auto, {', '.join(METHODS)}"
+        raise ArgumentError("method", f"unknown method {name!r}", remedy)
     return METHODS[name]
 
 

@@ -1,4 +1,4 @@
-"""Maps as JSON files: a closed table of types, a checksum, floats bit for bit; nothing that is read can run."""
+"""Calibrators as JSON files: a fixed set of types, a checksum, floats preserved bit for bit; no code is executed when reading."""
 
 from __future__ import annotations
 
@@ -29,28 +29,66 @@ SCHEMA = 1
 ARRAYS = "biufU"
 MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 64 << 20
-# What a file that was changed by hand can raise on its way to a map.
+# Exceptions that a file edited by hand can raise while it is read.
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
+# Parameters and fitted values of `GroupCalibration` in files of earlier development versions.
+EARLIER_NAMES = {"map": "calibrator", "maps_": "calibrators_"}
 
 
 @cache
 def curve_types() -> dict[str, type[Any]]:
-    """Every curve that can be saved, by name."""
+    """All curves that can be saved, by name."""
     return {name: value for name, value in vars(curves).items() if isinstance(value, type) and is_dataclass(value)}
 
 
 def save(
     calibrator: Calibrator | Recalibration, path: str | os.PathLike[str], *, preprocessing: str | None = None
 ) -> Path:
-    """Write a fitted map to a JSON file; the old file or the new one is there at any moment, never a part.
+    """Write a fitted calibrator to a JSON file.
 
-    `preprocessing` says how the scores came to be; `load` compares it with what it is given. Of what `recalibrate` found, the map is saved.
+    The file contains numbers only, no code, and is replaced atomically.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or Recalibration
+        Fitted calibrator, or the result of `recalibrate`, whose calibrator is saved.
+    path : path-like
+        File to write.
+    preprocessing : str, optional
+        Description of how the scores are computed; `load` compares it with its own argument.
+
+    Returns
+    -------
+    pathlib.Path
+        Path of the file.
+
+    Raises
+    ------
+    NotFittedError
+        If the calibrator is not fitted.
+    InputTypeError
+        If it is not a registered calibrator or holds values that cannot be saved.
+
+    See Also
+    --------
+    load : Read the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import calibrant as cal
+    >>> calibrator = cal.TemperatureScaling().fit([0.1, 0.2, 0.9, 0.8], [0, 1, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cal.save(calibrator, Path(folder) / "calibrator.json", preprocessing="resize 224")
+    ...     cal.load(path).temperature_ == calibrator.temperature_
+    True
     """
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted map; got {type(calibrator).__name__}")
+        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
     if not hasattr(calibrator, "fit_record_"):
-        raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+        raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
     content = _state(calibrator)
     if preprocessing is not None:
         content["fit"]["preprocessing"] = str(preprocessing)
@@ -59,18 +97,51 @@ def save(
 
 
 def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> Calibrator:
-    """Read a map written by `save`; a `preprocessing` that differs from the one it was saved with is an error."""
+    """Read a calibrator written by `save`.
+
+    Parameters
+    ----------
+    path : path-like
+        File written by `save`.
+    preprocessing : str, optional
+        Description of how the scores are computed. It must agree with the description in the file, if there is one.
+
+    Returns
+    -------
+    Calibrator
+        The fitted calibrator; its predictions agree bit for bit with those of the calibrator that was saved.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, is not a calibrator, or describes another preprocessing.
+
+    See Also
+    --------
+    save : Write the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import calibrant as cal
+    >>> calibrator = cal.PlattScaling().fit([0.1, 0.2, 0.9, 0.8], [0, 1, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = cal.save(calibrator, Path(folder) / "calibrator.json")
+    ...     type(cal.load(path)).__name__
+    'PlattScaling'
+    """
     document = _document(path)
     try:
         sealed = document.get("checksum") == _checksum(document["content"])
         calibrator = _from_state(document["content"]) if sealed else None
     except INVALID as error:
-        raise FileError(str(path), f"holds no valid map ({error})", "save the map again") from error
+        raise FileError(str(path), f"is not a valid calibrator ({error})", "save it again") from error
     if calibrator is None:
-        raise FileError(str(path), "is damaged: its checksum does not match", "save the map again")
+        raise FileError(str(path), "is corrupt: the checksum does not match", "save it again")
     known = calibrator.fit_record_.preprocessing
     if preprocessing is not None and known is not None and preprocessing != known:
-        remedy = "prepare the scores in the same way, or refit"
+        remedy = "prepare the scores in the same way, or fit again"
         raise FileError(str(path), f"was fitted on scores prepared as {known!r}, not {preprocessing!r}", remedy)
     return calibrator
 
@@ -78,25 +149,29 @@ def load(path: str | os.PathLike[str], *, preprocessing: str | None = None) -> C
 def _document(path: str | os.PathLike[str]) -> dict[str, Any]:
     raw = read_limited(path, MOST_BYTES)
     try:
-        document = json.loads(raw.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_unique)
+        document = json.loads(raw.decode("utf-8"), parse_constant=_reject, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise FileError(str(path), f"is no readable JSON ({error})", "pass a file written by save") from None
+        raise FileError(
+            str(path), f"is not valid JSON ({error})", "give a file written by save or `calibrant fit`"
+        ) from None
     if not isinstance(document, dict) or "calibrant_map" not in document or "content" not in document:
-        raise FileError(str(path), "is no map of calibrant", "pass a file written by save")
+        raise FileError(str(path), "is not a calibrant calibrator", "give a file written by save or `calibrant fit`")
     if document["calibrant_map"] != SCHEMA:
         version = document["calibrant_map"]
-        raise FileError(str(path), f"has format {version!r}, and this calibrant reads {SCHEMA}", "update calibrant")
+        raise FileError(
+            str(path), f"has format {version!r}; this version of calibrant reads {SCHEMA}", "update calibrant"
+        )
     return document
 
 
-def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+def _reject(text: str) -> Any:
+    raise ValueError(f"{text} is not a number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is repeated")
     return found
 
 
@@ -108,7 +183,7 @@ def _checksum(content: Any) -> str:
 def _state(calibrator: Calibrator) -> dict[str, Any]:
     if type(calibrator).__name__ not in calibrator_types():
         raise InputTypeError(
-            "calibrator", f"{type(calibrator).__name__} is no map of calibrant, and only those can be saved"
+            "calibrator", f"{type(calibrator).__name__} is not a calibrant calibrator and cannot be saved"
         )
     return {
         "type": type(calibrator).__name__,
@@ -124,13 +199,14 @@ def _from_state(content: dict[str, Any]) -> Calibrator:
     kind = calibrator_types().get(content["type"])
     if kind is None:
         raise ValueError(f"unknown type {content['type']!r}")
-    calibrator = kind(**{name: _decode(value) for name, value in content["params"].items()})
+    calibrator = kind(**{EARLIER_NAMES.get(name, name): _decode(value) for name, value in content["params"].items()})
     calibrator._check_params()
     calibrator.classes_ = _decode(content["classes"])
     calibrator.n_features_in_ = int(content["columns"])
-    if set(content["fitted"]) - _optional(kind) != set(kind.fitted):
-        raise ValueError("the fitted values are not those of its type")
-    for name, value in content["fitted"].items():
+    fitted = {EARLIER_NAMES.get(name, name): value for name, value in content["fitted"].items()}
+    if set(fitted) - _optional(kind) != set(kind.fitted):
+        raise ValueError("the fitted values do not match the type")
+    for name, value in fitted.items():
         setattr(calibrator, name, _decode(value))
     calibrator.fit_record_ = replace(FitRecord(0, 0.0, ""), **content["fit"])
     _check_sound(calibrator)
@@ -142,14 +218,14 @@ def _optional(kind: type[Calibrator]) -> set[str]:
 
 
 def _beside(calibrator: Calibrator) -> list[str]:
-    """Fitted values that are saved only where they differ from the usual ones."""
+    """Fitted values that are saved only if they differ from their defaults."""
     return [
         name for name in _optional(type(calibrator)) if getattr(calibrator, name) != getattr(type(calibrator), name)
     ]
 
 
 def _check_sound(calibrator: Calibrator) -> None:
-    """Raise where a map has no classes to tell apart, or gives no probabilities for the plainest rows."""
+    """Raise if a calibrator has fewer than two classes, or does not return probabilities for simple rows."""
     names = (
         calibrator.classes_.tolist()
         if isinstance(calibrator.classes_, np.ndarray) and calibrator.classes_.ndim == 1
@@ -158,7 +234,7 @@ def _check_sound(calibrator: Calibrator) -> None:
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError("classes must be two or more different names")
     if not 1 <= getattr(calibrator, "scale_", 1.0) < np.inf:
-        raise ValueError("the scale must be a number from 1 up")
+        raise ValueError("the scale must be at least 1")
     rows = np.zeros((3, len(names)))
     rows[1, 0] = rows[2, -1] = 1
     if calibrator.input == "prob":
@@ -171,10 +247,10 @@ def _check_sound(calibrator: Calibrator) -> None:
             if isinstance(data, GroupedScores):
                 data.groups = groups
             probs = calibrator.apply(data)
-        except CalibrantError:  # rows that the map refuses, and says why
+        except CalibrantError:  # the calibrator rejects these rows with an error of its own
             return
     if probs.shape != rows.shape or not np.isfinite(probs).all():
-        raise ValueError("it gives no probabilities")
+        raise ValueError("its outputs are not probabilities")
 
 
 def _encode(value: Any) -> Any:
@@ -192,7 +268,7 @@ def _encode(value: Any) -> Any:
         return {"names": [_encode(name) for name in plain.tolist()]}
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in ARRAYS:
-            problem = f"holds an array of {value.dtype}, which cannot be saved"
+            problem = f"contains an array of {value.dtype}, which cannot be saved"
             raise InputTypeError("calibrator", problem, "name classes and groups by text or numbers")
         if value.dtype.kind == "U" and value.size:
             value = np.array(value.tolist())  # as long as its longest text
@@ -210,7 +286,7 @@ def _encode(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
         return {"curve": type(value).__name__, "fields": inner}
-    raise InputTypeError("calibrator", f"holds a {type(value).__name__}, which cannot be saved")
+    raise InputTypeError("calibrator", f"contains a {type(value).__name__}, which cannot be saved")
 
 
 def _bare(calibrator: Calibrator) -> dict[str, Any]:
@@ -234,8 +310,8 @@ def _decode(value: Any) -> Any:
 def _array(value: dict[str, Any]) -> Any:
     kind, items = np.dtype(value["dtype"]), [_decode(item) for item in value["array"]]
     if kind.kind not in ARRAYS:
-        raise ValueError(f"arrays of type {value['dtype']!r} are not read")
-    if kind.kind == "U":  # as long as its longest text, whatever is said: a length costs memory
+        raise ValueError(f"arrays of type {value['dtype']!r} are not supported")
+    if kind.kind == "U":  # as long as its longest text, whatever the file states: the length costs memory
         longest = max(map(len, items), default=1)
         if longest * len(items) > MOST_CHARACTERS:
             raise ValueError("a text that is too long")
@@ -258,9 +334,9 @@ def _curve(value: dict[str, Any]) -> Any:
     )
     if at is not None and heights is not None:
         if not (np.isfinite(at).all() and np.isfinite(heights).all()):
-            raise ValueError("a curve with points that are no numbers")
+            raise ValueError("a curve whose points are not numbers")
         if len(at) != len(heights) or (np.diff(at) < 0).any():
-            raise ValueError("a curve whose points do not rise")
+            raise ValueError("a curve whose points do not increase")
     return curve
 
 

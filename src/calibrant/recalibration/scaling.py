@@ -1,4 +1,4 @@
-"""Maps that scale logits: temperature, bias-corrected temperature, vector, matrix, Dirichlet, and an ensemble of temperatures."""
+"""Calibrators that scale logits: temperature, bias-corrected temperature, vector, matrix and Dirichlet, and ensemble temperature."""
 
 from __future__ import annotations
 
@@ -36,21 +36,59 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# What an ensemble leaves at least to parts that tell the classes apart.
+# Smallest total share of the two components of an ensemble that distinguish the classes.
 LEAST_SHARE = 1e-9
 
 
 @dataclass(eq=False, repr=False)
 class TemperatureScaling(Calibrator):
-    """softmax(logits / T): one number for how sure to be (Guo et al. 2017).
+    r"""Temperature scaling: all logits are divided by one positive number.
+
+    The temperature corrects overconfidence (:math:`T > 1`) or underconfidence (:math:`T < 1`) and leaves the predicted class and the
+    ranking of the classes unchanged. With its single parameter it needs few rows and is the first method to try for a neural network.
 
     Parameters
     ----------
     input
-        What the scores are; logits of probabilities are their logarithms.
-    objective
-        What the temperature minimises: ``"nll"`` or ``"brier"``. ``"ecd"`` makes the entropic calibration difference 0, which is where
-        the negative log likelihood is least: the one is the slope of the other.
+    objective : {"nll", "brier", "ecd"}, default "nll"
+        Criterion of the fit: least negative log-likelihood, least Brier score, or an entropic calibration difference of 0. The latter
+        is the derivative of the negative log-likelihood, so ``"nll"`` and ``"ecd"`` give the same temperature.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Fitted temperature, between 0.001 and 1000.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    BiasCorrectedTemperature : Temperature and one bias per class.
+    VectorScaling : One factor and one bias per class.
+    EnsembleTemperature : Mixture of tempered, original and uniform probabilities.
+
+    Notes
+    -----
+    For logits :math:`z`, or :math:`z = \ln p` for probabilities, the calibrated probabilities are
+
+    .. math:: q = \operatorname{softmax}(z / T).
+
+    The negative log-likelihood is convex in :math:`1/T` and is minimized by Newton's method.
+
+    References
+    ----------
+    .. [1] Guo, C., Pleiss, G., Sun, Y., Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.TemperatureScaling().fit(data.y_prob, data.y_true)
+    >>> round(calibrator.temperature_, 2)
+    1.83
+    >>> calibrator.predict_proba([0.9]).round(3)
+    array([[0.232, 0.768]])
     """
 
     methods = (Method("temperature", candidate={"binary": (0, 0), "multiclass": (0, 0)}),)
@@ -74,7 +112,50 @@ class TemperatureScaling(Calibrator):
 
 @dataclass(eq=False, repr=False)
 class BiasCorrectedTemperature(Calibrator):
-    """softmax(logits / T + b): a temperature and one bias for each class (Alexandari et al. 2020)."""
+    r"""Bias-corrected temperature scaling: one temperature and one bias per class.
+
+    The biases correct the mean predicted probability of each class, as needed under a shift of the class prevalences.
+
+    Parameters
+    ----------
+    input
+
+    Attributes
+    ----------
+    temperature_ : float
+        Fitted temperature, between 0.001 and 1000.
+    bias_ : ndarray of shape (K,)
+        Fitted bias of each class; that of the first class is 0.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    TemperatureScaling : One temperature, without biases.
+    VectorScaling : One factor and one bias per class.
+
+    Notes
+    -----
+    For logits :math:`z`, or :math:`z = \ln p` for probabilities,
+
+    .. math:: q = \operatorname{softmax}(z / T + b),
+
+    with :math:`T` and :math:`b` of maximum likelihood.
+
+    References
+    ----------
+    .. [1] Alexandari, A., Kundaje, A., Shrikumar, A. (2020). Maximum likelihood with bias-corrected calibration is hard-to-beat at
+       label shift adaptation. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.BiasCorrectedTemperature().fit(data.y_prob, data.y_true)
+    >>> round(calibrator.temperature_, 2), calibrator.bias_.round(2)
+    (2.02, array([ 0.  ,  0.01, -0.07]))
+    """
 
     methods = (Method("bias_corrected_temperature", "bias-corrected temperature", {"multiclass": (0, 20)}),)
     fitted = ("temperature_", "bias_")
@@ -94,7 +175,50 @@ class BiasCorrectedTemperature(Calibrator):
 
 @dataclass(eq=False, repr=False)
 class VectorScaling(Calibrator):
-    """softmax(w * logits + b): one factor and one bias for each class (Guo et al. 2017)."""
+    r"""Vector scaling: one factor and one bias for the logit of each class.
+
+    It corrects classes separately and may change the predicted class. It has 2K - 1 parameters, so it needs about a hundred rows per
+    class.
+
+    Parameters
+    ----------
+    input
+
+    Attributes
+    ----------
+    weight_ : ndarray of shape (K,)
+        Fitted factor of each class.
+    bias_ : ndarray of shape (K,)
+        Fitted bias of each class; that of the first class is 0.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    BiasCorrectedTemperature : One factor for all classes.
+    MatrixScaling : A full matrix in place of the factors.
+
+    Notes
+    -----
+    For logits :math:`z`, or :math:`z = \ln p` for probabilities,
+
+    .. math:: q = \operatorname{softmax}(w \odot z + b),
+
+    with :math:`w` and :math:`b` of maximum likelihood.
+
+    References
+    ----------
+    .. [1] Guo, C., Pleiss, G., Sun, Y., Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.VectorScaling().fit(data.y_prob, data.y_true)
+    >>> calibrator.weight_.round(2), calibrator.bias_.round(2)
+    (array([0.49, 0.45, 0.56]), array([ 0.  , -0.06,  0.02]))
+    """
 
     methods = (Method("vector", "vector scaling", {"multiclass": (0, 100)}),)
     fitted = ("weight_", "bias_")
@@ -113,15 +237,62 @@ class VectorScaling(Calibrator):
 
 @dataclass(eq=False, repr=False)
 class MatrixScaling(Calibrator):
-    """softmax(W logits + b), with a penalty on what is off the diagonal and on the bias (Guo et al. 2017; Kull et al. 2019).
+    r"""Matrix scaling: a linear transformation of the logits, with off-diagonal and intercept regularization (ODIR).
+
+    It also corrects confusions between classes. The number of parameters grows with the square of the number of classes, hence the
+    penalties.
 
     Parameters
     ----------
     input
-        What the scores are.
-    off_diagonal, intercept
-        Weights of the penalties on squared entries off the diagonal and on squared biases; None chooses one number for both by
-        five-fold cross-validation of the negative log likelihood from 0.001, 0.01, ..., 100.
+    off_diagonal : float, optional
+        Weight of the penalty on the squared off-diagonal entries. None: chosen from 0.001, 0.01, ..., 100 by five-fold
+        cross-validation of the negative log-likelihood.
+    intercept : float, optional
+        Weight of the penalty on the squared biases. None: the weight of the off-diagonal penalty.
+
+    Attributes
+    ----------
+    matrix_ : ndarray of shape (K, K)
+        Fitted matrix.
+    bias_ : ndarray of shape (K,)
+        Fitted bias of each class.
+    penalty_ : float
+        Weight of the off-diagonal penalty, given or chosen.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    VectorScaling : A diagonal matrix.
+    DirichletCalibration : The same on log-probabilities.
+
+    Notes
+    -----
+    For logits :math:`z`, or :math:`z = \ln p` for probabilities,
+
+    .. math:: q = \operatorname{softmax}(W z + b),
+
+    where :math:`W` and :math:`b` minimize the mean negative log-likelihood plus
+
+    .. math:: \frac{\lambda}{K (K - 1)} \sum_{j \ne k} W_{jk}^2 + \frac{\mu}{K} \sum_k b_k^2.
+
+    References
+    ----------
+    .. [1] Guo, C., Pleiss, G., Sun, Y., Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML.
+    .. [2] Kull, M., Perello Nieto, M., Kängsepp, M., Silva Filho, T., Song, H., Flach, P. (2019). Beyond temperature scaling:
+       obtaining well-calibrated multi-class probabilities with Dirichlet calibration. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.MatrixScaling().fit(data.y_prob, data.y_true)
+    >>> calibrator.penalty_
+    100.0
+    >>> calibrator.matrix_.diagonal().round(2)
+    array([0.49, 0.47, 0.54])
     """
 
     methods = (Method("matrix"),)
@@ -138,7 +309,7 @@ class MatrixScaling(Calibrator):
         for name in ("off_diagonal", "intercept"):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 <= value < math.inf):
-                raise ArgumentError(name, f"must be None or a number from 0 up; got {value!r}")
+                raise ArgumentError(name, f"must be None or a non-negative number; got {value!r}")
 
     def _features(self, data: Scores) -> Floats:
         return data.logits
@@ -158,7 +329,7 @@ class MatrixScaling(Calibrator):
         return linear
 
     def _chosen_penalty(self, data: TrainingData, folds: int = 5) -> float:
-        """The penalty of least held-out loss; the folds, and the order of the rows in them, come from what the rows hold."""
+        """The penalty of least cross-validated loss; folds depend on the content of the rows, not on their order."""
         if (data.weight.sum() if data.counted else data.n) < 2 * folds:
             return 1.0
         order, whole = order_of_content(data), self._linear(data)
@@ -176,7 +347,60 @@ class MatrixScaling(Calibrator):
 
 
 class DirichletCalibration(MatrixScaling):
-    """softmax(W ln p + b) with the off-diagonal and intercept penalty (Kull et al. 2019)."""
+    r"""Dirichlet calibration: a linear transformation of the log-probabilities, with off-diagonal and intercept regularization.
+
+    The multiclass generalization of beta calibration: it is exact if the probability vectors of each class follow a Dirichlet
+    distribution.
+
+    Parameters
+    ----------
+    input
+    off_diagonal : float, optional
+        Weight of the penalty on the squared off-diagonal entries. None: chosen from 0.001, 0.01, ..., 100 by five-fold
+        cross-validation of the negative log-likelihood.
+    intercept : float, optional
+        Weight of the penalty on the squared biases. None: the weight of the off-diagonal penalty.
+
+    Attributes
+    ----------
+    matrix_ : ndarray of shape (K, K)
+        Fitted matrix.
+    bias_ : ndarray of shape (K,)
+        Fitted bias of each class.
+    penalty_ : float
+        Weight of the off-diagonal penalty, given or chosen.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    MatrixScaling : The same on logits.
+    BetaCalibration : The counterpart for two classes.
+
+    Notes
+    -----
+    For probabilities :math:`p`, which are the softmax of the scores if these are logits,
+
+    .. math:: q = \operatorname{softmax}(W \ln p + b),
+
+    where :math:`W` and :math:`b` minimize the mean negative log-likelihood plus
+
+    .. math:: \frac{\lambda}{K (K - 1)} \sum_{j \ne k} W_{jk}^2 + \frac{\mu}{K} \sum_k b_k^2.
+
+    References
+    ----------
+    .. [1] Kull, M., Perello Nieto, M., Kängsepp, M., Silva Filho, T., Song, H., Flach, P. (2019). Beyond temperature scaling:
+       obtaining well-calibrated multi-class probabilities with Dirichlet calibration. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.DirichletCalibration().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([[0.8, 0.1, 0.1]]).round(2)
+    array([[0.59, 0.22, 0.19]])
+    """
 
     methods = (Method("dirichlet"),)
 
@@ -189,7 +413,49 @@ class DirichletCalibration(MatrixScaling):
 
 @dataclass(eq=False, repr=False)
 class EnsembleTemperature(Calibrator):
-    """A mixture of the tempered, the given and the uniform distribution, weighed by Brier score (Zhang et al. 2020)."""
+    r"""Ensemble temperature scaling: a mixture of the tempered, the original and the uniform probabilities.
+
+    More flexible than a temperature alone, and still order-preserving: the predicted class never changes.
+
+    Parameters
+    ----------
+    input
+
+    Attributes
+    ----------
+    temperature_ : float
+        Fitted temperature, between 0.001 and 1000.
+    mixture_ : ndarray of shape (3,)
+        Weights of the tempered, the original and the uniform probabilities; they sum to 1.
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    TemperatureScaling : The first component alone.
+
+    Notes
+    -----
+    For logits :math:`z`, or :math:`z = \ln p` for probabilities :math:`p`,
+
+    .. math:: q = w_1 \operatorname{softmax}(z / T) + w_2 \, p + w_3 / K.
+
+    :math:`T` minimizes the Brier score of the first component, then :math:`w` that of the mixture over the simplex.
+
+    References
+    ----------
+    .. [1] Zhang, J., Kailkhura, B., Han, T. Y.-J. (2020). Mix-n-Match: ensemble and compositional methods for uncertainty calibration
+       in deep learning. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), distribution=(1, 1, 1), rng=0)
+    >>> calibrator = cal.EnsembleTemperature().fit(data.y_prob, data.y_true)
+    >>> round(calibrator.temperature_, 2), calibrator.mixture_.round(2)
+    (2.09, array([1., 0., 0.]))
+    """
 
     methods = (Method("ensemble_temperature", candidate={"multiclass": (0, 20)}),)
     keeps_order = True
@@ -218,7 +484,7 @@ class EnsembleTemperature(Calibrator):
 
 
 def _on_simplex(gram: Floats, linear: Floats) -> Floats:
-    """min x'Gx/2 - l'x over the simplex, by trying every set of positive entries."""
+    """Minimize x'Gx/2 - l'x over the simplex by enumerating the sets of positive entries."""
     best, best_loss = np.array([1.0, 0.0, 0.0]), math.inf
     for keep in ([0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]):
         size = len(keep)
@@ -232,6 +498,6 @@ def _on_simplex(gram: Floats, linear: Floats) -> Floats:
         if (found >= -1e-12).all() and loss < best_loss - 1e-13:
             best, best_loss = np.maximum(x, 0), loss
     best = best / best.sum()
-    # The uniform distribution alone would make a tie of every row.
+    # The uniform distribution alone would make all classes of a row equal.
     best[1] += max(LEAST_SHARE - best[0] - best[1], 0.0)
     return np.asarray(best / best.sum())

@@ -1,4 +1,4 @@
-"""What a calibrator is given: scores and labels as arrays or frames, names of the classes, row hashes, folds, scales of log-odds."""
+"""Input of calibrators: scores and labels from arrays or frames, class names, row hashes, folds, scales of log-odds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..curves.logistic_regression import LARGEST_LOGIT, logit
-from ..errors import CalibrantError, ColumnError, LabelError, SwappedArgumentsError
+from ..errors import (
+    CalibrantError,
+    ColumnError,
+    Drop,
+    InPython,
+    LabelError,
+    Remedy,
+    SwappedArgumentsError,
+    Use,
+)
 from ..input.convert import column, is_frame
 from ..input.frames import class_names, classes_of_columns, column_names, positive_last
 from ..input.labels import encode_labels
@@ -46,26 +55,51 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# The smallest probability whose logarithm is taken: a 0 then costs a row no more than what a double resolves near 1.
+# The smallest probability whose logarithm is taken: about the resolution of a double near 1.
 SMALLEST = 1e-16
 Rows = TypeVar("Rows", bound="Scores")
-# Log-odds that a probability cannot hold are divided until they lie within this, where it still tells them apart to nine digits.
+# Log-odds too large for a probability are divided until they lie within this bound, where nine digits are still resolved.
 WELL_HELD = 16.0
 FAR_BEYOND = 2.0
-# Counts that add up to more rows than this are dealt by the multinomial distribution, without shuffling every single copy.
+# Counts that sum to more rows than this are split by the multinomial distribution, without shuffling individual copies.
 MOST_SHUFFLED = 1 << 22
-# What `Predictions` offers and a map does not take, and what to do here instead; the first that is named counts.
-REMEDIES = (
-    ("count columns from 0", "pass scores.to_numpy(), and give each row the number of its column, from 0 up"),
-    ("normalize=", 'divide each row by its sum, or make the map with input="logit" if these are logits'),
-    ("clip=", "clip them to [0, 1] if this is rounding"),
-    ("label= and prob=", "pass a list, array, column or tensor"),
-    *((word, "give each row the number of its class, from 0 up") for word in ("soft=", "classes=", "pos_label=")),
-)
+BY_NUMBER = "pass class indices, from 0"
+# Arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
+REMEDIES: dict[str, Remedy] = {
+    "normalize": ("divide each row by its sum", Use("input", "logit", "for the calibrator if these are logits")),
+    "clip": "clip them to [0, 1] if this is rounding error",
+    "soft": BY_NUMBER,
+    "classes": BY_NUMBER,
+    "pos_label": BY_NUMBER,
+}
 
 
 class Scores:
-    """Checked scores of some rows, as probabilities and as logits, whichever a map reads."""
+    """Validated scores, as probabilities and as logits.
+
+    The argument of `Calibrator.apply` and of the method `_predict` of a calibrator.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Validated predictions.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    k : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.recalibration import Scores
+    >>> data = Scores(cal.Predictions([0, 1], [0.25, 0.5]))
+    >>> data.probs
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
 
     def __init__(self, predictions: Predictions) -> None:
         self._p = predictions
@@ -74,33 +108,33 @@ class Scores:
 
     @cached_property
     def probs(self) -> Floats:
-        """(N, K) probabilities."""
+        """Probabilities of shape (N, K)."""
         probs = self._p.probs.astype(np.float64, copy=False)
         return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
 
     @cached_property
     def score(self) -> Floats:
-        """The probability of the second of two classes."""
+        """Probability of the second of two classes."""
         probs = self._p.probs.astype(np.float64, copy=False)
         return probs if probs.ndim == 1 else np.ascontiguousarray(probs[:, 1])
 
     @cached_property
     def logits(self) -> Floats:
-        """(N, K) logits: those given, or logarithms of the probabilities."""
+        """Logits of shape (N, K): as given, or the logarithms of the probabilities."""
         given = self._p.logits
         if given is None:
             return np.log(np.maximum(self.probs, SMALLEST))
         given = given.astype(np.float64, copy=False)
         if given.ndim == 1:
             return np.column_stack([np.zeros(self.n), self.log_odds])
-        if np.isneginf(given.min()):  # a class ruled out: as where its probability is given as 0
+        if np.isneginf(given.min()):  # an excluded class: treated like a probability of 0
             top = given.max(axis=1, keepdims=True)
             given = np.where(np.isneginf(given), top + math.log(SMALLEST), given)
         return given
 
     @cached_property
     def log_odds(self) -> Floats:
-        """Of the second of two classes, kept within those of 1e-12 and 1 - 1e-12 where they come from probabilities."""
+        """Log-odds of the second of two classes; probabilities are clipped to [1e-12, 1 - 1e-12] first."""
         given = self._p.logits
         if given is None:
             return logit(self.score)
@@ -111,12 +145,35 @@ class Scores:
 
     @property
     def fingerprint(self) -> str:
-        """A name for these rows that does not depend on their order."""
+        """Hash of the rows that does not depend on their order."""
         return fingerprint(self._p.probs if self._p.logits is None else self._p.logits)
 
 
 class TrainingData(Scores):
-    """Scores with the label and the weight of each row."""
+    """Validated scores with the label and the weight of each row.
+
+    The argument of the method `_fit` of a calibrator.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Validated predictions with one observed class per row.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (N,)
+        Class index of each row.
+    weight : ndarray of shape (N,)
+        Weight of each row; 1 if none was given.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.recalibration import TrainingData
+    >>> data = TrainingData(cal.Predictions([0, 1], [0.25, 0.5], counts=[3, 1]))
+    >>> data.labels.tolist(), data.weight.tolist(), data.counted
+    ([0, 1], [3.0, 1.0], True)
+    """
 
     def __init__(self, predictions: Predictions) -> None:
         super().__init__(predictions)
@@ -126,19 +183,19 @@ class TrainingData(Scores):
 
     @property
     def counted(self) -> bool:
-        """Whether a weight is a number of rows, and not an importance."""
+        """Whether the weights are counts of rows, not importance weights."""
         return self._p.weight_kind == "counts"
 
     @property
     def given_weight(self) -> tuple[Array | None, WeightKind]:
-        """Weights and their kind, as a `View` takes them; weights of 1 are none."""
+        """Weights and their kind, as expected by `View`; None if all are 1."""
         if (self.weight == 1).all():
             return None, "unit"
         return self._p.weight, self._p.weight_kind
 
 
 def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
-    """A hash of each row; the sign of 0 does not count."""
+    """A hash of each row; the sign of 0 is ignored."""
     rows = _bits(values)
     seeds = _odd_numbers(rows.shape[1], seed)
     parts = map_blocks(
@@ -151,7 +208,7 @@ def row_hashes(values: Array, seed: Any) -> NDArray[np.uint64]:
 
 
 def fingerprint(scores: Array) -> str:
-    """A hash of the rows that does not depend on their order; the sign of 0 does not count."""
+    """A hash of the rows that does not depend on their order; the sign of 0 is ignored."""
     rows = _bits(scores)
     seeds = _odd_numbers(rows.shape[1], 20_240_501)
 
@@ -174,7 +231,7 @@ def _odd_numbers(count: int, seed: Any) -> NDArray[np.uint64]:
 
 
 def _mixed(rows: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Each column is multiplied by its own odd number and the row mixed once more."""
+    """Multiply each column by its own odd number, combine the columns and mix the result."""
     row = np.bitwise_xor.reduce(rows * seeds, axis=1)
     for _ in range(2):
         row = (row ^ (row >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
@@ -182,31 +239,31 @@ def _mixed(rows: NDArray[np.uint64], seeds: NDArray[np.uint64]) -> NDArray[np.ui
 
 
 def normalised(rows: Floats, otherwise: Floats) -> Floats:
-    """Rows divided by their sum; where that is 0, the rows of `otherwise`."""
+    """Rows divided by their sum; the rows of `otherwise` where the sum is 0."""
     total = rows.sum(axis=1, keepdims=True)
     return np.where(total > 0, np.divide(rows, total, out=np.zeros_like(rows), where=total > 0), otherwise)
 
 
 def scale_of(data: Scores) -> float:
-    """1, or the power of two that brings log-odds too large for a probability within reach of one."""
+    """1, or the power of two by which log-odds too large for a probability must be divided."""
     if data.k != 2 or data._p.logits is None:
         return 1.0
     return scale_of_odds(_given_odds(data._p.logits))
 
 
 def scale_of_odds(odds: Floats) -> float:
-    """The same for log-odds."""
+    """The scale for given log-odds."""
     size = np.abs(odds)
     size = size[np.isfinite(size)]
     if not len(size):
         return 1.0
-    # A few that are far beyond all others, such as -1e9 for a class ruled out, must not squeeze the others together: they are clipped.
+    # Few extreme values, such as -1e9 for an excluded class, must not compress the others: they are clipped.
     largest = float(min(size.max(), FAR_BEYOND * np.quantile(size, 0.99)))
     return 1.0 if largest <= LARGEST_LOGIT else 2.0 ** math.ceil(math.log2(largest / WELL_HELD))
 
 
 def on_scale(data: Rows, scale: float) -> Rows:
-    """The same rows of two classes with their log-odds divided by the scale."""
+    """The rows with the log-odds of two classes divided by the scale."""
     if scale == 1 or data._p.logits is None:
         return data
     from scipy.special import expit
@@ -224,16 +281,16 @@ def on_scale(data: Rows, scale: float) -> Rows:
 
 
 def _given_odds(logits: Array) -> Floats:
-    """The log-odds of the second of two classes, infinite where a class is ruled out."""
+    """The log-odds of the second of two classes; infinite if a class is excluded."""
     given = logits.astype(np.float64, copy=False)
     return given if given.ndim == 1 else np.asarray(given[:, 1] - given[:, 0])
 
 
 def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray[np.intp]:
-    """Row numbers in an order that depends on what the rows hold alone: label, score of that label, all scores, weight.
+    """Row indices sorted by content: label, score of the label, hash of all scores, weight.
 
-    Rows that agree in all of these stand side by side, where it does not matter which comes first. Scores that change a little, as by
-    single precision, change the order a little. `beside` are further columns of numbers that tell rows apart.
+    The result does not depend on the original order, since rows that tie are identical. Small changes of the scores, such as rounding to
+    single precision, change the order only slightly. `beside` holds further numeric columns by which rows are distinguished.
     """
     own, scores = _own_score(data)
     parts = [scores]
@@ -243,7 +300,7 @@ def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray
 
 
 def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
-    """A score of the label of each row, and all scores: of logits, where they were given, for many are a probability of 1."""
+    """The score of the label of each row, and all scores; logits if given, since many of them round to a probability of 1."""
     rows, given = np.arange(data.n), data._p.logits is not None
     if data.k == 2:
         scores = data.log_odds if given else data.score
@@ -257,16 +314,16 @@ def _own_score(data: TrainingData) -> tuple[Floats, Floats]:
 
 
 def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.intp]:
-    """The fold of each row, a row with a count as a whole."""
+    """The fold of each row; a row with a count is not split."""
     fold = np.empty(data.n, np.intp)
     fold[order_of_content(data)] = np.random.default_rng(rng).permutation(data.n) % folds
     return fold
 
 
 def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats) -> Floats:
-    """The weight of each row in each of several parts, as (parts, rows): copies that a count stands for are dealt one by one.
+    """Split the rows at random into parts and return their weights as (parts, rows); the copies of a count are split individually.
 
-    Copies of a row are independent of each other, so a part must get them by chance, as it would get repeated rows.
+    Copies of a row are independent observations, so they are assigned to parts at random like repeated rows.
     """
     rows = data.weight[order].astype(np.int64) if data.counted else np.ones(data.n, np.int64)
     total = int(rows.sum())
@@ -285,31 +342,29 @@ def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats) -> Floats
 
 @contextmanager
 def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
-    """Checks speak of y_true and y_prob; what they raise inside is raised under the names that the caller knows."""
+    """Raise errors about y_true and y_prob under the names that the caller's function has."""
     try:
         yield
     except SwappedArgumentsError:
         raise SwappedArgumentsError(
             y_prob,
-            f"and {y_true} look swapped: {y_true} holds fractions, and labels are none",
-            f"call fit({y_prob}, {y_true}): scores first, labels second",
+            f"and {y_true} look swapped: {y_true} contains fractions, which are not labels",
+            InPython(f"pass ({y_prob}, {y_true}): scores first, labels second"),
         ) from None
     except CalibrantError as error:
-        argument, problem, remedy = (
-            text.replace("y_prob", y_prob).replace("y_true", y_true)
-            for text in (error.argument, error.problem, error.remedy)
-        )
-        remedy = next((here for word, here in REMEDIES if word in remedy), remedy)
-        raise type(error)(argument, problem, remedy, row=error.row) from None
+        here = error.replaced({"y_prob": y_prob, "y_true": y_true})
+        named = [remedy.argument for remedy in here.remedies if isinstance(remedy, (Use, Drop))]
+        remedy = next((REMEDIES[name] for name in REMEDIES if name in named), here.remedies)
+        raise here.replaced(remedy=remedy) from None
 
 
 def as_rows(scores: Any) -> Any:
-    """A frame as an array, whose columns have no names; anything else as it is."""
+    """Convert a frame to an array without column names; return anything else unchanged."""
     return column(scores, "y_prob").array if is_frame(scores) else scores
 
 
 def names_array(names: Sequence[Any]) -> Array:
-    """Names as they are: NumPy would write a number beside text as text."""
+    """An array of names with their types preserved; NumPy would convert numbers next to text into text."""
     found = np.asarray(names)
     if found.ndim == 1 and [type(name) for name in found.tolist()] == [type(name) for name in names]:
         return found
@@ -319,26 +374,26 @@ def names_array(names: Sequence[Any]) -> Array:
 
 
 def in_order(scores: Any, known: list[Any]) -> Any:
-    """Scores in the order of the classes known, where the columns of a frame are named after these; else by position."""
+    """Reorder the columns of a frame that are named after the known classes; otherwise columns are matched by position."""
     names, rows = column_names(scores), as_rows(scores)
     if names is None or names in (tuple(known), tuple(range(len(names)))) or set(names).isdisjoint(known):
         return _by_class(names, rows) if known == list(range(len(known))) else rows
     if len(names) == len(known) and set(names) == set(known):
         return rows[:, [names.index(name) for name in known]]
-    if known == list(range(len(known))):  # the map knows no names
+    if known == list(range(len(known))):  # the calibrator was fitted without class names
         return rows
     raise ColumnError(
         "scores",
-        f"has the columns {list(names)}, and the map was fitted on the classes {known}",
-        "name the columns after the classes, or pass an array in their order",
+        f"the columns are {list(names)}, and the calibrator was fitted on the classes {known}",
+        InPython("name the columns after the classes, or pass an array in their order"),
     )
 
 
 def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
-    """Names of the classes, labels as their numbers, and scores without names.
+    """Class names, class indices of the labels, and scores without column names.
 
-    The columns of a frame name the classes where every label is one of them; else names are in sorted order, as the columns of
-    scikit-learn's ``predict_proba`` are. Whole numbers from 0 up stay as they are, and have no names.
+    The columns of a frame name the classes if every label is one of them; otherwise class names are sorted, as in the columns of
+    scikit-learn's ``predict_proba``. Labels that are integers from 0 are kept and have no names.
     """
     came, rows = column(y, "y_true"), as_rows(scores)
     columns = column_names(scores)
@@ -353,7 +408,7 @@ def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:
 
 
 def _by_class(names: tuple[Any, ...] | None, rows: Any) -> Any:
-    """Scores in the order of classes that are 0, 1, ..., where the columns of a frame tell it: p_1 after p_0, p_yes after p_no."""
+    """Scores in the order of the classes 0, 1, ..., if the column names determine it: p_1 after p_0, p_yes after p_no."""
     if names is None or not all(isinstance(name, str) for name in names):
         return rows
     told = class_names(list(names), "")
@@ -368,26 +423,26 @@ def _is_text(labels: Array) -> bool:
 
 
 def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels: Array) -> None:
-    """Refuse names of classes where nothing says which scores are theirs."""
+    """Raise if class names cannot be matched to columns of scores."""
     first = labels.item(0)
     if dimensions < 2:
         raise LabelError(
             "y",
-            f"holds text, {first!r} at row 0, and nothing says of which class the scores are",
-            f"pass the outcomes of that class: y == {first!r} if the scores are its probability",
+            f"the label {first!r} is text, and the class of the scores is unknown",
+            InPython(f"pass y == {first!r} if the scores are the probability of {first!r}"),
             row=0,
         )
     if columns is not None and columns != tuple(range(len(columns))):
         raise LabelError(
             "y",
-            f"holds names that are no columns of scores, which are {list(columns)}; the first label is {first!r}",
-            "name the columns after the classes, or pass scores.to_numpy() with its columns in the sorted order of the names",
+            f"the label {first!r} is not one of the columns {list(columns)}",
+            InPython("name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name"),
             row=0,
         )
 
 
 def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, Any]:
-    """Class names in sorted order and labels as their numbers; whole numbers from 0 up stay as they are."""
+    """Sorted class names and class indices of the labels; integers from 0 are kept unchanged."""
     if labels.ndim != 1:
         return None, y
     if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < columns:
@@ -396,21 +451,21 @@ def _sorted_classes(labels: Array, y: Any, columns: int) -> tuple[Array | None, 
         return None, y
     try:
         names, codes = np.unique(labels, return_inverse=True)
-    except TypeError:  # values of several types, of which Predictions names the first
+    except TypeError:  # mixed types, which Predictions reports
         return None, y
     if len(names) == columns:
         return names, codes
     if labels.dtype.kind in "US" or isinstance(names[0], str):
         raise LabelError(
             "y",
-            f"holds {len(names)} {'name' if len(names) == 1 else 'names'}, first {str(names[0])!r}, and scores have {columns} classes",
-            "where a class has no rows, give each row the number of its class, from 0 up",
+            f"{len(names)} class name{'s' * (len(names) != 1)}, such as {str(names[0])!r}, for {columns} columns of scores",
+            f"if a class has no rows, {BY_NUMBER}",
         )
-    return None, y  # Predictions says what is wrong
+    return None, y  # Predictions raises the error
 
 
 def absent_classes(names: Sequence[Any]) -> str:
-    """Which classes have no rows, in words; empty where all have some."""
+    """Describe the classes that have no rows; empty if there are none."""
     if len(names) <= 1:
         return f"class {names[0]!r} has no rows" if names else ""
     return f"classes {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''} have no rows"

@@ -1,4 +1,4 @@
-"""Softmax regression: the scale, vector or matrix of logits with the least loss, by Newton steps or L-BFGS."""
+"""Softmax regression: the scale, vector or matrix applied to the logits that minimizes the loss, by Newton's method or L-BFGS."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Parameters beyond this are taken to grow without bound.
+# Parameters beyond this bound are treated as divergent.
 FARTHEST = 1e6
-# A loss below this is none.
+# A loss below this bound is treated as 0.
 NO_LOSS = 1e-10
-# 1/T is kept within these bounds: beyond them nothing changes for logits of a common size.
+# Bounds of 1/T; beyond them the probabilities of logits of usual size no longer change.
 LEAST, MOST = 1e-3, 1e3
-# Up to this many classes a matrix is found by Newton steps, whose curvature has K^4 entries.
+# Up to this number of classes a matrix is fitted by Newton's method, whose Hessian has K^4 entries.
 NEWTON_CLASSES = 20
-# Enough rows to start near the optimum of all of them.
+# Number of rows of the subsample from which the starting value is estimated.
 WARM_ROWS = 10_000
 
 
 def softmax(logits: Floats) -> Floats:
-    """Row by row, without overflow."""
+    """Softmax of each row, without overflow."""
     with np.errstate(under="ignore"):
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
 class LinearSoftmax:
-    """Mean negative log likelihood of softmax(W z + b) and its gradient, block by block."""
+    """Mean negative log-likelihood of softmax(W z + b) and its derivatives, computed in blocks of rows."""
 
     def __init__(self, data: TrainingData) -> None:
         self.z, self.labels = data.logits, data.labels
@@ -61,7 +61,7 @@ class LinearSoftmax:
         self.n, self.k = self.z.shape
 
     def __call__(self, matrix: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
-        """The loss, its gradient in the whole matrix, and in the bias; a vector is a diagonal matrix."""
+        """The loss and its gradients with respect to the matrix and the bias; a vector is a diagonal matrix."""
         full = matrix.ndim == 2
 
         def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
@@ -87,11 +87,11 @@ class LinearSoftmax:
         )
 
     def start(self) -> float:
-        """A scale to start from at which no row is all but certain of another class than its label: there a loss has no curvature."""
+        """A starting value of the scale at which the loss has curvature: no label has a probability close to 0."""
         return min(1.0, max(self.likeliest_scale(), LEAST))
 
     def likeliest_scale(self) -> float:
-        """u of least negative log likelihood of softmax(u z)."""
+        """The u that minimizes the negative log-likelihood of softmax(u z)."""
         return likeliest_scale(self.z, self.labels, self.weight)
 
     def probs(self, matrix: Floats, bias: Floats) -> Floats:
@@ -99,7 +99,7 @@ class LinearSoftmax:
         return softmax((self.z @ matrix.T if matrix.ndim == 2 else self.z * matrix) + bias)
 
     def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
-        """(2K, 2K) second derivatives of the loss in the factors and biases of a diagonal matrix."""
+        """Hessian of shape (2K, 2K) with respect to the factors and biases of a diagonal matrix."""
         probs = self.probs(matrix, bias)
         weighed = probs * self.weight[:, None]
         scaled = probs * self.z
@@ -111,7 +111,7 @@ class LinearSoftmax:
         return np.vstack([top, np.hstack([(np.diag(own[1]) - one).T, np.diag(own[0]) - none])])
 
     def full_curvature(self, matrix: Floats, bias: Floats) -> Floats:
-        """(K (K + 1), K (K + 1)) second derivatives; the parameters of a class are its row of the matrix, then its bias."""
+        """Hessian of order K (K + 1); the parameters of a class are its row of the matrix and its bias."""
         probs = self.probs(matrix, bias)
         features = np.column_stack([self.z, np.ones(self.n)])
         k, size = self.k, self.k + 1
@@ -127,9 +127,9 @@ class LinearSoftmax:
 def by_newton(
     loss: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats, tolerance: float = 1e-12
 ) -> Floats:
-    """Newton steps, halved while they do not help, on a convex loss with its gradient and curvature.
+    """Newton's method with step halving for a convex loss with gradient and Hessian.
 
-    Directions in which the loss is flat are left where they are; parameters that run away are stopped at a million.
+    Flat directions are not changed; divergent parameters are stopped at a million.
     """
     x = start
     value, slope, curvature = loss(x)
@@ -138,7 +138,7 @@ def by_newton(
         step = np.linalg.solve(curvature + ridge * np.eye(len(x)), slope)
         gain = float(step @ slope)
         if gain <= tolerance * max(1.0, abs(value)):
-            return np.asarray(x - step)  # what is then left is the square of nothing
+            return np.asarray(x - step)  # the remaining error is of second order
         length = 1.0
         while length > 1e-10:
             new = loss(x - length * step)
@@ -156,12 +156,12 @@ def by_newton(
 
 def _warn_of_separation() -> None:
     warn_caller(
-        "the labels can be told apart without error, so the parameters grow without bound; they are stopped on the way",
+        "the classes are separable, so the parameters diverge; the optimization was stopped early",
     )
 
 
 def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gradient: float = 1e-10) -> Floats:
-    """L-BFGS, for more parameters than a matrix of curvatures should have, or where none is at hand."""
+    """L-BFGS, for problems whose Hessian would be too large or is not available."""
     from scipy.optimize import minimize
 
     options = {"maxiter": 2000, "maxfun": 5000, "ftol": 1e-14, "gtol": gradient, "maxcor": 20}
@@ -173,7 +173,7 @@ def minimised(loss: Callable[[Floats], tuple[float, Floats]], start: Floats, gra
 
 
 def some_rows(linear: LinearSoftmax, rows: NDArray[np.intp], weight: Floats) -> LinearSoftmax:
-    """The same model on rows in the order given, with other weights; rows without weight are left out."""
+    """The model on a subset of the rows, in the given order and with other weights; rows of weight 0 are dropped."""
     rows = rows[weight[rows] > 0]
     part = object.__new__(LinearSoftmax)
     part.z, part.labels, part.weight = linear.z[rows], linear.labels[rows], weight[rows]
@@ -183,7 +183,7 @@ def some_rows(linear: LinearSoftmax, rows: NDArray[np.intp], weight: Floats) -> 
 
 
 class Moments:
-    """Loss, slope and curvature of the mean negative log likelihood of softmax(u z)."""
+    """The mean negative log-likelihood of softmax(u z) and its first two derivatives in u."""
 
     def __init__(self, logits: Floats, labels: NDArray[Any], weight: Floats) -> None:
         self.z = logits - logits.max(axis=1, keepdims=True)
@@ -200,7 +200,7 @@ class Moments:
             power *= z
             second = np.einsum("ij,ij->i", power, z) / total
             own = self.own[start:stop]
-            # Not `@`: the threads that the linear algebra library starts for a product this short wait longer than they work.
+            # Not `@`: starting the threads of the linear algebra library takes longer than a product this short.
             return (
                 float(np.einsum("i,i->", weight, np.log(total) - u * own)),
                 float(np.einsum("i,i->", weight, first - own)),
@@ -212,13 +212,13 @@ class Moments:
 
 
 def best_scale(data: TrainingData) -> float:
-    """u = 1/T of least negative log likelihood, with a warning where it lies at a bound."""
+    """The u = 1/T that minimizes the negative log-likelihood, with a warning if it lies at a bound."""
     rows = data.logits, data.labels, data.weight
     return bounded(likeliest_scale(*rows), lambda: Moments(*rows))
 
 
 def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> float:
-    """The loss is convex in u: Newton steps kept inside a bracket."""
+    """Minimize the loss, which is convex in u, by Newton's method within a bracket."""
     moments = Moments(logits, labels, weight)
     if not moments.own.any() and moments.z.any():
         return MOST
@@ -230,14 +230,14 @@ def likeliest_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> flo
 
 
 def newton(moments: Moments, start: float, tolerance: float) -> float:
-    """The last step is shorter than `tolerance`, so what is left is of the order of its square."""
+    """Newton's method until a step is shorter than `tolerance`; the remaining error is of the order of its square."""
     low, high, u = LEAST, MOST, start
     for _ in range(100):
         _, slope, curvature = moments(u)
-        if slope == 0 and curvature == 0:  # logits that differ nowhere: any temperature is as good
+        if slope == 0 and curvature == 0:  # constant logits: all temperatures are equivalent
             return 1.0
         low, high = (u, high) if slope < 0 else (low, u)
-        # In ln u, where the step is as safe for small u as for large.
+        # On the scale of ln u, where steps are equally safe for small and for large u.
         bend = u * u * curvature + u * slope
         step = math.exp(min(max(-u * slope / bend, -2.0), 2.0)) if bend > 0 else (2.0 if slope < 0 else 0.5)
         new = u * step
@@ -250,7 +250,7 @@ def newton(moments: Moments, start: float, tolerance: float) -> float:
 
 
 def bounded(u: float, moments: Callable[[], Moments] | None = None) -> float:
-    """u within the bounds; the warning where it is not says why, as far as the moments of the scale alone tell."""
+    """Clip u to its bounds, with a warning that gives the reason as far as the moments determine it."""
     if u > MOST * 0.999:
         if moments is not None and not moments().own.any():
             _warn("every label has the largest logit of its row, so the best temperature is 0", 1 / MOST)
@@ -269,7 +269,7 @@ def _warn(why: str, used: float) -> None:
 
 
 def searched_scale(data: TrainingData) -> float:
-    """The scale of least Brier score, by Brent's search in ln u."""
+    """The scale that minimizes the Brier score, by Brent's method in ln u."""
     from scipy.optimize import minimize_scalar
 
     logits, labels = data.logits, data.labels
@@ -282,7 +282,7 @@ def searched_scale(data: TrainingData) -> float:
 
     grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
     tried = [loss(t) for t in grid]
-    if min(tried) < 1e-12:  # nothing is left to gain, and more of the same would still help
+    if min(tried) < 1e-12:  # the loss is practically 0 and still decreasing
         return bounded(MOST, lambda: Moments(logits, labels, weight))
     best = int(np.argmin(tried))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
@@ -291,9 +291,9 @@ def searched_scale(data: TrainingData) -> float:
 
 
 def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
-    """The scale within its bounds and the bias of softmax(u z + b) of least loss; the bias of the first class is 0."""
+    """The bounded scale and the bias of softmax(u z + b) that minimize the loss; the bias of the first class is 0."""
     k = linear.k
-    # The factors of all classes are one.
+    # All classes share one factor.
     lift = np.zeros((2 * k, k))
     lift[:k, 0] = 1
     lift[k + 1 :, 1:] = np.eye(k - 1)
@@ -308,7 +308,7 @@ def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
     if LEAST <= x[0] <= MOST:
         return float(x[0]), np.append(0.0, x[1:])
     near = x[1:] * MOST / x[0] if x[0] > MOST else np.zeros(k - 1)
-    if x[0] > MOST and loss(np.append(MOST, near))[0] < NO_LOSS:  # told apart without error, as has been warned
+    if x[0] > MOST and loss(np.append(MOST, near))[0] < NO_LOSS:  # separable, as has been warned
         return MOST, np.append(0.0, near)
     scale = bounded(float(x[0]))
 
@@ -316,12 +316,12 @@ def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
         value, slope, curvature = loss(np.append(scale, bias))
         return value, slope[1:], curvature[1:, 1:]
 
-    # The bias that goes with another scale would be worse than none.
+    # The bias fitted with the unbounded scale does not suit the bounded one: refit it.
     return scale, np.append(0.0, by_newton(of_bias, near))
 
 
 def best_vector(linear: LinearSoftmax) -> tuple[Floats, Floats]:
-    """The factors and the bias of softmax(w * z + b) of least loss; the bias of the first class is 0."""
+    """The factors and the bias of softmax(w * z + b) that minimize the loss; the bias of the first class is 0."""
     k = linear.k
     kept = np.arange(2 * k) != k
 
@@ -337,9 +337,9 @@ def best_vector(linear: LinearSoftmax) -> tuple[Floats, Floats]:
 def best_matrix(
     linear: LinearSoftmax, strength: float, intercept: float, start: Floats | None = None, gradient: float = 1e-9
 ) -> tuple[Floats, Floats]:
-    """The matrix and the bias of softmax(W z + b) under the penalties; `start` is (K, K + 1), the bias in its last column."""
+    """The matrix and the bias of softmax(W z + b) that minimize the penalized loss; `start` is (K, K + 1) with the bias as last column."""
     k = linear.k
-    # Half the price of each parameter, squared.
+    # Penalty weight of each squared parameter.
     price = np.full((k, k + 1), strength / (k * (k - 1)))
     price[np.arange(k), np.arange(k)] = 0
     price[:, k] = intercept / k
@@ -363,8 +363,8 @@ def best_matrix(
 
 
 def best_penalty(folds: Iterable[tuple[LinearSoftmax, LinearSoftmax, float]]) -> float:
-    """The penalty of a matrix with the least held-out loss, from folds of training rows, held-out rows and the weight of the latter."""
-    strengths = 10.0 ** np.arange(2, -4, -1)  # from the stiffest on, each fit starts from the last
+    """The penalty of least held-out loss, from folds given as training data, held-out data and the weight of the latter."""
+    strengths = 10.0 ** np.arange(2, -4, -1)  # from the strongest penalty on; each fit starts from the previous one
     losses = np.zeros(len(strengths))
     for train, test, share in folds:
         start = None
@@ -372,5 +372,5 @@ def best_penalty(folds: Iterable[tuple[LinearSoftmax, LinearSoftmax, float]]) ->
             matrix, bias = best_matrix(train, float(strength), float(strength), start, 1e-5)
             losses[place] += share * test(matrix, bias)[0]
             start = np.column_stack([matrix, bias])
-    best = np.flatnonzero(losses == losses.min())[-1]  # of equal ones the smallest penalty
+    best = np.flatnonzero(losses == losses.min())[-1]  # the smallest penalty among ties
     return float(strengths[best])

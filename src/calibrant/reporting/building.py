@@ -1,16 +1,27 @@
-"""report: everything about one set of predictions, from the verdict to the provenance, in bounded time."""
+"""report: the calibration of one set of predictions, from the conclusion to the provenance, in bounded time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..binning.table import check_interval
 from ..decision.rows import check_level
-from ..errors import ArgumentError, CalibrantError, GroupError, InputError, InputTypeError, LensError
+from ..errors import (
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    Drop,
+    GroupError,
+    InputError,
+    InputTypeError,
+    InPython,
+    LensError,
+)
+from ..evaluation.header import check_outcome, outcome_of
 from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header
 from ..inference.resampling import progress
@@ -23,19 +34,19 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import number
 from ..util.version import __version__
-from ..views.keywords import check_keywords
+from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
 from .content import (
     BeforeAfter,
+    CalibratorTable,
     Diagram,
     DiagramBin,
     MetricRow,
     Metrics,
     Provenance,
-    Repairs,
     Threshold,
     Verdict,
     Weaknesses,
@@ -46,7 +57,7 @@ from .interactive import Interactive, interactive
 from .measuring import measure
 from .plain import markdown_of
 from .provenance import trace
-from .repairs import find_repairs, no_repairs
+from .recalibration import compare_calibrators, no_calibrators
 from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
@@ -54,13 +65,13 @@ from .weaknesses import find_weaknesses
 __all__ = ["Options", "Report", "build", "diagram_of", "report"]
 
 BINS = 15
-# Where one bin of equal width holds more than this, it would be the whole diagram.
+# With a larger share of the scores in one equal-width bin, bins of equal mass are used.
 CROWDED = 0.95
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a report was asked for, checked."""
+    """Checked options of a report."""
 
     title: str
     metrics: list[Metric]
@@ -68,43 +79,99 @@ class Options:
     level: float | None
     n_resamples: int
     seed: int
-    repair: bool
+    recalibration: bool
     accuracy: float
     confidence_level: float
+    outcome: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def known_level(self) -> float:
-        """Level of intervals that cost nothing, which are there in any case."""
+        """Level of the intervals that are always computed."""
         return 0.95 if self.level is None else self.level
 
 
 @dataclass(frozen=True, repr=False)
 class Report(Document):
-    """Everything about one set of predictions, in the order in which it is read."""
+    """Calibration report of one set of predictions; its sections are plain values.
+
+    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per metric.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    header : tuple of str
+        Number of rows, classes, accuracy and mean confidence, as lines of text.
+    verdict : Verdict
+        Conclusion: ``sentence``, ``headline``, ``direction``, ``mean_score``, ``rate``, ``pvalue``, ``detectable``.
+    diagram : Diagram
+        Reliability diagram: ``bins`` with mean score, rate and interval.
+    metrics : Metrics
+        Metrics with intervals and p-values; ``metrics["ece"]`` is one row.
+    weaknesses : Weaknesses
+        Classes, groups and ranges of scores, tested together.
+    recalibration : CalibratorTable
+        Calibration methods compared on held-out data.
+    threshold : Threshold
+        Confidence threshold with its guarantee, and other operating points.
+    provenance : Provenance
+        Versions, parameters, seed and fingerprint of the data.
+    outcome : str
+        Name of the positive class of two; empty where it has none.
+    metadata : mapping of str to str
+        Facts given by the user, such as model, version and owner.
+    cells : Interactive or None
+        Data of the interactive page; in no other form.
+    before_after : BeforeAfter or None
+        Effect of a calibrator, where the report describes calibrated probabilities.
+
+    See Also
+    --------
+    report : Create it.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> found = cal.report([0, 1] * 50, [0.3, 0.6] * 50, metrics=["brier"], outcome="churn", metadata={"model": "A"})
+    >>> found.outcome, found.metadata["model"], found.metrics["brier"].group
+    ('churn', 'A', 'proper score')
+    """
 
     _hidden = ("cells",)
 
     title: str
     header: tuple[str, ...]
-    """Rows, classes, accuracy and mean confidence, as lines of text."""
     verdict: Verdict
     diagram: Diagram
     metrics: Metrics
     weaknesses: Weaknesses
-    repairs: Repairs
+    recalibration: CalibratorTable
     threshold: Threshold
     provenance: Provenance
+    outcome: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
     cells: Interactive | None = field(default=None, compare=False)
-    """What the page calculates from, made by `interactive.interactive`; in no other form, and None where no lens has a score."""
     before_after: BeforeAfter | None = None
-    """Where the probabilities come from a calibrator: what it changed."""
 
     def to_html(self) -> str:
-        """One self-contained page to open in a browser."""
+        """Render one self-contained HTML page.
+
+        Returns
+        -------
+        str
+            The page; it opens from disk without network access.
+        """
         return render_report(self)
 
     def to_markdown(self) -> str:
-        """The report to read as text, or to paste into a document."""
+        """Render the report as Markdown.
+
+        Returns
+        -------
+        str
+            Markdown text.
+        """
         return markdown_of(self)
 
     def _fields(self) -> dict[str, Any]:
@@ -112,17 +179,19 @@ class Report(Document):
         return found if self.before_after is not None else {k: v for k, v in found.items() if k != "before_after"}
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {f.name: [getattr(row, f.name) for row in self.metrics.rows] for f in fields(MetricRow)}
+        return {f.name: [getattr(row, f.name) for row in self.metrics.all_rows] for f in fields(MetricRow)}
 
     def _title(self) -> str:
-        return "\n".join([self.title, *(f"  {line}" for line in self.header), self.verdict.sentence])
+        facts = (f"{key}: {value}" for key, value in self.metadata.items())
+        return "\n".join([self.title, *(f"  {line}" for line in (*facts, *self.header)), self.verdict.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        known = [(row.id, row.value, row.low, row.high) for row in self.metrics.rows]
+        known = [(row.id, row.value, row.low, row.high) for row in self.metrics.all_rows]
         rows = [[id, *("" if value is None else number(value) for value in values)] for id, *values in known]
         return ["metric", "value", "low", "high"], rows
 
 
+@checks_keywords()
 def report(
     y_true: Any,
     y_prob: Any = None,
@@ -136,61 +205,102 @@ def report(
     n_resamples: int = 200,
     rng: Any = 0,
     title: str | None = None,
-    repair: bool = True,
+    outcome: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    recalibration: bool = True,
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **words: Any,
+    **keywords: Any,
 ) -> Report:
-    """Say whether probabilities mean what they say, where not, what repairs it and which threshold to use; write it if asked.
+    """Report the calibration of predictions: conclusion, diagram, metrics, subgroups, recalibration and threshold.
+
+    One test, chosen in advance, decides whether miscalibration is statistically significant. Subgroups are tested with an adjustment
+    for their number, calibration methods are compared by cross-validation, and a confidence threshold is chosen with a guarantee.
+    Use it for the page that is passed on; use `evaluate` for the metrics alone.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; see `Predictions`, whose keywords are taken too. Or a `Sketch` or `Sketches`, with its groups.
-    path
-        Where to write it; the suffix .html, .md or .json says as what.
-    by
-        A group for each row, or the name of a column of the frame: each is looked at by itself.
-    metrics
-        ``"recommended"``, ``"all"``, or ids and aliases.
-    lens
-        Which question is asked; by default the positive class of two, the predicted class of more.
+    y_true
+    y_prob
+    path : str or path-like, optional
+        File to write; the suffix .html, .md or .json determines the form.
+    by : array-like of shape (N,) or str, optional
+        Group of each row, or the column of the frame that holds it; each group is tested.
+    metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
+        Metrics to compute, by id or alias. AUROC and average precision are always added.
+    lens : str or Lens, optional
+        Which binary event is evaluated; by default the positive class of two, else the top label.
     where
-        Which rows: a boolean mask or a Selection.
-    interval
-        Level of the intervals; None for none of the metrics.
-    n_resamples, rng
-        How many samples are drawn for intervals and p-values, and the seed of everything that is drawn.
-    title
+    interval : float or None, default 0.95
+        Confidence level of the intervals; None for no intervals of metrics.
+    n_resamples : int, default 200
+        Number of resamples for intervals and simulated p-values.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator of all resamples, folds and subsets.
+    title : str, optional
         Heading of the report.
-    repair
-        Whether maps are tried that could make the probabilities better.
-    accuracy, confidence_level
-        What the threshold promises: this accuracy of the rows accepted, with this probability.
-    format
-        ``"html"``, ``"md"`` or ``"json"``, where the suffix of `path` does not say it.
+    outcome : str, optional
+        Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
+        or, for labels 0 and 1, of the label column.
+    metadata : mapping, optional
+        Facts to show at the head of the report, such as ``{"model": "churn-gbm", "version": "3.2", "owner": "Risk"}``.
+    recalibration : bool, default True
+        Whether to compare calibration methods on held-out data.
+    accuracy : float, default 0.95
+        Accuracy of the accepted rows that the threshold guarantees.
+    confidence_level : float, default 0.9
+        Probability with which the guarantee holds.
+    format : {"html", "md", "json"}, optional
+        Form of the file, where the suffix of `path` does not determine it.
+    **keywords
+
+    Returns
+    -------
+    Report
+        With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``,
+        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``write``.
+
+    Raises
+    ------
+    ArgumentError
+        If an option has no meaning.
+    InputError
+        If labels or probabilities are not valid.
+
+    See Also
+    --------
+    compare_reports : Several models or periods side by side.
+    calibrant.evaluate : The metrics alone.
+
+    Notes
+    -----
+    The same input gives the same bytes. Steps that would take too long for the number of rows use a random subset or are left out,
+    which the report states. A `Sketch` or `Sketches` is accepted in place of rows; scores are then the means of its cells.
 
     Examples
     --------
-    >>> from calibrant import make_miscalibrated, simulate
-    >>> sure = make_miscalibrated(3000, warp=simulate.temperature(2.0), rng=0)
-    >>> found = report(sure.y_true, sure.y_prob, metrics=["ece"])
-    >>> found.verdict.sentence.split(";")[0]
-    'Overconfident: says 75%, is right 66%'
+    >>> from calibrant import make_miscalibrated, report, simulate
+    >>> data = make_miscalibrated(3000, warp=simulate.temperature(2.0), rng=0)
+    >>> found = report(data.y_true, data.y_prob, metrics=["ece"])
+    >>> found.verdict.headline
+    'Overconfident: mean confidence 75%, accuracy 66%.'
     >>> found.to_markdown().splitlines()[0]
     '# Calibration report'
     """
-    check_keywords(report, words)
     form = None if path is None else form_of(path, format)
-    asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
+    options = read_options(
+        title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
+    )
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
     if isinstance(y_true, (Sketch, Sketches)):
-        if y_prob is not None or by is not None or words:
-            raise InputTypeError("y_true", "is a sketch, which already holds everything", "pass it alone")
-        y_true, more["rows"] = y_true.predictions(), f"{y_true.n:,}, read from a sketch: scores are the means of cells"
-    p = parse_selection(where, grouped(y_true, y_prob, by, words))
-    found = build(p, asked, more)
+        if y_prob is not None or by is not None or keywords:
+            raise InputTypeError(
+                "y_true", "a sketch cannot be combined with other arguments", InPython("pass the sketch alone")
+            )
+        y_true, more["rows"] = y_true.predictions(), f"{y_true.n:,}, from a sketch: scores are the means of its cells"
+    p = parse_selection(where, grouped(y_true, y_prob, by, keywords))
+    found = build(p, options, more)
     if path is not None:
         found.write(path, format=form)
     return found
@@ -203,21 +313,21 @@ def read_options(
     interval: Any,
     n_resamples: Any,
     rng: Any,
-    repair: Any,
+    recalibration: Any,
     accuracy: Any,
     confidence_level: Any,
+    outcome: Any = None,
+    metadata: Any = None,
 ) -> Options:
-    """The options of a report, checked before anything is calculated."""
+    """Check the options of a report before anything is computed."""
     if interval is not None:
         if not is_number(interval):
-            raise ArgumentError(
-                "interval", f"must be None or lie between 0 and 1; got {interval!r}", "for example 0.95"
-            )
+            raise ArgumentError("interval", f"must lie between 0 and 1; got {interval!r}", "for example 0.95")
         check_interval(interval, "wilson", "interval")
     infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
     assert infer is not None
-    if not isinstance(repair, bool):
-        raise ArgumentError("repair", f"must be True or False; got {repair!r}")
+    if not isinstance(recalibration, bool):
+        raise ArgumentError("recalibration", f"must be True or False; got {recalibration!r}")
     if title is not None and not isinstance(title, str):
         raise ArgumentError("title", f"must be text; got {type(title).__name__}")
     return Options(
@@ -227,45 +337,66 @@ def read_options(
         level=interval,
         n_resamples=infer.n_resamples,
         seed=infer.seed,
-        repair=repair,
+        recalibration=recalibration,
         accuracy=check_level(accuracy, "accuracy"),
         confidence_level=check_level(confidence_level, "confidence_level"),
+        outcome=check_outcome(outcome),
+        metadata=_check_metadata(metadata),
     )
 
 
-def grouped(y_true: Any, y_prob: Any, by: Any, words: dict[str, Any]) -> Predictions:
-    """Checked predictions with the groups of `by`."""
+def _check_metadata(metadata: Any) -> dict[str, str]:
+    """Return metadata as text by name."""
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise ArgumentError("metadata", f"must be a mapping; got {type(metadata).__name__}", '{"model": "churn-gbm"}')
+    for key, value in metadata.items():
+        if not (isinstance(key, str) and key.strip()):
+            raise ArgumentError("metadata", f"has a key that is not text: {key!r}", '{"model": "churn-gbm"}')
+        if isinstance(value, (Mapping, list, tuple, set)):
+            raise ArgumentError("metadata", f"{key!r} must be one value; got {type(value).__name__}", "join it to text")
+    return {key: str(value) for key, value in metadata.items()}
+
+
+def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Predictions:
+    """Return checked predictions with the groups of `by`."""
     if by is not None:
-        if "groups" in words:
-            raise GroupError("by", "and groups= were both given", "pass the groups once, as by=")
+        if "groups" in keywords:
+            raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
         if isinstance(y_true, Predictions):
-            raise GroupError("by", "cannot be added to checked predictions", "pass groups= to Predictions")
+            raise GroupError("by", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)"))
         if isinstance(by, str) and not is_frame(y_true):
             raise GroupError(
-                "by", f"{by!r} names a column, and the first argument is no frame", "pass one group per row"
+                "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
-        words = {**words, "groups": by}
+        keywords = {**keywords, "groups": by}
     try:
-        return as_predictions(y_true, y_prob, words)
+        return as_predictions(y_true, y_prob, keywords)
     except InputError as error:
         if by is None or error.argument != "groups":
             raise
-        raise type(error)("by", error.problem, error.remedy, row=error.row) from None
+        raise error.replaced(argument="by") from None
 
 
 def build(p: Predictions, asked: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
-    """Fill every section; one that has nothing to say carries the reason. Metrics that are `known` are not measured again."""
+    """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
     views, notes = _main_views(p, asked.lens)
+    outcome = outcome_of(p, asked.outcome)
     with _staged(len(asked.metrics) + 2) as stage:
         diagram, table = _diagram(views, asked.level, notes)
         options = asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed
-        metrics, header = measure(p, *options, stage, known)
+        metrics, header = measure(p, *options, stage, known, outcome=asked.outcome)
         stage()
         level = asked.known_level
-        repairs = find_repairs(p, level, asked.seed) if asked.repair else no_repairs(p, level, "not asked for")
+        tried = (
+            compare_calibrators(p, level, asked.seed)
+            if asked.recalibration
+            else no_calibrators(p, level, "not requested")
+        )
         stage()
-        weaknesses = find_weaknesses(p, views, table, level)
-        verdict = judge(p, views, repairs, asked.seed, weaknesses.found)
+        weaknesses = find_weaknesses(p, views, table, level, outcome)
+        verdict = judge(p, views, tried, asked.seed, weaknesses.found, outcome)
     return Report(
         title=asked.title,
         header=_header(p, header),
@@ -273,26 +404,28 @@ def build(p: Predictions, asked: Options, more: dict[str, Any], known: Evaluatio
         diagram=diagram,
         metrics=metrics,
         weaknesses=weaknesses,
-        repairs=repairs,
+        recalibration=tried,
         threshold=find_threshold(p, asked.accuracy, asked.confidence_level, level),
-        provenance=trace(p, __version__, asked.seed, _parameters(asked, more), _bounded(notes, metrics, repairs)),
+        provenance=trace(p, __version__, asked.seed, _parameters(asked, more), _bounded(notes, metrics, tried)),
+        outcome=outcome,
+        metadata=asked.metadata,
         cells=_cells(p, asked.lens),
     )
 
 
 def _header(p: Predictions, found: Header) -> tuple[str, ...]:
-    """Its lines without the directions, which are the verdict's; counts are rows."""
+    """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
     return tuple(line for line in found.lines() if line not in (found.direction, found.event))
 
 
-def _bounded(notes: list[str], metrics: Metrics, repairs: Repairs) -> list[str]:
-    """What was done on fewer rows, or left out."""
+def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
+    """List the steps that used a subset of the rows, or were left out."""
     found = list(notes)
     found += [note for note in metrics.notes if note.startswith("Left out")]
-    if repairs.entries and repairs.rows < repairs.of:
-        found.append(f"Maps were compared on {repairs.rows:,} of {repairs.of:,} rows.")
+    if tried.entries and tried.rows < tried.of:
+        found.append(f"Calibration methods were compared on {tried.rows:,} of {tried.of:,} rows.")
     return found
 
 
@@ -303,7 +436,7 @@ def _parameters(asked: Options, more: dict[str, Any]) -> dict[str, Any]:
         "lens": lens.name if isinstance(lens, Lens) else lens,
         "interval": asked.level,
         "n_resamples": asked.n_resamples,
-        "repair": asked.repair,
+        "recalibration": asked.recalibration,
         "accuracy": asked.accuracy,
         "confidence_level": asked.confidence_level,
         "test": TEST,
@@ -318,27 +451,27 @@ def _shown(by: Any) -> str | None:
 
 
 def _main_views(p: Predictions, lens: str | Lens | None) -> tuple[list[View], list[str]]:
-    """The yes-or-no questions that verdict, diagram and weaknesses are about."""
+    """Return the binary views for verdict, diagram and weaknesses."""
     views = views_of(p, "auto" if lens is None else lens)
     plain = [view for view in views if not isinstance(view, VectorView)]
     if len(plain) == len(views):
         return plain, []
     other = [view for view in views_of(p, "auto") if isinstance(view, View)]
     name = views[0].lens
-    return other, [f"The lens {name} keeps whole vectors; verdict, diagram and weaknesses look at {other[0].lens}."]
+    return other, [f"The lens {name} has no binary events; verdict, diagram and subgroups use {other[0].lens}."]
 
 
 def diagram_of(p: Predictions, lens: str | Lens | None, level: float | None) -> Diagram:
-    """The reliability diagram of a report."""
+    """Return the reliability diagram of a report."""
     views, notes = _main_views(p, lens)
     return _diagram(views, level, notes)[0]
 
 
 def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[Diagram, Any]:
-    """The diagram of one question, and its bins."""
+    """Return the diagram of one view, and its bins."""
     view = views[0]
     if len(views) > 1:
-        reason = f"{len(views)} classes are {len(views)} diagrams: choose one with a lens such as {view.lens}"
+        reason = f"{len(views)} classes have {len(views)} diagrams; choose one with a lens such as {view.lens}"
         return Diagram((), "classwise", "equal_width", None, "clopper_pearson", tuple(notes), reason), None
     own = None if view.is_soft else level
     curve = calibration_curve(view, bins=BINS, interval=own)
@@ -347,11 +480,9 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     if float(curve.table.share.max()) > CROWDED and view.score.min() < view.score.max():
         binning = "equal_mass"
         curve = calibration_curve(view, bins=BINS, binning="equal_mass", interval=own)
-        extra = [
-            f"More than {CROWDED:.0%} of the scores lie in one bin of equal width, so bins of equal size are shown."
-        ]
+        extra = [f"More than {CROWDED:.0%} of the scores lie in one equal-width bin, so bins of equal mass are shown."]
     columns = {field.name: curve.to_dict()[field.name] for field in fields(DiagramBin)}
-    if view.weight_kind == "counts":  # a reader counts the rows that a row stands for
+    if view.weight_kind == "counts":  # counts are expanded
         columns["rows"] = [round(weight) for weight in columns["weight"]]
     bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
@@ -370,7 +501,7 @@ def _cells(p: Predictions, lens: str | Lens | None) -> Any:
 
 @contextmanager
 def _staged(stages: int) -> Iterator[Callable[[], None]]:
-    """Progress of the whole out of that of its parts: each stage has the same share, and what draws tells how far it is."""
+    """Combine the progress of the stages, which have equal shares; resampling reports its progress within a stage."""
     tell = progress.get()
     if tell is None:
         yield lambda: None
@@ -379,7 +510,7 @@ def _staged(stages: int) -> Iterator[Callable[[], None]]:
 
     def part(now: int, count: int) -> None:
         nonlocal told
-        # A stage that draws twice does not go back, and what draws after the last one does not go beyond it.
+        # Progress never decreases, even where a stage resamples twice, and does not exceed the total.
         told = min(max(told, 100 * done + (100 * now) // max(count, 1)), 100 * stages)
         tell(told, 100 * stages)
 

@@ -1,16 +1,16 @@
-"""compare_reports: several models on the same rows, before and after a map, or several periods, side by side."""
+"""compare_reports: several models on the same rows, before and after recalibration, or several periods, side by side."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import ArgumentError, CalibrantError, ShapeError
+from ..errors import Argument, ArgumentError, CalibrantError, InPython, ShapeError, Use
 from ..evaluation.measure import calibrated
 from ..inference.comparison import compare
 from ..inference.significance import adjust
@@ -18,14 +18,14 @@ from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.results import html_table, number
-from ..views.keywords import check_keywords
+from ..views.keywords import checks_keywords
 from .building import Options, Report, build, read_options
 from .forms import Document, form_of
 from .interactive import shown
-from .plain import chance_cell, escaped, line, points, provenance_lines, span, table_of
-from .repairs import most_rows, sampled_rows
+from .plain import chance_cell, escaped, line, metadata_lines, points, provenance_lines, span, table_of
+from .recalibration import most_rows, sampled_rows
 from .verdict import ALPHA, chance, rounded_up
-from .words import level_text, percent, percents
+from .words import lens_text, level_text, mean_name, percent, percents, rate_name
 
 __all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side", "compare_parts", "compare_reports"]
 
@@ -33,35 +33,35 @@ Kind = Literal["models", "periods", "before-after"]
 KINDS = ("models", "periods", "before-after")
 COMPARED = ("nll", "brier", "smece", "ece")
 MOST_SIDES = {"models": 10, "periods": 120, "before-after": 2}
-# After correction for so many pairs a p-value can still fall to half the level.
-DRAWS_PER_PAIR = 40
-# Entries that are drawn and measured, over all resamples, models and metrics.
+# Resamples per pair of models; with them an adjusted p-value can reach half the significance level.
+RESAMPLES_PER_PAIR = 40
+# Resampled entries, over all resamples, models and metrics.
 MOST_WORK, LEAST_ROWS = 2e9, 2_000
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: a model, a period, or before and after."""
+    """One side of the comparison: a model, a period, or the scores before or after recalibration."""
 
     name: str
     rows: int
-    says: float | None
-    happens: float | None
+    mean_score: float | None
+    rate: float | None
     lens: str
-    """What both are about."""
+    """Lens of both."""
     pvalue: float | None
-    """Of the verdict's test."""
+    """P-value of the test of the report."""
     adjusted: float | None
-    """Corrected for the number of sides."""
+    """P-value adjusted for the number of sides."""
     found: bool | None
-    """Whether a deviation is unlikely to be chance, after the correction."""
+    """Whether miscalibration is statistically significant after the adjustment."""
     detectable: float | None
-    """The smallest difference of both that so many rows show with a probability of 0.8."""
+    """Minimum detectable effect: the difference of both that the test detects with a power of 0.8."""
 
 
 @dataclass(frozen=True)
 class ComparedDifference:
-    """A metric of the first model minus that of the second, on the same rows."""
+    """Difference of a metric between two models, the first minus the second, on the same rows."""
 
     first: str
     second: str
@@ -70,13 +70,13 @@ class ComparedDifference:
     high: float
     pvalue: float
     adjusted: float
-    """Corrected for the number of differences of the metric."""
+    """P-value adjusted for the number of differences of the metric."""
     found: bool
 
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """One metric of all models, and every difference."""
+    """One metric of all models, and all pairwise differences."""
 
     id: str
     name: str
@@ -91,7 +91,7 @@ class ComparedMetric:
 
 
 class Table(NamedTuple):
-    """A table of texts; the first `words` columns and the last `after` are words, the rest numbers."""
+    """A table of text; the first `words` columns and the last `after` columns are text, the others numbers."""
 
     heading: str
     text: str
@@ -103,33 +103,79 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ReportComparison(Document):
-    """Several reports side by side."""
+    """Comparison of several reports.
+
+    Returned by `compare_reports`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per side and metric.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    kind : {"models", "periods", "before-after"}
+        What is compared.
+    sentence : str
+        Conclusion.
+    sides : tuple of Side
+        Mean score, rate and adjusted p-value of each side.
+    metrics : tuple of ComparedMetric
+        Differences on the same rows; empty for periods, whose rows differ.
+    reports : tuple of Report
+        Report of each side.
+    alpha : float
+        Significance level.
+    level : float
+        Confidence level of the intervals.
+    notes : tuple of str
+        Remarks.
+    outcome : str
+        Name of the positive class of two; empty where it has none.
+    metadata : mapping of str to str
+        Facts given by the user, such as model, version and owner.
+
+    See Also
+    --------
+    compare_reports : Create it.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y = [0, 1] * 100
+    >>> found = cal.compare_reports(y, {"A": [0.2, 0.8] * 100, "B": [0.5] * 200}, metrics=["brier"])
+    >>> [side.name for side in found.sides]
+    ['A', 'B']
+    """
 
     title: str
     kind: str
     sentence: str
     sides: tuple[Side, ...]
-    """One line for each side."""
     metrics: tuple[ComparedMetric, ...]
-    """Differences on the same rows; empty for periods, which have different ones."""
     reports: tuple[Report, ...]
     alpha: float
     level: float
     notes: tuple[str, ...] = ()
+    outcome: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each side and metric of its report."""
-        rows = [(report.title, row) for report in self.reports for row in report.metrics.rows]
+        """One row per side and metric."""
+        rows = [(report.title, row) for report in self.reports for row in report.metrics.all_rows]
         names = ("id", "value", "low", "high", "pvalue", "lens", "reason")
         columns: dict[str, list[Any]] = {"name": [name for name, _ in rows]}
         return columns | {name: [getattr(row, name) for _, row in rows] for name in names}
 
     def to_markdown(self) -> str:
-        """The comparison to read as text."""
-        lines = [f"# {line(self.title)}", "", f"**{escaped(self.sentence)}**", ""]
+        """Render the comparison as Markdown.
+
+        Returns
+        -------
+        str
+            Markdown text.
+        """
+        lines = [f"# {line(self.title)}", "", f"**{escaped(self.sentence)}**", "", *metadata_lines(self.metadata)]
         for table in self._tables():
             rows = [[escaped(cell, 80) for cell in row] for row in table.rows]
-            lines += [f"## {table.heading}", "", table.text, ""]
+            lines += [f"## {table.heading}", "", escaped(table.text), ""]
             heads = [escaped(cell, 80) for cell in table.headings]
             lines += [*table_of(heads, rows, range(table.words, len(table.headings) - table.after)), ""]
         lines += [*(f"- {line(note)}" for note in self.notes), ""] if self.notes else []
@@ -139,8 +185,18 @@ class ReportComparison(Document):
         return "\n".join(lines).rstrip() + "\n"
 
     def to_html(self) -> str:
-        """One self-contained page without scripts."""
-        body = [f"<h1><bdi>{_text(self.title)}</bdi></h1>", f"<p><strong>{_text(self.sentence)}</strong></p>"]
+        """Render one self-contained HTML page without scripts.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        body = [f"<h1><bdi>{_text(self.title)}</bdi></h1>"]
+        if self.metadata:
+            facts = [f"<div><dt>{_text(key)}</dt><dd>{_text(value)}</dd></div>" for key, value in self.metadata.items()]
+            body.append(f"<dl class=meta>{''.join(facts)}</dl>")
+        body.append(f"<p class=verdict>{_text(self.sentence)}</p>")
         for table in self._tables():
             rows = [[shown(cell) for cell in row] for row in table.rows]
             body += [f"<h2>{_text(table.heading)}</h2>", f"<p>{_text(table.text)}</p>"]
@@ -160,32 +216,41 @@ class ReportComparison(Document):
         return [*tables, self._differences()] if self.metrics else tables
 
     def _sides(self) -> Table:
+        # The conclusions of two classes may be about the top label or about the positive class.
+        mixed = len({side.lens for side in self.sides}) > 1
         rows = [
             [
                 side.name,
+                *([lens_text(side.lens, self.outcome)] if mixed else []),
                 f"{side.rows:,}",
-                percent(side.says),
-                percent(side.happens),
-                points(_minus(side.says, side.happens)),
+                percent(side.mean_score),
+                percent(side.rate),
+                points(_minus(side.mean_score, side.rate)),
                 chance_cell(side.adjusted),
                 "-" if side.detectable is None else rounded_up(100 * side.detectable),
-                JUDGED[side.found],
+                SIGNIFICANCE[side.found],
             ]
             for side in self.sides
         ]
+        lens = "" if mixed else self.sides[0].lens
+        about = f"Evaluated on: {lens_text(lens, self.outcome)}. " if lens else ""
         text = (
-            "What was said on average and how often it was so; gaps in percentage points, + is too high. P-values of the verdict's "
-            "test are corrected for the number of lines by Holm's method. A mean gap of the size in the column before the last would "
-            "have been noticed by it with a probability of 80% or more."
+            f"{about}Gaps are in percentage points. P-values are adjusted for multiple testing by Holm's method. The "
+            "minimum detectable effect is the mean gap that the test detects with a power of at least 80%."
         )
-        heads = ["", "rows", "says", "happens", "gap", "corrected p-value", "noticeable gap", "judgement"]
-        return Table("Side by side", text, heads, rows, 1, 1)
+        means = (
+            ["evaluated on", "rows", "mean score", "rate"]
+            if mixed
+            else ["rows", mean_name(lens), rate_name(lens, self.outcome)]
+        )
+        heads = ["", *means, "gap", "adjusted p-value", "minimum detectable effect", "miscalibration"]
+        return Table("Side by side", text, heads, rows, 2 if mixed else 1, 1)
 
     def _values(self) -> Table:
-        ids = list(dict.fromkeys(row.id for report in self.reports for row in report.metrics.rows))
+        ids = list(dict.fromkeys(row.id for report in self.reports for row in report.metrics.all_rows))
         rows = []
         for report in self.reports:
-            found = {row.id: row for row in report.metrics.rows}
+            found = {row.id: row for row in report.metrics.all_rows}
             cells = [
                 "-"
                 if id not in found or found[id].value is None
@@ -202,26 +267,29 @@ class ReportComparison(Document):
             if metric.reason:
                 rows.append([metric.id, f"not compared: {metric.reason}", "-", "-", "-", "-"])
             for each in metric.differences:
-                judged = "unlikely to be chance" if each.found else "could be chance"
+                judged = SIGNIFICANCE[each.found]
                 pair = f"{each.first} minus {each.second}"
                 numbers = [number(each.difference), span(each.low, each.high), chance_cell(each.adjusted)]
                 rows.append([metric.id, pair, *numbers, judged])
         text = (
-            "Every resample takes the same rows of all. Below 0 the first has the lower value, which is better for a metric whose ideal "
-            "is 0 and that has no sign. P-values are corrected for the number of differences of each metric by Holm's method."
+            "Every resample uses the same rows for all models. A negative difference means that the first model has the lower value, which "
+            "is better for an unsigned metric with ideal value 0. P-values are adjusted for the number of differences by Holm's method."
         )
         heads = [
             "metric",
             "difference",
             "value",
             f"{level_text(self.level)} interval",
-            "corrected p-value",
-            "judgement",
+            "adjusted p-value",
+            "result",
         ]
         return Table("Differences", text, heads, rows, 2, 1)
 
     def _title(self) -> str:
-        lines = [f"{p.name}: {p.rows:,} rows, says {percent(p.says)}, happens {percent(p.happens)}" for p in self.sides]
+        lines = [f"{key}: {value}" for key, value in self.metadata.items()]
+        for p in self.sides:
+            means = f"{mean_name(p.lens)} {percent(p.mean_score)}, {rate_name(p.lens, self.outcome)} {percent(p.rate)}"
+            lines.append(f"{p.name}: {p.rows:,} rows, {means}")
         return "\n".join([self.title, *(f"  {text}" for text in lines), self.sentence])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -229,7 +297,7 @@ class ReportComparison(Document):
         return table.headings, table.rows
 
 
-JUDGED = {True: "unlikely to be chance", False: "could be chance", None: "no test"}
+SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -237,7 +305,9 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}}\
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d1d1f;background:#fff}}\
+h1{{font-size:1.05rem;color:#5b5b60}}.verdict{{font-size:1.4rem;line-height:1.3;font-weight:600}}h2{{font-size:1.25rem;margin-top:2.5rem}}\
+.meta{{display:flex;flex-wrap:wrap;gap:.2rem 1.5rem;font-size:.9rem}}.meta div{{display:flex;gap:.4rem}}.meta dt{{color:#5b5b60}}.meta dd{{margin:0}}\
 table{{border-collapse:collapse;display:block;overflow-x:auto}}td,th{{padding:.3rem .7rem;border-bottom:1px solid #ccc;text-align:left}}</style>
 </head>
 <body>
@@ -251,8 +321,8 @@ def _text(text: object) -> str:
     return escape(shown(text, None))
 
 
-def _minus(says: float | None, happens: float | None) -> float | None:
-    return None if says is None or happens is None else says - happens
+def _minus(mean_score: float | None, rate: float | None) -> float | None:
+    return None if mean_score is None or rate is None else mean_score - rate
 
 
 def _with_span(value: float | None, low: float | None, high: float | None) -> str:
@@ -260,6 +330,7 @@ def _with_span(value: float | None, low: float | None, high: float | None) -> st
     return known if low is None or high is None else f"{known} ({span(low, high)})"
 
 
+@checks_keywords()
 def compare_reports(
     y_true: Any,
     y_prob: Any = None,
@@ -273,78 +344,133 @@ def compare_reports(
     n_resamples: int = 200,
     rng: Any = 0,
     title: str | None = None,
-    repair: bool = False,
+    outcome: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    recalibration: bool = False,
     accuracy: float = 0.95,
     confidence_level: float = 0.9,
     format: str | None = None,
-    **words: Any,
+    **keywords: Any,
 ) -> ReportComparison:
-    """Compare reports: models on the same rows with every difference and its interval, or periods with different rows.
+    """Compare the calibration of several models, of several periods, or before and after recalibration.
+
+    Models are compared on the same rows, with every pairwise difference, its confidence interval and an adjusted p-value; periods
+    have different rows and are tested one by one.
 
     Parameters
     ----------
-    y_true, y_prob
-        For models: labels, and the probabilities of each by name. For periods: labels and probabilities, both by name. Or a
-        mapping from names to Predictions alone.
-    path
-        Where to write it; the suffix .html, .md or .json says as what.
-    kind
-        ``"models"``, ``"periods"``, or ``"before-after"``: two models, or one and a `calibrator`.
-    map
-        A fitted map, or the file of one; then `y_prob` holds what it is applied to.
-    metrics
-        What is compared; the first one decides which model is named best.
-    lens, interval, n_resamples, rng, title, repair, accuracy, confidence_level, format
-        As in `report`.
+    y_true : array-like of shape (N,), mapping or Predictions
+        Labels for ``kind="models"``; a mapping from names to labels for ``"periods"``; or a mapping from names to `Predictions`, and
+        `y_prob` is then left out.
+    y_prob : mapping or array-like, optional
+        Probabilities of each model or period by name; with `calibrator`, the probabilities to calibrate.
+    path : str or path-like, optional
+        File to write; the suffix .html, .md or .json determines the form.
+    kind : {"models", "periods", "before-after"}, default "models"
+        What is compared; ``"before-after"`` takes two models, or one and a `calibrator`.
+    calibrator : Calibrator, Recalibration, str or path-like, optional
+        Fitted calibrator, or the file that holds it, for ``kind="before-after"``.
+    metrics : {"recommended", "all"}, str, Metric or iterable of these, default ("nll", "brier", "smece", "ece")
+        Metrics to compare, by id or alias; the first one determines the best model.
+    lens : str or Lens, optional
+        Which binary event is evaluated; by default the positive class of two, else the top label.
+    interval : float, default 0.95
+        Confidence level of the intervals.
+    n_resamples : int, default 200
+        Number of resamples for intervals and simulated p-values.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+    title : str, optional
+        Heading.
+    outcome : str, optional
+        Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
+        or, for labels 0 and 1, of the label column.
+    metadata : mapping, optional
+        Facts to show at the head of the page, such as ``{"owner": "Risk"}``.
+    recalibration : bool, default False
+        Whether to compare calibration methods on held-out data in the report of each side.
+    accuracy : float, default 0.95
+        Accuracy of the accepted rows that the threshold guarantees.
+    confidence_level : float, default 0.9
+        Probability with which the guarantee holds.
+    format : {"html", "md", "json"}, optional
+        Form of the file, where the suffix of `path` does not determine it.
+    **keywords
+
+    Returns
+    -------
+    ReportComparison
+        With ``sentence``, ``sides``, ``metrics`` (differences) and ``reports``, and the methods ``to_html``, ``to_markdown``,
+        ``to_json`` and ``write``.
+
+    Raises
+    ------
+    ArgumentError
+        If an option has no meaning, or the labels of two models differ.
+    ShapeError
+        If models have different numbers of rows or classes.
+
+    See Also
+    --------
+    report : Report of one set of predictions.
+    calibrant.compare : Differences of one metric.
 
     Examples
     --------
+    >>> from calibrant import compare_reports
     >>> y, good = [0, 1] * 100, [0.2, 0.8] * 100
     >>> found = compare_reports(y, {"good": good, "flat": [0.5] * 200}, metrics=["brier"])
     >>> found.sentence
-    'good has the lowest brier, 0.04000; its difference from flat is unlikely to be chance.'
+    'good has the lowest brier, 0.04000; the difference from flat is statistically significant.'
     """
-    check_keywords(compare_reports, words)
     form = None if path is None else form_of(path, format)
     if interval is None:
-        raise ArgumentError("interval", "is needed to compare", "for example 0.95")
-    asked = read_options(title, metrics, lens, interval, n_resamples, rng, repair, accuracy, confidence_level)
-    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, words), asked, kind, given_title=title)
+        raise ArgumentError("interval", "is required to compare", "for example 0.95")
+    asked = read_options(
+        title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
+    )
+    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), asked, kind, given_title=title)
     if path is not None:
         found.write(path, format=form)
     return found
 
 
-def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, words: dict[str, Any]) -> dict[str, Predictions]:
-    """Checked predictions by name."""
+def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[str, Any]) -> dict[str, Predictions]:
+    """Return checked predictions by name."""
     if calibrator is not None:
         if kind != "before-after":
-            raise ArgumentError("calibrator", "goes with kind='before-after'")
-        before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **words)
+            raise ArgumentError(
+                "calibrator", "applies to a comparison of before and after only", Use("kind", "before-after")
+            )
+        before = y_true if isinstance(y_true, Predictions) else Predictions(y_true, y_prob, **keywords)
         return {"before": before, "after": calibrated(before, calibrator)}
     if isinstance(y_true, Mapping) and y_prob is None:
         wrong = [name for name, part in y_true.items() if not isinstance(part, Predictions)]
         if wrong:
-            raise ArgumentError("y_true", f"holds no Predictions under {wrong[0]!r}", "pass y_prob by name too")
+            raise ArgumentError(
+                "y_true", f"the entry {wrong[0]!r} must be Predictions", InPython("pass y_prob by name as well")
+            )
         return {str(name): part for name, part in y_true.items()}
     if not isinstance(y_prob, Mapping):
-        raise ArgumentError("y_prob", "must hold the probabilities by name", '{"old": p_old, "new": p_new}')
+        raise ArgumentError(
+            "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
+        )
     if kind != "periods":
-        return {str(name): Predictions(y_true, probs, **words) for name, probs in y_prob.items()}
+        return {str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()}
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
-        raise ArgumentError("y_true", "must hold the labels under the same names as y_prob, in the same order")
-    return {str(name): Predictions(y_true[name], probs, **words) for name, probs in y_prob.items()}
+        raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
+    return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
 
 
 def compare_parts(
     parts: Mapping[str, Predictions], asked: Options, kind: Any, given_title: str | None = None
 ) -> ReportComparison:
-    """The comparison of checked predictions."""
+    """Compare checked predictions."""
     if kind not in KINDS:
         raise ArgumentError("kind", f"must be 'models', 'periods' or 'before-after'; got {kind!r}")
     if not 2 <= len(parts) <= MOST_SIDES[kind]:
         wanted = "two" if kind == "before-after" else f"from 2 to {MOST_SIDES[kind]}"
-        raise ArgumentError("y_prob", f"must name {wanted} sides; got {len(parts)}")
+        raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
     if kind != "periods":
         _check_same_rows(parts)
     reports = tuple(build(p, _renamed(asked, name), {"kind": kind}) for name, p in parts.items())
@@ -357,29 +483,31 @@ def compare_parts(
     return ReportComparison(
         title=given_title or default,
         kind=kind,
-        sentence=_over_time(sides) if kind == "periods" else _best(compared, kind),
+        sentence=_over_time(sides, reports[0].outcome) if kind == "periods" else _best(compared, kind),
         sides=sides,
         metrics=compared,
         reports=reports,
         alpha=ALPHA,
         level=asked.known_level,
         notes=tuple(notes),
+        outcome=reports[0].outcome,
+        metadata=asked.metadata,
     )
 
 
 def _renamed(asked: Options, name: str) -> Options:
-    return replace(asked, title=name)
+    return replace(asked, title=name, metadata={})
 
 
 def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
-    """Models can be compared row by row only where the rows are the same."""
+    """Raise where the rows of two models differ."""
     (first, one), *others = parts.items()
     for name, other in others:
         if (other.n, other.k, other.kind) != (one.n, one.k, one.kind):
             raise ShapeError(
                 "y_prob",
-                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} {other.n} of {other.k} ({other.kind})",
-                "models are compared on the same rows; use kind='periods' for different ones",
+                f"{first!r} has {one.n} rows of {one.k} classes ({one.kind}) and {name!r} has {other.n} of {other.k} ({other.kind})",
+                Use("kind", "periods", "for different rows"),
             )
         for mine, theirs, what in (
             (one.labels, other.labels, "labels"),
@@ -389,43 +517,44 @@ def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
             if (mine is None) != (theirs is None) or (mine is not None and not np.array_equal(mine, theirs)):  # type: ignore[arg-type]
                 raise ArgumentError(
                     "y_true",
-                    f"the {what} of {first!r} and {name!r} differ, and models are compared on the same rows in the same order",
-                    "use kind='periods' for different rows",
+                    f"the {what} of {first!r} and {name!r} differ; models are compared on the same rows in the same order",
+                    Use("kind", "periods", "for different rows"),
                 )
 
 
 def _sides(names: list[str], reports: tuple[Report, ...]) -> tuple[Side, ...]:
-    """One line for each side, with p-values corrected for how many there are."""
+    """Return the sides, with p-values adjusted for their number."""
     pvalues = [report.verdict.pvalue for report in reports]
     known = np.array([value for value in pvalues if value is not None], dtype=np.float64)
     corrected = iter(adjust(known, "holm").tolist())
     adjusted = [None if value is None else next(corrected) for value in pvalues]
+    verdicts = [report.verdict for report in reports]
     return tuple(
         Side(
             name=name,
-            rows=report.provenance.rows_stood_for,
-            says=report.verdict.says,
-            happens=report.verdict.happens,
-            lens=report.verdict.lens,
-            pvalue=report.verdict.pvalue,
+            rows=report.provenance.row_count,
+            mean_score=verdict.mean_score,
+            rate=verdict.rate,
+            lens=verdict.lens,
+            pvalue=verdict.pvalue,
             adjusted=value,
             found=None if value is None else value <= ALPHA,
-            detectable=report.verdict.detectable,
+            detectable=verdict.detectable,
         )
-        for name, report, value in zip(names, reports, adjusted, strict=True)
+        for name, report, verdict, value in zip(names, reports, verdicts, adjusted, strict=True)
     )
 
 
 def _differences(parts: Mapping[str, Predictions], asked: Options) -> tuple[tuple[ComparedMetric, ...], list[str]]:
-    """Every metric of every model, and every difference, all on the same draws of rows."""
+    """Return each metric of all models and all pairwise differences, on the same resamples."""
     first = next(iter(parts.values()))
     pairs = len(parts) * (len(parts) - 1) // 2
-    draws = max(asked.n_resamples, DRAWS_PER_PAIR * pairs)
+    draws = max(asked.n_resamples, RESAMPLES_PER_PAIR * pairs)
     most = int(MOST_WORK / (draws * len(parts) * len(asked.metrics) * first.k))
     rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), asked.seed)
-    notes = [f"Differences are from {draws:,} resamples."]
+    notes = [f"Differences are based on {draws:,} resamples."]
     if len(rows) < first.n:
-        notes.append(f"Differences are of {len(rows):,} of {first.n:,} rows, drawn at random from the seed.")
+        notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
     found = []
     for metric in asked.metrics:
@@ -441,12 +570,12 @@ def _judged(difference: ComparedDifference, adjusted: float) -> ComparedDifferen
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, asked: Options, n_resamples: int) -> ComparedMetric:
-    words: dict[str, Any] = {} if asked.lens is None else {"lens": asked.lens}
+    keywords: dict[str, Any] = {} if asked.lens is None else {"lens": asked.lens}
     one = next(iter(parts.values()))
-    words |= {"multilabel": True} if one.kind == "multilabel" else {}
-    words |= {"input": "confidence"} if one.kind == "confidence" else {}
-    words |= {"soft": True} if one.labels is None else {}
-    words |= {} if one.weight is None else {"counts" if one.weight_kind == "counts" else "sample_weight": one.weight}
+    keywords |= {"multilabel": True} if one.kind == "multilabel" else {}
+    keywords |= {"input": "confidence"} if one.kind == "confidence" else {}
+    keywords |= {"soft": True} if one.labels is None else {}
+    keywords |= {} if one.weight is None else {"counts" if one.weight_kind == "counts" else "sample_weight": one.weight}
     models = {
         name: p.probs if p.kind in ("multilabel", "confidence") else summing_to_one(p.probs)
         for name, p in parts.items()
@@ -460,7 +589,7 @@ def _compared(parts: Mapping[str, Predictions], metric: Metric, asked: Options, 
         "lower_is_better": metric.ideal == 0 and not metric.signed,
     }
     try:
-        found = compare(labels, models, metric=metric, **draws, **words)
+        found = compare(labels, models, metric=metric, **draws, **keywords)
     except CalibrantError as error:
         return ComparedMetric(**own, values={}, differences=(), rows=one.n, reason=error.problem)
     differences = tuple(
@@ -473,10 +602,10 @@ def _compared(parts: Mapping[str, Predictions], metric: Metric, asked: Options, 
 
 
 def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
-    """Which is best by the first metric, and which differences from it are more than chance."""
+    """Return the best model by the first metric, and which differences from it are significant."""
     main = next((each for each in metrics if each.values and each.lower_is_better), None)
     if main is None:
-        return "No metric by which one could be called better has a value; see the table."
+        return "No metric for which lower values are better has a value; see the table."
     if kind == "before-after":
         return _change(main)
     best = min(main.values, key=lambda name: main.values[name])
@@ -485,35 +614,38 @@ def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
     ]
     sure = ", ".join(name for name, found in mine if found)
     unsure = ", ".join(name for name, found in mine if not found)
-    parts = [f"its difference from {sure} is unlikely to be chance"] if sure else []
-    parts += [f"{'that' if sure else 'its difference'} from {unsure} could be chance"] if unsure else []
-    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}."
+    parts = [f"the difference from {sure} is statistically significant"] if sure else []
+    parts += [f"{'that' if sure else 'the difference'} from {unsure} is not"] if unsure else []
+    ending = "" if sure or not unsure else " statistically significant"
+    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}{ending}."
 
 
 def _change(main: ComparedMetric) -> str:
     (before, old), (after, new) = main.values.items()
-    word = "fell" if new < old else "rose" if new > old else "stayed"
+    verb = "fell" if new < old else "rose" if new > old else "stayed"
     judged = main.differences[0]
-    verdict = "is unlikely to be chance" if judged.found else "could be chance"
-    values = f"from {number(old)} ({before}) to {number(new)} ({after})"
-    return f"{main.id} {word} {values}, which {verdict}, {chance(judged.adjusted)}."
+    verdict = "statistically significant" if judged.found else "not statistically significant"
+    return (
+        f"{main.id} {verb} from {number(old)} ({before}) to {number(new)} ({after}); the change is {verdict} "
+        f"({chance(judged.adjusted)})."
+    )
 
 
-def _over_time(periods: tuple[Side, ...]) -> str:
-    """In how many periods something was found, and where the mean is furthest off."""
+def _over_time(periods: tuple[Side, ...], outcome: str) -> str:
+    """Return the number of periods with significant miscalibration, and the period with the largest mean difference."""
     tested = [period for period in periods if period.found is not None]
     found = [period for period in tested if period.found]
-    start = f"A deviation that is unlikely to be chance was found in {len(found)} of {len(tested)} periods"
+    start = f"Statistically significant miscalibration in {len(found)} of {len(tested)} periods"
     if not tested:
         start = "No period could be tested"
     known = [
-        (period.says, period.happens, period)
+        (period.mean_score, period.rate, period)
         for period in periods
-        if period.says is not None and period.happens is not None
+        if period.mean_score is not None and period.rate is not None
     ]
     if not known:
         return f"{start}."
-    says, happens, worst = max(known, key=lambda each: abs(each[0] - each[1]))
-    shown = percents(says, happens)
-    verb = "is right" if worst.lens == "top_label" else "happens"
-    return f"{start}; the mean is furthest off in {worst.name}: says {shown[0]}, {verb} {shown[1]}."
+    mean_score, rate, worst = max(known, key=lambda each: abs(each[0] - each[1]))
+    mean_text, rate_text = percents(mean_score, rate)
+    means = f"{mean_name(worst.lens)} {mean_text}, {rate_name(worst.lens, outcome)} {rate_text}"
+    return f"{start}; largest mean difference in {worst.name}: {means}."

@@ -1,4 +1,4 @@
-"""The sections of a report as plain values, in the order in which they are read; every form of it is made from these."""
+"""The sections of a report as plain values, in reading order; every form of the report is rendered from these."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ..errors import ArgumentError
 
 __all__ = [
     "BeforeAfter",
+    "CalibratorRow",
+    "CalibratorTable",
     "Change",
     "Diagram",
     "DiagramBin",
+    "MetricGroup",
     "MetricRow",
     "Metrics",
     "Point",
     "Provenance",
-    "Repair",
-    "Repairs",
     "Threshold",
     "Verdict",
     "Weakness",
@@ -26,26 +27,30 @@ __all__ = [
 ]
 
 Direction = Literal["over", "under", "mixed", "none", "unknown"]
+MetricGroup = Literal["calibration", "proper score", "discrimination"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence, and the numbers it was made of."""
+    """The conclusion in a few sentences, and the numbers behind it."""
 
     sentence: str
+    """All sentences: `headline`, significance, recalibration, minimum detectable effect."""
+    headline: str
+    """The first sentence: means, and a direction only where it is statistically significant."""
     direction: Direction
-    """``over`` or ``under`` where the mean deviates, ``mixed`` where only parts do, ``none`` where nothing was found, ``unknown``
-    where nothing could be tested."""
-    says: float | None
-    """How sure the model is on average: the mean score of what `lens` asks."""
-    happens: float | None
-    """How often that is so: the accuracy for ``top_label``, the share of the class for ``binary`` and ``class:...``."""
+    """``over`` or ``under`` where the mean deviates significantly, ``mixed`` where only parts do, ``none`` where the test does not
+    reject, ``unknown`` where there is no test."""
+    mean_score: float | None
+    """Mean score under `lens`: the mean confidence for ``top_label``, else the mean predicted probability."""
+    rate: float | None
+    """Observed rate under `lens`: the accuracy for ``top_label``, the share of the class for ``binary`` and ``class:...``."""
     lens: str
-    """What `says` and `happens` are about."""
-    event_says: float | None
-    """For two classes: the mean probability of the positive one; None otherwise."""
-    event_happens: float | None
-    """For two classes: how often the positive one happens."""
+    """Lens of `mean_score` and `rate`."""
+    event_mean_score: float | None
+    """Mean predicted probability of the positive class of two; None otherwise."""
+    event_rate: float | None
+    """Observed rate of the positive class of two; None otherwise."""
     test: str
     """Id of the metric whose test gave `pvalue`."""
     test_lens: str
@@ -55,13 +60,13 @@ class Verdict:
     rejected: bool | None
     """None where there is no test."""
     null_distribution: str
-    """How the p-value was found."""
+    """Null hypothesis, and how the p-value was computed."""
     detectable: float | None
-    """A difference of mean score and rate, under `test_lens`, that the test notices with a probability of 0.8 or more."""
-    repair: str = ""
-    """The map that helps most, with its parameter; empty where none helps or none was tried."""
-    repaired: float | None = None
-    """Share of the held-out `smece` that the map removes: 1 - after / before."""
+    """Minimum detectable effect: a difference of mean score and rate, under `test_lens`, that the test detects with a power of 0.8."""
+    recalibration: str = ""
+    """Best calibration method, with its parameter; empty where none improves the loss or none was tried."""
+    error_removed: float | None = None
+    """Share of the held-out `smece` that it removes: 1 - after / before."""
     reason: str = ""
     """Why there is no test; empty where there is one."""
 
@@ -77,7 +82,7 @@ class DiagramBin:
     mean_score: float | None
     rate: float | None
     gap: float | None
-    """Positive where the scores are too high."""
+    """Mean score minus rate; positive where the predicted probabilities exceed the observed rate."""
     lower: float | None
     upper: float | None
     """Ends of the interval of `rate`."""
@@ -92,7 +97,7 @@ class Diagram:
     binning: str
     """``equal_width``, or ``equal_mass`` where nearly all scores lie in one bin of equal width."""
     level: float | None
-    """Of the interval of each bin; None where there is none."""
+    """Confidence level of the interval of each bin; None where there is none."""
     method: str
     notes: tuple[str, ...] = ()
     reason: str = ""
@@ -101,7 +106,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric: its value, what chance has to do with it, and what it means."""
+    """One metric: value, interval, p-value and meaning."""
 
     id: str
     name: str
@@ -121,7 +126,8 @@ class MetricRow:
     reason: str = ""
     """Why it has no value; empty where it has one."""
     note: str = ""
-    """What to know about its interval or p-value."""
+    """Remark on its interval or p-value."""
+    group: MetricGroup = "calibration"
 
 
 @dataclass(frozen=True)
@@ -133,67 +139,77 @@ class Metrics:
     n_resamples: int
     notes: tuple[str, ...] = ()
     reason: str = ""
+    discrimination: tuple[MetricRow, ...] = ()
+    """AUROC and average precision."""
+
+    @property
+    def all_rows(self) -> tuple[MetricRow, ...]:
+        """The requested metrics by group, calibration first, and discrimination."""
+        groups = ("calibration", "proper score", "discrimination")
+        return tuple(sorted((*self.rows, *self.discrimination), key=lambda row: groups.index(row.group)))
 
     def __getitem__(self, id: str) -> MetricRow:
-        for row in self.rows:
+        for row in self.all_rows:
             if row.id == id:
                 return row
-        raise ArgumentError("metric", f"{id!r} is not in the report", f"it holds {[row.id for row in self.rows]}")
+        raise ArgumentError(
+            "metric", f"{id!r} is not in the report", f"choose one of {[row.id for row in self.all_rows]}"
+        )
 
 
 @dataclass(frozen=True)
 class Weakness:
-    """Some of the rows: how sure the model is there, how often it is right, and whether the gap could be chance."""
+    """A subset of the rows: mean score, observed rate, and the test of their difference."""
 
     kind: Literal["class", "predicted", "group", "range"]
-    """A class as a question of its own, or the rows in which a class was predicted, a group, a range of scores."""
+    """A class against the rest, the rows with one predicted class, a group, or a range of scores."""
     name: str
     lens: str
-    """What `says` and `happens` are about: ``top_label`` is being right, ``binary`` the positive class, ``class:...`` that class."""
+    """Lens of `mean_score` and `rate`: ``top_label``, ``binary`` (the positive class) or ``class:...`` (that class)."""
     rows: int
     share: float
-    """Of the weight of all rows."""
-    says: float
-    happens: float
+    """Share of the total weight."""
+    mean_score: float
+    rate: float
     gap: float
-    """`says` minus `happens`: positive where the model is too sure (its scores too high)."""
+    """`mean_score` minus `rate`; positive where the model is overconfident or overestimates."""
     low: float | None
     high: float | None
     """Ends of the interval of `gap`."""
     weighted_gap: float
-    """Share times the size of the gap; what the list is sorted by."""
+    """Share times absolute gap; the entries are sorted by it."""
     pvalue: float | None
     adjusted: float | None
-    """The p-value corrected for how many places were looked at."""
+    """P-value adjusted for the number of subsets examined."""
     found: bool | None
-    """Whether the gap is unlikely to be chance, after the correction; None where there is no test."""
+    """Whether the gap is statistically significant after the adjustment; None where there is no test."""
     test: str
-    """How the p-value was found, or why there is none."""
+    """How the p-value was computed, or why there is none."""
 
 
 @dataclass(frozen=True)
 class Weaknesses:
-    """Where it fails: classes, groups and ranges of scores, the largest weighted gap first."""
+    """Where the model fails: classes, groups and ranges of scores, the largest weighted gap first."""
 
     entries: tuple[Weakness, ...]
     looked_at: int
-    """How many places were looked at; the list may hold fewer."""
+    """Number of subsets examined; `entries` may hold fewer."""
     tested: int
-    """In how many of them there is a test; soft labels and a few rows with importance weights have none."""
+    """Number of subsets with a test; there is none for soft labels, and for few rows with importance weights."""
     found: int
-    """In how many of them the gap is unlikely to be chance, after the correction."""
+    """Number of subsets with a statistically significant gap after the adjustment."""
     correction: str
     alpha: float
     level: float
     notes: tuple[str, ...] = ()
     reason: str = ""
     about: str = ""
-    """What `says` and `happens` of all entries are about, in words."""
+    """What `mean_score` and `rate` of all entries refer to, as text."""
 
 
 @dataclass(frozen=True)
-class Repair:
-    """One map tried: its loss on rows it had not seen, and what it gained against leaving the scores alone."""
+class CalibratorRow:
+    """One calibration method: its held-out loss, and the gain over the original scores."""
 
     method: str
     chosen: bool
@@ -203,41 +219,41 @@ class Repair:
     high: float | None
     ece: float | None
     """Held-out, 15 bins of equal width."""
-    repaired: float | None
-    """Share of the held-out `smece` that it removes, for the chosen one; None for the others."""
+    error_removed: float | None
+    """Share of the held-out `smece` that the chosen method removes; None for the others."""
     reason: str = ""
     """Why it could not be fitted."""
 
 
 @dataclass(frozen=True)
-class Repairs:
-    """What repairs it: maps compared on held-out folds."""
+class CalibratorTable:
+    """Recalibration: calibration methods compared by cross-validation."""
 
     method: str
-    """The map of the lowest held-out loss; ``none`` where leaving the scores alone is best."""
+    """The method with the lowest held-out loss; ``none`` where the original scores are best."""
     description: str
-    """The same with its parameter, such as ``temperature 1.6``."""
-    entries: tuple[Repair, ...]
+    """Its name with its parameter, such as ``temperature scaling (T = 1.6)``."""
+    entries: tuple[CalibratorRow, ...]
     loss: str
     folds: int
     level: float
     rows: int
-    """How many rows were used."""
+    """Number of rows used."""
     of: int
-    """How many there are."""
+    """Number of rows available."""
     before: float | None = None
-    """The `smece` of these rows without any map."""
+    """The `smece` of these rows without recalibration."""
     after: float | None = None
-    """The same with the chosen map, each row by a map that had not seen it."""
+    """The held-out `smece` with the chosen method."""
     pvalue_after: float | None = None
-    """Of the verdict's test on the same; None where it could not be made."""
+    """P-value of the verdict's test after recalibration, on held-out data; None where there is no test."""
     notes: tuple[str, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What happens if only rows at least as sure as `threshold` are answered."""
+    """Operating point: only rows with a confidence of at least `threshold` are answered."""
 
     threshold: float
     coverage: float
@@ -251,19 +267,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Which threshold to use, what is promised of it, and what others would do."""
+    """The confidence threshold, its guarantee, and other operating points."""
 
     threshold: float | None
-    """Answer from this confidence on; None where none was found that can be promised."""
+    """Answer automatically at this confidence or above; None where no threshold has the guarantee."""
     target: str
     guarantee: str
     method: str
     confidence_level: float
     accuracy: float | None
-    """Of the rows accepted."""
+    """Accuracy of the accepted rows."""
     coverage: float | None
     coverage_bound: float | None
-    """Lower bound of the coverage."""
+    """Lower confidence bound of the coverage."""
     accepted: float | None
     errors: float | None
     points: tuple[Point, ...]
@@ -271,54 +287,54 @@ class Threshold:
     augrc: float | None
     lens: str
     level: float | None = None
-    """Of the intervals at the points."""
+    """Confidence level of the intervals at the points."""
     always: bool = False
-    """Whether no row can be less sure than `threshold`, so that every one is answered."""
+    """Whether no confidence can be below `threshold`, so that every row is answered."""
     notes: tuple[str, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Method and origin: enough to make the same report again."""
+    """Methods and provenance: what is needed to reproduce the report."""
 
     calibrant: str
     numpy: str
     python: str
     kind: str
     rows: int
-    """How many were given; where each has a count, `weight` is how many they stand for."""
+    """Number of rows given; with counts, `weight` is the number of rows they represent."""
     weight: float
     weight_kind: str
     classes: int
     class_names: tuple[str, ...]
     group_names: tuple[str, ...]
     fingerprint: str
-    """Of labels, probabilities and weights; it does not depend on the order of rows."""
+    """Hash of labels, probabilities and weights, independent of the order of the rows."""
     seed: int
     parameters: Mapping[str, Any]
     made: str | None
-    """When, by SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
+    """Time from SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
     notes: tuple[str, ...] = ()
-    """What was done on fewer rows, or left out."""
+    """Steps that used a subset of the rows or were left out."""
 
     @property
     def size(self) -> str:
-        """How many rows, in words: those that the given ones stand for, and how they were given."""
+        """Number of rows as text, with the kind of weights."""
         if self.weight_kind == "counts":
-            return f"{self.weight:,.0f} rows, given as {self.rows:,} with counts"
-        weighed = "" if self.weight_kind == "unit" else f", importance weights with the sum {self.weight:,.6g}"
+            return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts"
+        weighed = "" if self.weight_kind == "unit" else f", importance weights with sum {self.weight:,.6g}"
         return f"{self.rows:,} rows{weighed}"
 
     @property
-    def rows_stood_for(self) -> int:
-        """How many rows there are; one given with a count is so many."""
+    def row_count(self) -> int:
+        """Number of rows, with counts expanded."""
         return round(self.weight) if self.weight_kind == "counts" else self.rows
 
 
 @dataclass(frozen=True)
 class Change:
-    """A number before and after recalibration, each with its interval where there is one."""
+    """A metric before and after recalibration, with its intervals where available."""
 
     name: str
     before: float | None
@@ -331,10 +347,10 @@ class Change:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """What a calibrator that was fitted on other data changed; the report itself is of the probabilities after it."""
+    """Effect of a calibrator fitted on other data; the rest of the report describes the calibrated probabilities."""
 
     summary: tuple[str, ...]
-    """The calibration method, what changed, and the threshold, as sentences."""
+    """Calibration method, changes and threshold, as sentences."""
     values: tuple[Change, ...]
     diagram: Diagram | None
-    """The reliability diagram before; None where nothing was changed."""
+    """The reliability diagram before recalibration; None where the scores were not changed."""

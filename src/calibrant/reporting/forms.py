@@ -1,4 +1,4 @@
-"""Forms of a report: which one a file name asks for, and the base of what is written as a page, Markdown or JSON."""
+"""Forms of a report: HTML page, Markdown and JSON, chosen by the file name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Literal
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..util.files import write_atomic
 from ..util.results import Result
 
@@ -25,26 +25,56 @@ FORMS: dict[str, Form] = {
 
 
 class Document(Result):
-    """Base of reports: results that can be written as a page, as Markdown and as JSON."""
+    """Base of reports: results that can be written as an HTML page, Markdown or JSON."""
 
     @abstractmethod
     def to_html(self) -> str:
-        """One self-contained page to open in a browser."""
+        """Render one self-contained HTML page."""
 
     @abstractmethod
     def to_markdown(self) -> str:
-        """Text to read, or to paste into a document."""
+        """Render Markdown."""
 
     def to_json(self) -> str:
-        """The values of `to_dict` as text."""
+        """Render the values of `to_dict` as JSON.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     def text(self, form: Form) -> str:
-        """The document in one of its forms."""
+        """Render the document.
+
+        Parameters
+        ----------
+        form : {"html", "md", "json"}
+            The form.
+
+        Returns
+        -------
+        str
+            The rendered document.
+        """
         return {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[form]()
 
     def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
-        """Write it, whole or not at all; the suffix (.html, .md or .json) or `format` says as what."""
+        """Write the document to a file, atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; the suffix .html, .md or .json determines the form.
+        format : {"html", "md", "json"}, optional
+            Form, where the suffix does not determine it.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
         return write_atomic(path, self.text(form_of(path, format)).encode())
 
     def __repr__(self) -> str:
@@ -52,7 +82,7 @@ class Document(Result):
 
 
 def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
-    """The form that `format` or the suffix of the file names."""
+    """Return the form given by `format` or by the suffix of the file."""
     if format is not None:
         for form in ("html", "md", "json"):
             if format == form:
@@ -61,6 +91,6 @@ def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
     found = FORMS.get(Path(path).suffix.lower())
     if found is None:
         raise ArgumentError(
-            "path", f"{os.fspath(path)!r} does not say what to write", "end it in .html, .md or .json, or pass format="
+            "path", f"the format of {os.fspath(path)!r} is unknown", ("end it in .html, .md or .json", Use("format"))
         )
     return found

@@ -1,4 +1,4 @@
-"""The report as one page: its numbers, the cells that the reader works on, and scripts named by their fingerprints."""
+"""The report as one HTML page: its numbers, the cells of the interactive charts, and scripts allowed by their hashes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,23 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.result import shown_number as number
-from .content import Diagram
+from .content import Diagram, MetricRow, Metrics
 from .interactive import shown
 from .plain import changes_table, mean_and_rate, places_found
-from .specs import ACCURACY, COVERAGE, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
-from .words import TOO_HIGH, TOO_LOW, in_words, level_text, percent, sentence, signed
+from .specs import ACCURACY, COVERAGE, TITLES, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
+from .words import (
+    ABOVE,
+    BELOW,
+    event_of,
+    lens_text,
+    level_text,
+    mean_name,
+    percent,
+    plain_id,
+    rate_name,
+    sentence,
+    signed,
+)
 
 if TYPE_CHECKING:
     from .building import Report
@@ -23,15 +35,22 @@ if TYPE_CHECKING:
 __all__ = ["embedded_json", "environment", "render_report"]
 
 INTERVAL_LEVEL = 0.95
+# Longer names of events are cut in axis titles.
+EVENT_LENGTH = 32
 
 
 def render_report(report: Report) -> str:
-    """The page as text: it opens from disk without a network, and the same report gives the same bytes.
+    """Render the page: it opens from disk without network access, and the same report gives the same bytes.
 
     Parameters
     ----------
-    report
-        What `calibrant.report` found. Without `cells` the page has the same content and nothing to move.
+    report : Report
+        The report. Without `cells` the page is static.
+
+    Returns
+    -------
+    str
+        The page.
     """
     style = _static("report.css")
     own = [_static("beta.js"), _static("report.js")]
@@ -45,10 +64,12 @@ def render_report(report: Report) -> str:
             style=_verbatim(style),
             scripts=[_verbatim(script) for script in scripts],
             cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
-            picture=_picture(report.diagram),
-            picture_before=_picture(report.before_after.diagram) if report.before_after else "",
+            picture=_picture(report.diagram, report.outcome),
+            picture_before=_picture(report.before_after.diagram, report.outcome) if report.before_after else "",
+            tables=_metric_tables(report.metrics),
+            tile=_titles(report.verdict.lens, report.outcome),
             gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
-            gains=_spans((r.low, r.gain, r.high) for r in report.repairs.entries),
+            gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
         )
     )
     return page
@@ -65,7 +86,10 @@ def _environment() -> Any:
         pvalue=_pvalue,
         shown=shown,
         amount=_amount,
-        words=in_words,
+        words=plain_id,
+        lens=lens_text,
+        mean_name=mean_name,
+        rate_name=rate_name,
         sentence=sentence,
         setting=_setting,
         means=mean_and_rate,
@@ -75,7 +99,7 @@ def _environment() -> Any:
 
 
 def environment(finalize: Any = None, **filters: Any) -> Any:
-    """Where the templates of pages lie: everything that came from outside is escaped, and a name that is missing is a fault."""
+    """Return the environment of the templates: all text from the data is escaped, and an undefined name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -91,12 +115,12 @@ def environment(finalize: Any = None, **filters: Any) -> Any:
 
 
 def _visible_text(value: Any) -> Any:
-    """What stands in the page: text without invisible characters; what is marked as HTML stays."""
+    """Return text without invisible characters; markup is unchanged."""
     return value if not isinstance(value, str) or hasattr(value, "__html__") else shown(value, None)
 
 
 def _verbatim(text: str) -> Any:
-    """Text that is no name from outside and stands in the page as it is."""
+    """Return text of the package itself, which is not escaped."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704 - the package's own style and scripts, and JSON without a character of HTML
@@ -110,25 +134,25 @@ def _static(name: str) -> str:
 
 @cache
 def _drawing_library() -> str:
-    """Vega-Embed with all it needs, as one script; it takes seconds to put together."""
+    """Return Vega-Embed with its dependencies as one script; bundling takes seconds."""
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def script_text(text: str) -> str:
-    """A script that can stand inside a script element: nothing in it ends the element or opens a comment there.
+    """Return a script for a script element: nothing in it ends the element or opens a comment.
 
     >>> script_text('"</script>"')
     '"<\\\\/script>"'
     """
-    # A browser reads CR as LF and then hashes what it read.
+    # A browser normalizes CR to LF before it computes the hash.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return re.sub("</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", "\\x3C!--")
 
 
 def embedded_json(data: Any) -> str:
-    """JSON for a script element: what HTML could read as its own is written as an escape.
+    """Return JSON for a script element; characters that are special in HTML are escaped.
 
     >>> embedded_json({"name": "</script>"})
     '{"name":"\\\\u003c/script\\\\u003e"}'
@@ -142,7 +166,7 @@ def _fingerprint(text: str) -> str:
 
 
 def _policy(style: str, scripts: Iterable[str]) -> str:
-    """What the browser may do with the page: run these scripts, show these styles and pictures it holds, and nothing else."""
+    """Return the content security policy: these scripts, this style and embedded images only."""
     run = " ".join(map(_fingerprint, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {run}; style-src {_fingerprint(style)}; img-src data:; "
@@ -152,18 +176,47 @@ def _policy(style: str, scripts: Iterable[str]) -> str:
 
 def _page_data(report: Report) -> dict[str, Any]:
     assert report.cells is not None
+    lenses = {series.lens for series in report.cells.lenses}
+    titles = _titles(report.diagram.lens, report.outcome) if len(lenses) == 1 else TITLES
     return {
         **report.cells.to_dict(),
         "binning": "equal_mass" if report.diagram.binning == "equal_mass" else "equal_width",
         "level": report.diagram.level or INTERVAL_LEVEL,
         "chosen": report.threshold.threshold,
-        "words": {"high": TOO_HIGH, "low": TOO_LOW, "accuracy": ACCURACY, "coverage": COVERAGE},
-        "specs": {"reliability": reliability_spec(), "histogram": histogram_spec(), "threshold": threshold_spec()},
+        "outcome": shown(report.outcome),
+        "words": {"above": ABOVE, "below": BELOW, "accuracy": ACCURACY, "coverage": COVERAGE},
+        "specs": {
+            "reliability": reliability_spec(titles=titles),
+            "histogram": histogram_spec(),
+            "threshold": threshold_spec(),
+        },
     }
 
 
-def _picture(diagram: Diagram | None) -> str:
-    """The diagram as the address of an image; empty where there is none."""
+def _titles(lens: str, outcome: str) -> tuple[str, str]:
+    """Return the axis titles of the reliability diagram."""
+    event = shown(event_of(lens, outcome), EVENT_LENGTH)
+    return (f"mean predicted P({event})", f"observed rate of {event}") if event else (mean_name(lens), rate_name(lens))
+
+
+SHOWN = 6
+PREFERRED = ("ece", "smece", "nll", "brier", "auroc", "average_precision")
+HEADINGS = {"calibration": "Calibration", "proper score": "Proper scores", "discrimination": "Discrimination"}
+
+
+def _metric_tables(metrics: Metrics) -> list[list[tuple[str, list[MetricRow]]]]:
+    """Return the metrics that are shown and those that are folded, each by group; six are shown, the usual ones first."""
+    rows = metrics.all_rows
+    ids = [row.id for row in rows]
+    chosen = [*(id for id in PREFERRED if id in ids), *(id for id in ids if id not in PREFERRED)][:SHOWN]
+    parts = [row for row in rows if row.id in chosen], [row for row in rows if row.id not in chosen]
+    return [
+        [(HEADINGS[g], own) for g in HEADINGS if (own := [row for row in part if row.group == g])] for part in parts
+    ]
+
+
+def _picture(diagram: Diagram | None, outcome: str) -> str:
+    """Return the diagram as the data address of an image; empty where there is none."""
     if diagram is None or diagram.reason or not diagram.bins:
         return ""
     total = sum(bin.weight for bin in diagram.bins) or 1.0
@@ -172,16 +225,16 @@ def _picture(diagram: Diagram | None) -> str:
             "low": bin.low,
             "high": bin.high,
             "rows": bin.weight,
-            "says": bin.mean_score,
-            "happens": bin.rate,
+            "mean_score": bin.mean_score,
+            "rate": bin.rate,
             "lower": bin.lower,
             "upper": bin.upper,
             "share": bin.weight / total,
-            "side": TOO_HIGH if bin.gap is not None and bin.gap > 0 else TOO_LOW,
+            "side": ABOVE if bin.gap is not None and bin.gap > 0 else BELOW,
         }
         for bin in diagram.bins
     ]
-    return image_of(paper_spec(values))
+    return image_of(paper_spec(values, _titles(diagram.lens, outcome)))
 
 
 class Span(NamedTuple):
@@ -193,7 +246,7 @@ class Span(NamedTuple):
 
 
 def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> list[Span | None]:
-    """All on one scale, set by the values: the wide interval of a few rows is cut at the edge."""
+    """Return all intervals on one scale, set by the values; wide intervals are cut at the edge."""
     rows = list(found)
     scale = 1.6 * max((abs(value) for _, value, _ in rows if value is not None), default=0.0) or 1.0
 
@@ -217,7 +270,7 @@ def _amount(value: float | None) -> str:
 
 
 def _setting(value: Any) -> str:
-    """An option as it is read aloud."""
+    """Return the value of an option as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

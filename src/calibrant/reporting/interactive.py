@@ -1,4 +1,4 @@
-"""What the page computes with in the reader's hands: sums over 300 equal cells for each lens and group, never the rows."""
+"""Data of the interactive page: sums over 300 equal-width cells for each lens and group, never the rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ..views.view import View
 
 __all__ = ["CELLS", "STOPS", "CellSums", "Interactive", "Series", "cell_sums", "interactive", "shown"]
 
-# The edges of so many equal bins are among those of a sketch, so rows and sketches give the same cells.
+# The edges of the cells are among those of a sketch, so rows and sketches give the same cells.
 CELLS = 300
 STOPS = tuple(count for count in range(1, CELLS + 1) if CELLS % count == 0)
-"""Numbers of equal bins whose edges are edges of cells: for these the page's numbers are exact."""
+"""Numbers of equal-width bins whose edges are edges of cells: for these the page is exact."""
 
 MAX_CLASSES, MAX_GROUPS = 20, 50
-# With the drawing library (0.9 MB) and the tables a page then stays under 2 MB.
+# With the plotting library (0.9 MB) and the tables the page stays below 2 MB.
 MAX_PAYLOAD = 850_000
 NAME_LENGTH = 80
 NAMES_LISTED = 12
@@ -35,7 +35,7 @@ NAMES_LISTED = 12
 
 @dataclass(frozen=True)
 class CellSums:
-    """What fell into each of the 300 cells (k/300, (k + 1)/300]; the first holds the score 0 too.
+    """Sums over the 300 cells (k/300, (k + 1)/300]; the first cell includes the score 0.
 
     Rows and positives are whole numbers unless the rows have importance weights or soft labels.
     """
@@ -46,7 +46,7 @@ class CellSums:
     square: tuple[float, ...] = ()
     """Sums of squared weights, for importance weights only."""
     on_edge: tuple[tuple[int, float, float], ...] = ()
-    """Rows and positives whose score is exactly k/300, for thresholds, which accept a row at the threshold."""
+    """Rows and positives with a score of exactly k/300; a row at the threshold is accepted."""
 
     @property
     def total(self) -> float:
@@ -54,7 +54,7 @@ class CellSums:
         return sum(self.rows)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Plain lists under short keys; what is empty is left out."""
+        """Return plain lists under short keys, without empty ones."""
         found = {"n": self.rows, "p": self.positives, "s": self.score_sum, "q": self.square, "e": self.on_edge}
         return {
             key: [list(v) if isinstance(v, tuple) else v for v in values] for key, values in found.items() if values
@@ -63,35 +63,35 @@ class CellSums:
 
 @dataclass(frozen=True)
 class Series:
-    """One thing the reader can choose: a lens or a group, with its cells."""
+    """A lens or a group that can be selected, with its cells."""
 
     name: str
     lens: str
     cells: CellSums
     sureness: CellSums | None = None
-    """The same rows by the confidence of the predicted class, where the lens asks something else."""
+    """The same rows by the confidence of the top label, where the lens is another one."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; what is missing is left out."""
+        """Return plain values, without missing ones."""
         found = {"name": shown(self.name), "lens": self.lens, "cells": self.cells.to_dict()}
         return found if self.sureness is None else {**found, "sureness": self.sureness.to_dict()}
 
 
 @dataclass(frozen=True)
 class Interactive:
-    """The cells behind the page: lenses over all rows (the first is the main one), and groups under the main lens."""
+    """Cells of the page: lenses over all rows (the main lens first), and groups under the main lens."""
 
     lenses: tuple[Series, ...]
     groups: tuple[Series, ...] = ()
     weight_kind: str = "unit"
     is_soft: bool = False
     left_out: tuple[str, ...] = ()
-    """Sentences that name the classes and groups for which there was no room."""
+    """Sentences that name the classes and groups left out for the size of the page."""
     bins: int = field(default=15)
-    """Where the slider starts."""
+    """Initial number of bins."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers, as the page's script reads them."""
+        """Return plain lists and numbers for the script of the page."""
         return {
             "cells": CELLS,
             "stops": list(STOPS),
@@ -106,18 +106,23 @@ class Interactive:
 def interactive(
     source: Predictions | View | Sketch, *, lens: str | Lens = "auto", bins: int = 15, max_bytes: int = MAX_PAYLOAD
 ) -> Interactive:
-    """The cells of predictions for the page: the main lens, each class, each group, as many as `max_bytes` hold.
+    """Return the cells of predictions for the page: the main lens, the classes and the groups, up to `max_bytes`.
 
     Parameters
     ----------
-    source
-        Checked predictions, or a view or sketch, which have one lens and no groups.
-    lens
+    source : Predictions, View or Sketch
+        The predictions; a view or sketch has one lens and no groups.
+    lens : str or Lens
         The main lens.
-    bins
-        Where the slider starts; the nearest divisor of 300 is taken.
-    max_bytes
-        How much text the cells may take; the smallest classes and groups are left out beyond it, by name.
+    bins : int
+        Initial number of bins; the nearest divisor of 300 is used.
+    max_bytes : int
+        Size limit of the cells as text; beyond it the smallest classes and groups are left out and named.
+
+    Returns
+    -------
+    Interactive
+        The cells.
 
     Examples
     --------
@@ -153,7 +158,7 @@ def interactive(
 
 
 def cell_sums(view: View, *, edges: bool = False) -> CellSums:
-    """The sums of a view over 300 cells, and with `edges` the rows that lie exactly on an edge."""
+    """Return the sums of a view over 300 cells and, with `edges`, of the rows exactly on an edge."""
     table = bin_table(view, "equal_width", CELLS)
     whole_rows = view.weight_kind != "importance"
     square = () if whole_rows else tuple(table.square.tolist())
@@ -192,10 +197,10 @@ def _main_cells(view: View) -> CellSums:
 
 
 def _main_views(source: Predictions, lens: str | Lens) -> list[View]:
-    """The views whose cells open the page: one, or those of a classwise lens within limits."""
+    """Return the views of the main lens: one, or those of the classes up to a limit."""
     views = [view for view in views_of(source, lens) if isinstance(view, View)]
     if not views:
-        raise LensError("lens", f"{lens!r} asks no yes-or-no question", "use 'top_label' or 'class:NAME'")
+        raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
     return views[:MAX_CLASSES]
 
 
@@ -215,7 +220,7 @@ def _size(series: Series) -> int:
 
 
 def _kept(candidates: Iterable[tuple[int, Series]], room: int, most: int) -> tuple[Series, ...]:
-    """As many as there is room for, in the order of their numbers."""
+    """Return the series that fit, in their original order."""
     kept: list[tuple[int, Series]] = []
     for number, series in candidates:
         room -= _size(series)
@@ -226,7 +231,7 @@ def _kept(candidates: Iterable[tuple[int, Series]], room: int, most: int) -> tup
 
 
 def _groups(source: Predictions, lens: str | Lens, room: int) -> tuple[tuple[Series, ...], str]:
-    """The cells of each group, the largest first until the room is used."""
+    """Return the cells of the groups, the largest first until the size limit."""
     if source.groups is None:
         return (), ""
     codes = source.groups
@@ -246,7 +251,7 @@ def _groups(source: Predictions, lens: str | Lens, room: int) -> tuple[tuple[Ser
 
 
 def _classes(source: Predictions, room: int) -> tuple[tuple[Series, ...], str]:
-    """The cells of each class against the rest, the most frequent first; two classes are one question already."""
+    """Return the cells of each class against the rest, the most frequent first; for more than two classes."""
     if source.kind != "multiclass":
         return (), ""
     views = views_of(source, "classwise")
@@ -265,7 +270,7 @@ def _classes(source: Predictions, room: int) -> tuple[tuple[Series, ...], str]:
 
 
 def _class_mass(source: Predictions) -> NDArray[Any]:
-    """How much weight each class has among the labels."""
+    """Return the total weight of each class among the labels."""
     if source.labels is not None:
         return np.bincount(source.labels, source.weight, source.k)
     assert source.soft is not None
@@ -273,25 +278,25 @@ def _class_mass(source: Predictions) -> NDArray[Any]:
 
 
 def _named(what: str, names: Sequence[str]) -> str:
-    """A sentence about what is left out, with the first names."""
+    """Return a sentence that names what is left out."""
     if not names:
         return ""
     plural = {"class": "classes", "group": "groups"}[what]
     listed = ", ".join(map(shown, names[:NAMES_LISTED]))
     more = f" and {len(names) - NAMES_LISTED:,} more" if len(names) > NAMES_LISTED else ""
     subject = f"1 smaller {what} is" if len(names) == 1 else f"{len(names):,} smaller {plural} are"
-    return f"{subject} left out of the choice above: {listed}{more}."
+    return f"{subject} not selectable on this page: {listed}{more}."
 
 
 def shown(name: Any, limit: int | None = NAME_LENGTH) -> str:
-    """A name as a page may show it: control and invisible characters made visible, and not longer than `limit`.
+    """Return a name for display: control and invisible characters are made visible, and it is cut to `limit`.
 
     >>> shown("a\\x00b\\u202ec")
     'a\\u2400b[U+202E]c'
     """
     text = str(name)
     if limit is not None:
-        text = text[: limit + 1]  # a name of a million characters costs no more than one of a hundred
+        text = text[: limit + 1]  # avoids work on very long names
     if not text.isprintable():
         text = "".join(map(_visible, text))
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "\u2026"
@@ -302,7 +307,7 @@ def _visible(character: str) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     kind = unicodedata.category(character)
-    # The two joiners make emoji and Persian words; they turn nothing round.
+    # The two joiners are needed for emoji and Persian words and do not change the direction of the text.
     if kind in ("Cc", "Cf", "Zl", "Zp", "Cs", "Cn") and character not in "\u200c\u200d":
         return f"[U+{code:04X}]"
     return character

@@ -1,4 +1,4 @@
-"""The table of metrics: values, intervals and p-values as `evaluate` gives them, as far as a fixed amount of work allows."""
+"""The table of metrics: values, intervals and p-values of `evaluate`, within a fixed amount of work; and discrimination."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import CalibrantError
+from ..evaluation.discrimination import discriminated
 from ..evaluation.measure import Evaluation, evaluate, with_direction
-from ..evaluation.result import Header, Result, side_note
+from ..evaluation.result import Header, MetricResult, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.pair_resampling import resampling_seconds
@@ -17,20 +18,21 @@ from ..inference.resampling import CellSampler, Draws, choose_sampler
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.references import references
-from ..metrics.registry import Metric, catalogue
+from ..metrics.registry import COSTS, Metric, catalogue
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
-from .repairs import stood_for
+from .recalibration import row_count
 
 __all__ = ["measure"]
 
-# Estimated seconds for the value of one metric, and for its resamples. Estimates, not clocks, so that the same input gives the same report.
+# Estimated seconds for the value of one metric, and for its resamples. Estimates and not measured times, so that the same input gives
+# the same report.
 MOST_SECONDS, MOST_RESAMPLING = 20.0, 2.0
-# Its width is found step by step, and there are the more steps the smaller the error.
+# Its bandwidth is found iteratively; a smaller error needs more steps.
 SLOW_NULL = {"smece": 200_000}
-# Rows up to which pairs of them are drawn again.
+# The largest number of rows for which pairs of rows are resampled.
 MOST_PAIRED = 10_000
-# Nanoseconds to draw one entry again.
+# Nanoseconds to resample one entry.
 DRAW = 20.0
 
 
@@ -43,23 +45,35 @@ def measure(
     seed: int,
     stage: Callable[[], None] = lambda: None,
     known: Evaluation | None = None,
+    outcome: str | None = None,
 ) -> tuple[Metrics, Header]:
-    """The values and the header of `evaluate`, with the intervals and p-values of `interval` and `assess` for the same seed.
+    """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
     Parameters
     ----------
-    p
+    p : Predictions
         The predictions.
-    chosen
+    chosen : list of Metric
         The metrics.
-    lens
-        Used by every metric in place of its own; None leaves each its own.
-    level, n_resamples, seed
-        Of intervals (None for none) and p-values.
-    stage
-        Is called after each metric.
-    known
-        The same metrics as `evaluate` gave them before, with intervals, which are then not calculated again.
+    lens : str, Lens or None
+        Lens of every metric; None for the default of each.
+    level : float or None
+        Confidence level of the intervals; None for no intervals.
+    n_resamples : int
+        Number of resamples.
+    seed : int
+        Seed of the resamples.
+    stage : callable
+        Called after each metric.
+    known : Evaluation, optional
+        Results of the same metrics, with intervals, which are then not computed again.
+    outcome : str, optional
+        Name of the positive class of two.
+
+    Returns
+    -------
+    Metrics, Header
+        The section of the report, and the description of the data.
 
     Examples
     --------
@@ -71,8 +85,8 @@ def measure(
     """
     plan = [metric for metric in chosen if metric.seconds(p.n, p.k) <= MOST_SECONDS]
     late = [metric for metric in chosen if metric not in plan]
-    # The header has to be found where no metric is left too.
-    found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf)
+    # The header is needed even where no metric is left.
+    found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf, outcome=outcome)
     rows = []
     results = {result.metric: result for result in found.results}
     for metric in plan:
@@ -81,11 +95,61 @@ def measure(
         full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
         rows.append(_row(full))
         stage()
-    reason = "" if rows else "every metric asked for would take too long on so many rows"
-    return Metrics(tuple(rows), level, n_resamples, tuple(_notes(rows, late, p, n_resamples)), reason), found.header
+    reason = "" if rows else "every requested metric would take too long for this number of rows"
+    notes = tuple(_notes(rows, late, p, n_resamples))
+    return Metrics(tuple(rows), level, n_resamples, notes, reason, _discrimination(p)), found.header
 
 
-def _row(result: Result) -> MetricRow:
+AUROC = (
+    "auroc",
+    "Area under the ROC curve",
+    "Probability that a random positive row has a higher score than a random negative row",
+    "Hanley, McNeil 1982: The meaning and use of the area under a receiver operating characteristic (ROC) curve",
+)
+PRECISION = (
+    "average_precision",
+    "Average precision",
+    "Area under the precision-recall curve; its value without information is the prevalence",
+    "Davis, Goadrich 2006: The relationship between precision-recall and ROC curves",
+)
+
+
+def _discrimination(p: Predictions) -> tuple[MetricRow, ...]:
+    """Return AUROC and average precision as rows of the table; several classes are averaged one against the rest."""
+    lens = "binary" if p.kind == "binary" else "classwise"
+    values: tuple[float | None, float | None] = (None, None)
+    reason = ""
+    if COSTS["N K log N"](p.n, p.k) * 1e-9 > MOST_SECONDS:
+        reason = "would take too long for this number of rows"
+    else:
+        try:
+            values = discriminated(p)
+        except CalibrantError as error:
+            reason = error.problem
+    mean = "" if p.kind == "binary" else "; mean over the classes, one against the rest"
+    return tuple(
+        MetricRow(
+            id=id,
+            name=name,
+            value=value,
+            low=None,
+            high=None,
+            pvalue=None,
+            ideal=1.0,
+            direction="",
+            lens=lens,
+            meaning=f"{meaning}{mean}.",
+            caution="a ranking measure: it does not depend on calibration",
+            reference=paper,
+            link="",
+            reason=reason,
+            group="discrimination",
+        )
+        for (id, name, meaning, paper), value in zip((AUROC, PRECISION), values, strict=True)
+    )
+
+
+def _row(result: MetricResult) -> MetricRow:
     metric = catalogue[result.metric]
     return MetricRow(
         id=metric.id,
@@ -103,18 +167,19 @@ def _row(result: Result) -> MetricRow:
         link=references()[metric.cite].url,
         reason=_reason(result.reason),
         note=result.note,
+        group="proper score" if metric.proper == "strictly" else "calibration",
     )
 
 
 def _reason(text: str) -> str:
-    """Why there is no value, without the remedy, which speaks of keywords that the reader of a page may not have."""
+    """Return why there is no value, without the remedy, which names keywords of Python."""
     problem, _, remedy = text.rpartition("; ")
     return problem if "=" in remedy and problem else text
 
 
 def _inferred(
-    result: Result, metric: Metric, p: Predictions, lens: Any, level: float | None, n_resamples: int, seed: int
-) -> Result:
+    result: MetricResult, metric: Metric, p: Predictions, lens: Any, level: float | None, n_resamples: int, seed: int
+) -> MetricResult:
     if result.value is None or math.isinf(result.value):
         return replace(result, note="no interval and no p-value: the value is infinite")
     options: dict[str, Any] = {} if lens is None else {"lens": lens}
@@ -135,7 +200,7 @@ def _inferred(
             except CalibrantError as error:
                 notes.append(f"no interval: {error.problem}")
     if _no_test(metric, p, several, late, options):
-        notes.append("no p-value: drawn outcomes of so many rows would take too long")
+        notes.append("no p-value: simulating labels for this number of rows would take too long")
     else:
         try:
             tested = assess(p, **draws)
@@ -148,8 +213,8 @@ def _inferred(
 
 
 def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: dict[str, Any]) -> bool:
-    """Whether a p-value would take too long: no null distribution is known for such rows, or the metric itself is slow."""
-    rows = stood_for(p)
+    """Whether a p-value would take too long: the null distribution must be simulated, or the metric itself is slow."""
+    rows = row_count(p)
     if metric.id in SLOW_NULL:
         return rows > SLOW_NULL[metric.id]
     if "^2" in metric.cost and rows > MOST_PAIRED:
@@ -158,35 +223,35 @@ def _no_test(metric: Metric, p: Predictions, several: bool, late: str, options: 
         return bool(late)
     try:
         return simulates(p, metric, options)
-    except CalibrantError:  # assess then says the same, and why
+    except CalibrantError:  # assess then raises the same error, with its reason
         return False
 
 
 def _too_long(metric: Metric, p: Predictions, options: dict[str, Any], n_resamples: int) -> str:
-    """Why rows are not drawn again; empty where they can be. A row given with a count is drawn as so many."""
-    rows = stood_for(p)
+    """Return why rows are not resampled; empty where they can be. A row with a count is that many rows."""
+    rows = row_count(p)
     seconds = resampling_seconds(metric, rows, p.k, n_resamples) + rows * p.k * DRAW * 1e-9 * n_resamples
     if seconds <= MOST_RESAMPLING:
         return ""
     try:
         draws: tuple[Draws, ...] = ("rows", "outcomes")
         if all(isinstance(choose_sampler([(metric, options)], p, False, kind), CellSampler) for kind in draws):
-            return ""  # as long as for a few rows, however many there are
+            return ""  # the time does not depend on the number of rows
     except CalibrantError:
         pass
-    return f"{n_resamples} resamples of so many rows would take too long"
+    return f"{n_resamples} resamples of this number of rows would take too long"
 
 
 def _notes(rows: list[MetricRow], late: list[Metric], p: Predictions, n_resamples: int) -> list[str]:
     notes = []
     if late:
-        notes.append(f"Left out, for they would take too long on {p.n:,} rows: {', '.join(m.id for m in late)}.")
+        notes.append(f"Left out because they would take too long for {p.n:,} rows: {', '.join(m.id for m in late)}.")
     for note in dict.fromkeys(row.note for row in rows if row.note):
         ids = ", ".join(row.id for row in rows if row.note == note)
         notes.append(f"{ids}: {note}.")
     if any(row.pvalue is not None for row in rows):
         notes.append(
-            "The verdict rests on one test that was chosen in advance. The p-values of this table are not corrected for their "
-            f"number, and those that are drawn cannot be below {1 / (n_resamples + 1):.2g}."
+            "The conclusion rests on one test that was chosen in advance. The p-values of this table are not adjusted for multiple "
+            f"testing, and simulated p-values cannot fall below {1 / (n_resamples + 1):.2g}."
         )
     return notes

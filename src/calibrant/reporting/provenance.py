@@ -1,4 +1,4 @@
-"""Provenance: versions, parameters, and a fingerprint of the data, so that the same report can be made again."""
+"""Provenance: versions, parameters and a fingerprint of the data, so that the report can be reproduced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["data_fingerprint", "time_stamp", "trace"]
 def trace(
     p: Predictions, version: str, seed: int, parameters: Mapping[str, Any], notes: Sequence[str] = ()
 ) -> Provenance:
-    """What the report was made from and with."""
+    """Return the data, versions and parameters of a report."""
     return Provenance(
         calibrant=version,
         numpy=np.__version__,
@@ -41,7 +41,7 @@ def trace(
 
 
 def data_fingerprint(p: Predictions) -> str:
-    """A hash of labels, scores and weights that does not depend on the order of rows.
+    """Return a hash of labels, scores and weights that does not depend on the order of rows.
 
     >>> a, b = Predictions([0, 1], [0.1, 0.4]), Predictions([1, 0], [0.4, 0.1])
     >>> data_fingerprint(a) == data_fingerprint(b), data_fingerprint(a) == data_fingerprint(Predictions([1, 0], [0.1, 0.4]))
@@ -55,7 +55,7 @@ def data_fingerprint(p: Predictions) -> str:
 
 
 def time_stamp() -> str | None:
-    """The time that SOURCE_DATE_EPOCH names, in UTC; None where it names none."""
+    """Return the time of SOURCE_DATE_EPOCH in UTC; None where it is not set."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not given.isdigit() or len(given) > 11:
         return None

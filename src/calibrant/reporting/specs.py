@@ -1,4 +1,4 @@
-"""The report's pictures as Vega-Lite specifications: data that tests can read, drawn by the page and for readers without scripts."""
+"""Charts of the report as Vega-Lite specifications, for the interactive page and for static images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .words import TOO_HIGH, TOO_LOW
+from .words import ABOVE, BELOW
 
 __all__ = [
     "ON_PAGE",
@@ -22,14 +22,19 @@ __all__ = [
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
+Titles = tuple[str, str]
 
-ACCURACY, COVERAGE = "right among those answered", "answered"
-# Axes of the same width put pictures that stand above each other in line.
+TITLES = ("mean predicted probability", "observed rate")
+
+ACCURACY, COVERAGE = "accuracy of the answers", "coverage"
+# Axes of the same width align charts that stand above each other.
 AXIS_ROOM = 46
+# Entries of a legend do not overlap even where the browser's font is wider than the one that was measured.
+COLUMN_ROOM = 34
 
 
 class Palette(NamedTuple):
-    """The colours of a picture: fixed for paper, variables of the style sheet on the page, so that dark mode and print follow."""
+    """Colours of a chart: fixed for images, CSS variables on the page, so that dark mode and print follow."""
 
     over: str
     under: str
@@ -39,33 +44,42 @@ class Palette(NamedTuple):
     paper: str
 
 
-# The two signal colours differ in lightness as well as in hue, so that they survive colour blindness and grey print.
+# The two signal colours differ in lightness as well as in hue, for colour blindness and greyscale print.
 ON_PAPER = Palette("#b2560d", "#2166ac", "#1d1d1f", "#5b5b60", "#d9d9de", "#ffffff")
 ON_PAGE = Palette("var(--over)", "var(--under)", "var(--ink)", "var(--soft)", "var(--line)", "var(--paper)")
 
 
-def reliability_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
-    """How often it happened against what was said: a point for each bin, its interval, and its distance from the diagonal.
+def reliability_spec(
+    values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None, titles: Titles = TITLES
+) -> Spec:
+    """Return the reliability diagram: a point per bin, the interval of its rate, and its distance from the diagonal.
 
-    `values` have `says`, `happens`, `lower`, `upper`, `side` and `share`; no name from outside is a field.
+    `values` have `mean_score`, `rate`, `lower`, `upper`, `side` and `share`; names from the data are never fields. `titles` are those
+    of the axes.
     """
-    x = {"field": "says", **_unit("what the model says", grid=True)}
-    happens = {"field": "happens", **_unit("how often it happens", grid=True)}
+    x = {"field": "mean_score", **_unit(titles[0], grid=True)}
+    rate = {"field": "rate", **_unit(titles[1], grid=True)}
     colour = {
         "field": "side",
         "type": "nominal",
-        "scale": {"domain": [TOO_HIGH, TOO_LOW], "range": [palette.over, palette.under]},
-        "legend": {"title": None, "orient": "top", "symbolType": "circle", "symbolOpacity": 1},
+        "scale": {"domain": [ABOVE, BELOW], "range": [palette.over, palette.under]},
+        "legend": {
+            "title": None,
+            "orient": "top",
+            "symbolType": "circle",
+            "symbolOpacity": 1,
+            "columnPadding": COLUMN_ROOM,
+        },
     }
     marks: list[Spec] = [
         {
-            "data": {"values": [{"says": 0, "happens": 0}, {"says": 1, "happens": 1}]},
+            "data": {"values": [{"mean_score": 0, "rate": 0}, {"mean_score": 1, "rate": 1}]},
             "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": palette.soft},
-            "encoding": {"x": x, "y": happens},
+            "encoding": {"x": x, "y": rate},
         },
         {
             "mark": {"type": "rule", "strokeWidth": 7, "opacity": 0.3, "tooltip": {"content": "data"}},
-            "encoding": {"x": x, "y": {"field": "says", "type": "quantitative"}, "y2": {"field": "happens"}, "color": colour},
+            "encoding": {"x": x, "y": {"field": "mean_score", "type": "quantitative"}, "y2": {"field": "rate"}, "color": colour},
         },
         {
             "mark": {"type": "rule", "strokeWidth": 1.5, "tooltip": {"content": "data"}},
@@ -75,7 +89,7 @@ def reliability_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: 
             "mark": {"type": "point", "filled": True, "opacity": 1, "tooltip": {"content": "data"}},
             "encoding": {
                 "x": x,
-                "y": happens,
+                "y": rate,
                 "color": colour,
                 "size": {"field": "share", "type": "quantitative", "scale": {"domain": [0, 0.5], "range": [28, 170], "clamp": True}, "legend": None},
             },
@@ -85,7 +99,7 @@ def reliability_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: 
 
 
 def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
-    """How many rows each bin holds; `values` have `low`, `high` and `rows`."""
+    """Return the histogram of the scores; `values` have `low`, `high` and `rows`."""
     return {
         **_frame(palette, width, 80),
         "data": {"name": "bins", "values": list(values)},
@@ -110,15 +124,21 @@ def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: in
 
 
 def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
-    """How much is answered, and how much of it right, from each threshold on; `now` is where the reader stands."""
-    x = {"field": "threshold", **_unit("answer from this confidence on", grid=True)}
+    """Return coverage and accuracy against the threshold; `now` is the selected threshold."""
+    x = {"field": "threshold", **_unit("confidence threshold", grid=True)}
     kind = {
         "field": "what",
         "type": "nominal",
         "scale": {"domain": [ACCURACY, COVERAGE], "range": [palette.under, palette.over]},
-        "legend": {"title": None, "orient": "top", "symbolType": "circle", "symbolOpacity": 1},
+        "legend": {
+            "title": None,
+            "orient": "top",
+            "symbolType": "circle",
+            "symbolOpacity": 1,
+            "columnPadding": COLUMN_ROOM,
+        },
     }
-    share = {"field": "value", **_unit("share of the rows", grid=True)}
+    share = {"field": "value", **_unit("share", grid=True)}
     return {
         **_frame(palette, width, 260),
         "layer": [
@@ -151,13 +171,13 @@ def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> S
     }  # fmt: skip
 
 
-def paper_spec(values: Values) -> Spec:
-    """The diagram with its histogram in fixed colours, for readers without scripts."""
-    points = [value for value in values if value["happens"] is not None]
-    shown = [reliability_spec(points, ON_PAPER, width=420), histogram_spec(values, ON_PAPER, width=420)]
+def paper_spec(values: Values, titles: Titles = TITLES) -> Spec:
+    """Return the diagram and its histogram in fixed colours, for readers without scripts."""
+    points = [value for value in values if value["rate"] is not None]
+    shown = [reliability_spec(points, ON_PAPER, width=420, titles=titles), histogram_spec(values, ON_PAPER, width=420)]
     config = shown[0]["config"]
     parts = [{key: part for key, part in spec.items() if key not in _WHOLE} for spec in shown]
-    # In one picture two sources need two names.
+    # In one chart two data sources need two names.
     parts[1]["data"] = {**parts[1]["data"], "name": "rows"}
     return {"background": ON_PAPER.paper, "vconcat": parts, "config": config}
 
@@ -166,7 +186,7 @@ _WHOLE = ("config", "autosize", "background", "padding")
 
 
 def _unit(title: str, grid: bool = False) -> Spec:
-    """A quantity from 0 to 1."""
+    """Return the encoding of a quantity from 0 to 1."""
     return {
         "type": "quantitative",
         "title": title,
@@ -195,14 +215,14 @@ def _frame(palette: Palette, width: int | None, height: int) -> Spec:
                 "tickColor": palette.line,
             },
             "axisY": {"minExtent": AXIS_ROOM, "maxExtent": AXIS_ROOM},
-            "legend": {"labelFontSize": 13, "labelColor": palette.ink, "labelLimit": 260},
+            "legend": {"labelFontSize": 12, "labelColor": palette.ink, "labelLimit": 260},
             "view": {"stroke": palette.line},
         },
     }
 
 
 def image_of(spec: Spec) -> str:
-    """The picture as the address of an image that holds its SVG; it is drawn without a network."""
+    """Return the chart as a data address of an SVG image; it is rendered without network access."""
     import vl_convert
 
     drawn = str(vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[]))

@@ -1,4 +1,4 @@
-"""Which threshold to use: the one that can be promised, and what others would do."""
+"""The confidence threshold: one with a guarantee, and other operating points."""
 
 from __future__ import annotations
 
@@ -15,26 +15,33 @@ from .content import Point, Threshold
 
 __all__ = ["find_threshold", "with_choice"]
 
-# Shares of rows to answer at which the curve is shown.
+# Coverages at which the curve is tabulated.
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5, 0.25)
 NOTES = (
-    "The promise holds for new rows from the same source, if these rows were used neither to train nor to repair the model. "
-    "Measure the accuracy at the threshold on yet other rows.",
-    "It is for the probabilities as they are: after a map, choose again on what the map gives.",
+    "The guarantee holds for new data from the same source, if these data were used neither to train nor to recalibrate the model. "
+    "Estimate the accuracy at the threshold on separate data.",
+    "It refers to the probabilities evaluated here: after recalibration, choose the threshold again on the calibrated probabilities.",
 )
 
 
 def find_threshold(p: Predictions, accuracy: float, confidence_level: float, level: float) -> Threshold:
-    """The threshold that `choose_threshold` gives, and points of the curve of `risk_coverage`; or why there are none.
+    """Return the threshold of `choose_threshold` and points of the curve of `risk_coverage`, or the reason why there are none.
 
     Parameters
     ----------
-    p
+    p : Predictions
         The predictions.
-    accuracy, confidence_level
-        What is promised, and with what probability.
-    level
-        Of the intervals at the points.
+    accuracy : float
+        Guaranteed accuracy of the accepted rows.
+    confidence_level : float
+        Probability with which the guarantee holds.
+    level : float
+        Confidence level of the intervals at the points.
+
+    Returns
+    -------
+    Threshold
+        The section of the report.
 
     Examples
     --------
@@ -53,7 +60,7 @@ def find_threshold(p: Predictions, accuracy: float, confidence_level: float, lev
     try:
         choice = choose_threshold(p, accuracy=accuracy, confidence_level=confidence_level)
     except WeightsNotSupportedError:
-        reason = "an exact promise counts rows, and these have importance weights"
+        reason = "exact guarantees are not available with importance weights"
     except CalibrantError as error:
         reason = error.problem
     found = replace(
@@ -76,7 +83,7 @@ def with_choice(
     reason: str,
     notes: tuple[str, ...],
 ) -> Threshold:
-    """The section with this choice, and what the threshold does on the data of the report, which may not be those it was chosen on."""
+    """Return the section with this choice; `seen` is its performance on the data of the report, which may be other data."""
     found = replace(found, reason=reason, threshold=None, notes=())
     if choice is None:
         return found
@@ -97,13 +104,13 @@ def with_choice(
 
 
 def _accepts_all(choice: ThresholdChoice, p: Predictions) -> bool:
-    """Whether the confidence of every row that can occur is at least the threshold: the largest of k probabilities is 1/k or more."""
+    """Whether every possible confidence reaches the threshold: the largest of k probabilities is at least 1/k."""
     least = 1 / p.k if p.kind in ("binary", "multiclass") else 0.0
     return choice.threshold is not None and choice.threshold <= least and choice.coverage == 1
 
 
 def _points(curve: RiskCoverage, level: float) -> list[Point]:
-    """For each share of rows, the strictest threshold that answers so many."""
+    """Return, for each coverage, the largest threshold that reaches it."""
     places = np.searchsorted(curve.coverage, np.array(COVERAGES) - 1e-12)
     thresholds = dict.fromkeys(curve.threshold[np.minimum(places, len(curve) - 1)].tolist())
     return [_point(curve.at(threshold, level=level)) for threshold in thresholds]

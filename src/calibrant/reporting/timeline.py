@@ -1,4 +1,4 @@
-"""The timeline of a monitor as one page: what changed when, what was found, and what to make of it; nothing on it can run."""
+"""The timeline of a monitor as one HTML page without scripts: windows, alarms and their interpretation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..util.version import __version__
 from .html import environment
 from .specs import image_of
 from .timepictures import LINES, NARROW, WIDE, timeline_spec
-from .words import in_words, percent
+from .words import lens_text, mean_name, percent, rate_name
 
 __all__ = ["render_timeline", "write_timeline"]
 
@@ -24,16 +24,28 @@ HEADINGS = (
 
 
 def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title: str = "Monitor") -> Path:
-    """Write the page and return where it is; the same status gives the same bytes.
+    """Write the timeline of a monitor as an HTML page.
+
+    The page shows confidence, score drift, calibration gap and evidence against calibration over the windows, the alarms, and the
+    table of windows. It is self-contained; the same status gives the same bytes.
 
     Parameters
     ----------
-    path
-        Where to write.
-    status
-        What `Monitor.status` gave.
-    title
+    path : str or path-like
+        File to write.
+    status : MonitorStatus
+        Result of `Monitor.status`.
+    title : str, default "Monitor"
         Heading of the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    See Also
+    --------
+    calibrant.Monitor : Monitor calibration over time.
 
     Examples
     --------
@@ -49,16 +61,23 @@ def write_timeline(path: str | os.PathLike[str], status: MonitorStatus, *, title
 
 
 def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
-    """The page as text: it opens from disk without a network.
+    """Render the timeline of a monitor as an HTML page.
 
     Parameters
     ----------
-    status, title
-        As for `write_timeline`.
+    status : MonitorStatus
+        Result of `Monitor.status`.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    str
+        The page; it opens from disk without network access.
     """
     newest = status.last_closed or (status.windows[-1] if status.windows else None)
     page: str = (
-        environment(number=number, percent=percent, words=in_words)
+        environment(number=number, percent=percent, lens=lens_text)
         .get_template("timeline.html")
         .render(
             title=title,
@@ -66,7 +85,8 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
             status=status,
             newest=newest,
             labelled=status.last_labelled,
-            asked=_asked(status.lens),
+            mean_name=mean_name(status.lens),
+            rate_name=rate_name(status.lens),
             pictures=[image_of(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
             headings=HEADINGS,
             rows=[_row(window) for window in reversed(status.windows)],
@@ -76,33 +96,15 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
     return page
 
 
-class Asked(NamedTuple):
-    """The words before a mean score and before how often it came true."""
-
-    says: str
-    happens: str
-
-
-def _asked(lens: str) -> Asked:
-    """What the question of a monitor is about.
-
-    >>> _asked("binary"), _asked("class:cat")
-    (Asked(says='the positive class is given', happens='happens'), Asked(says='cat is given', happens='happens'))
-    """
-    if lens == "top_label":
-        return Asked("it says", "is right")
-    return Asked(f"{lens.removeprefix('class:') if lens != 'binary' else 'the positive class'} is given", "happens")
-
-
 KINDS = {
-    "calibration": "labels not drawn from scores",
-    "change": "change of calibration",
-    "scores": "drift of scores",
+    "calibration": "loss of calibration",
+    "change": "change in calibration",
+    "scores": "score drift",
 }
 
 
 class AlarmStory(NamedTuple):
-    """Alarms of one kind, group and onset: the first one, and how often it came again."""
+    """Alarms of one kind, group and onset: the first one, and how often it was repeated."""
 
     heading: str
     words: str
@@ -111,7 +113,7 @@ class AlarmStory(NamedTuple):
 
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
-    """One entry for each kind, group and onset: those that nobody acknowledged first, all rows before groups, labels before scores."""
+    """Return one entry per kind, group and onset; open alarms first, all rows before groups, calibration before scores."""
     stories: dict[tuple[Any, ...], list[Alarm]] = {}
     for alarm in status.alarms:
         stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group), alarm.onset), []).append(alarm)
@@ -129,8 +131,8 @@ def _story(found: list[Alarm]) -> AlarmStory:
     named = "all rows" if first.group is None else f"group {first.group}"
     again = ""
     if len(found) > 1:
-        times = "once more" if len(found) == 2 else f"{len(found) - 1} more times"
-        again = f"It came {times}, last in window {last.window}."
+        times = "once" if len(found) == 2 else f"{len(found) - 1} times"
+        again = f"Repeated {times}, last in window {last.window}."
     words = first.words if first.words.endswith(".") else first.words + "."
     return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", words, again, first.acknowledged)
 

@@ -1,4 +1,4 @@
-"""The pictures of a monitor's timeline as one Vega-Lite specification, which is data that tests can read: confidence, drift, gap, bets."""
+"""Charts of a monitor's timeline as one Vega-Lite specification: confidence, drift, calibration gap, evidence."""
 
 from __future__ import annotations
 
@@ -6,36 +6,41 @@ import math
 from typing import Any, NamedTuple
 
 from ..monitoring.status import MonitorStatus, WindowStatus
-from .specs import ON_PAPER
-from .words import TOO_HIGH, TOO_LOW
+from .specs import COLUMN_ROOM, ON_PAPER
+from .words import ABOVE, BELOW
 
 __all__ = ["LINES", "NARROW", "WIDE", "timeline_spec"]
 
 WIDE, NARROW = 820, 300
 OVER, UNDER, PAPER, INK = ON_PAPER.over, ON_PAPER.under, ON_PAPER.paper, "#333333"
 QUIET, MARK = "#7a7a80", "#b2560d"
-SINCE_START, SINCE_ANY = "since the start", "since any window"
-# What a mark says of a capital; a picture of more would hide whether alarms were near.
-EXACT, MORE, LESS = "as drawn", "triangle: so much or more", "triangle down: so much or less"
-MOST_CAPITAL, LEAST_CAPITAL = 1e12, 1e-6
+SINCE_START, SINCE_ANY = "sequential test", "change detector"
+# E-values beyond the limits are drawn at the limit with a triangle; a longer axis would hide values near the alarm threshold.
+EXACT, MORE, LESS = "exact", "triangle: at least this value", "triangle down: at most this value"
+LARGEST, SMALLEST = 1e12, 1e-6
 LINES = ("mean", "median", "p90", "p99")
 COLOURS = ("#333333", "#2166ac", "#1b7837", "#8c6d9e")
 
 
 def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
-    """Four pictures over the same windows, as a Vega-Lite specification: confidence, drift, calibration, and the bets.
+    """Return four charts over the same windows as a Vega-Lite specification: confidence, drift, calibration gap and evidence.
 
     Parameters
     ----------
-    status
-        With at least one window.
-    width
-        Pixels.
+    status : MonitorStatus
+        Status with at least one window.
+    width : int
+        Width in pixels.
+
+    Returns
+    -------
+    dict
+        The specification.
     """
-    parts = [_confidence(status, width), _drift(status, width), _gap(status, width), _bets(status, width)]
+    parts = [_confidence(status, width), _drift(status, width), _gap(status, width), _evidence(status, width)]
     config = {
         "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#ececf0"},
-        "legend": {"labelFontSize": 12},
+        "legend": {"labelFontSize": 12, "columnPadding": COLUMN_ROOM},
         "view": {"stroke": "#cccccc"},
         "title": {
             "anchor": "start",
@@ -58,12 +63,12 @@ def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
 
 
 def _at(status: MonitorStatus, window: WindowStatus) -> Any:
-    """Where a window stands: its beginning, in milliseconds or rows."""
+    """Return the start of a window, in milliseconds or rows."""
     return window.start if not status.settings.rule.by_time else window.start // 1000
 
 
 def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
-    """One axis for all pictures."""
+    """Return the horizontal axis, the same for all charts."""
     places = [_at(status, window) for window in status.windows]
     margin = (places[-1] - places[0]) * 0.02 or 1
     domain = [places[0] - margin, places[-1] + margin]
@@ -81,7 +86,7 @@ def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
 def _layered(
     status: MonitorStatus, width: int, title: str, layers: list[dict[str, Any]], kinds: tuple[str, ...]
 ) -> dict[str, Any]:
-    """A picture with a line where an alarm of its kind was raised."""
+    """Return a chart with a vertical line at each alarm of its kind."""
     at = {window.window: _at(status, window) for window in status.windows}
     raised = {a.window for a in status.alarms if a.kind in kinds and a.group == status.group and a.window in at}
     if raised:
@@ -101,7 +106,7 @@ def _layered(
 
 
 def _title(text: str) -> dict[str, str]:
-    """What stands in brackets goes below, so that narrow pictures stay narrow."""
+    """Return a title; the part in brackets becomes the subtitle."""
     main, _, rest = text.partition(" (")
     return {"text": main, "subtitle": rest.removesuffix(")")}
 
@@ -137,7 +142,7 @@ def _confidence(status: MonitorStatus, width: int) -> dict[str, Any]:
         "encoding": {"x": _x(status, width), "y": y, "color": colour},
     }
     layers = [line] if first is None else [_level(first.reference.mean, scale), line]
-    return _layered(status, width, "How sure it was (dashed: mean of the reference)", layers, ())
+    return _layered(status, width, "Confidence (dashed: mean of the reference)", layers, ())
 
 
 def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
@@ -145,13 +150,13 @@ def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
     for w in status.windows:
         if w.scores.drift is not None:
             found = w.scores.drift["psi"]
-            words = "changed" if w.drifted else "as chance does"
-            # Few resamples may reach no level as small as that: then no value is too large, and there is nothing to draw.
+            words = "significant" if w.drifted else "not significant"
+            # With few resamples a small level has no finite critical value; then it is not drawn.
             threshold = found.threshold if math.isfinite(found.threshold) else None
             values.append({"at": _at(status, w), "psi": found.value, "threshold": threshold, "what": words})
     if not values:
         return None
-    scale = {"domain": ["as chance does", "changed"], "range": [UNDER, OVER]}
+    scale = {"domain": ["not significant", "significant"], "range": [UNDER, OVER]}
     top = {"title": None, "orient": "top", "direction": "horizontal", "offset": 2}
     point = {
         "data": {"values": values},
@@ -173,7 +178,7 @@ def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
         "mark": {"type": "tick", "color": QUIET, "thickness": 1.5, "orient": "horizontal", "width": 12},
         "encoding": {"x": _x(status, width), "y": {"field": "threshold", "type": "quantitative"}},
     }
-    title = "Have the scores changed? (tick: what chance reaches)"
+    title = "Score drift (tick: critical value)"
     return _layered(status, width, title, [bound, point], ("scores",))
 
 
@@ -182,7 +187,7 @@ def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:
     for w in status.windows:
         c = w.calibration
         if c is not None:
-            side = TOO_HIGH if c.gap > 0 else TOO_LOW
+            side = ABOVE if c.gap > 0 else BELOW
             values.append({"at": _at(status, w), "gap": c.gap, "low": c.gap_low, "high": c.gap_high, "what": side})
     if not values:
         return None
@@ -190,10 +195,10 @@ def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:
     colour = {
         "field": "what",
         "type": "nominal",
-        "scale": {"domain": [TOO_HIGH, TOO_LOW], "range": [OVER, UNDER]},
+        "scale": {"domain": [ABOVE, BELOW], "range": [OVER, UNDER]},
         "legend": {"title": None, "orient": "top", "direction": "horizontal", "offset": 2},
     }
-    y = {"field": "low", "type": "quantitative", "title": "score minus rate"}
+    y = {"field": "low", "type": "quantitative", "title": "mean score minus rate"}
     rule = {
         "data": {"values": values},
         "mark": {"type": "rule", "strokeWidth": 2},
@@ -204,34 +209,34 @@ def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:
         "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
         "encoding": {"x": x, "y": {"field": "gap", "type": "quantitative"}, "color": colour},
     }
-    title = "Does it mean what it says? (labelled rows, 95% intervals)"
+    title = "Calibration gap (labelled rows, 95% intervals)"
     return _layered(status, width, title, [_level(0.0), rule, point], ("calibration", "change"))
 
 
-class Capital(NamedTuple):
-    """What bets made of 1 by the end of a window, as far as it is known and can be drawn."""
+class Evidence(NamedTuple):
+    """An e-value at the end of a window, limited to the range of the chart."""
 
     at: Any
     value: float
     what: str
     run: int
-    """Grows with every new start: no line goes over it."""
+    """Increases with every restart of the detector; lines do not connect different runs."""
     mark: str
 
 
-def _drawn(at: Any, value: float, what: str, run: int, most: float) -> Capital:
-    """A capital outside of the picture stands at its edge, and its mark says so."""
-    mark = MORE if value > most else LESS if value < LEAST_CAPITAL else EXACT
-    return Capital(at, min(max(value, LEAST_CAPITAL), most), what, run, mark)
+def _drawn(at: Any, value: float, what: str, run: int, most: float) -> Evidence:
+    """Return an e-value for the chart; beyond its limits it is drawn at the limit with another mark."""
+    mark = MORE if value > most else LESS if value < SMALLEST else EXACT
+    return Evidence(at, min(max(value, SMALLEST), most), what, run, mark)
 
 
-def _capitals(status: MonitorStatus) -> list[Capital]:
-    """Both kinds of bets after each window that was bet on.
+def _evidence_values(status: MonitorStatus) -> list[Evidence]:
+    """Return the e-values of the sequential test and of the change detector after each window.
 
-    In the window of its alarm the detector has started again, and all that is known is that its level was reached.
+    In the window of its alarm the detector restarts; its value is then known only to have reached the alarm threshold.
     """
     level = status.detector.run_length
-    most = max(MOST_CAPITAL, 1000 * level, 1000 / status.process.alpha)
+    most = max(LARGEST, 1000 * level, 1000 / status.process.alpha)
     reached = {a.window for a in status.alarms if a.kind == "change" and a.group == status.group}
     found, run = [], 0
     for w in status.windows:
@@ -240,22 +245,22 @@ def _capitals(status: MonitorStatus) -> list[Capital]:
         if w.detector is not None:
             found.append(_drawn(_at(status, w), w.detector, SINCE_ANY, run, most))
         elif w.e_value is not None and w.window in reached:
-            found.append(Capital(_at(status, w), level, SINCE_ANY, run, MORE))
+            found.append(Evidence(_at(status, w), level, SINCE_ANY, run, MORE))
             run += 1
     return found
 
 
-def _bets(status: MonitorStatus, width: int) -> dict[str, Any] | None:
-    found = _capitals(status)
+def _evidence(status: MonitorStatus, width: int) -> dict[str, Any] | None:
+    found = _evidence_values(status)
     if not found:
         return None
     scale = {"type": "log"}
     axis = {"format": ".0e", "tickCount": 4}
-    y = {"field": "value", "type": "quantitative", "scale": scale, "title": "capital", "axis": axis}
+    y = {"field": "value", "type": "quantitative", "scale": scale, "title": "e-value", "axis": axis}
     colours = {"domain": [SINCE_START, SINCE_ANY], "range": [INK, UNDER]}
     colour = {"field": "what", "type": "nominal", "scale": colours, "legend": None}
     legend = {"title": None, "orient": "top", "direction": "horizontal", "offset": 2, "symbolType": "circle"}
-    data = {"values": [capital._asdict() for capital in found]}
+    data = {"values": [each._asdict() for each in found]}
     line = {
         "data": data,
         "mark": {"type": "line", "strokeWidth": 1.6},
@@ -273,9 +278,9 @@ def _bets(status: MonitorStatus, width: int) -> dict[str, Any] | None:
         },
     }
     layers = [_level(1 / status.process.alpha, scale), _level(status.detector.run_length, scale), line, point]
-    marks = [mark for mark in (MORE, LESS) if any(capital.mark == mark for capital in found)]
-    told = "".join(f"; {mark}" for mark in marks)
-    title = f"What bets against the scores made of 1 (dashed: alarm{told})"
+    marks = [mark for mark in (MORE, LESS) if any(each.mark == mark for each in found)]
+    legend_text = "".join(f"; {mark}" for mark in marks)
+    title = f"Evidence against calibration (dashed: alarm threshold{legend_text})"
     return _layered(status, width, title, layers, ("calibration", "change"))
 
 

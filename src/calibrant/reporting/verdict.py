@@ -1,4 +1,4 @@
-"""The verdict: one plain sentence, from one test that was chosen in advance, and never the claim that a model is calibrated."""
+"""The conclusion of a report, from one test that was chosen in advance; it never claims that a model is calibrated."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ from ..metrics.cumulative.cumulative import null_scale
 from ..util.results import number
 from ..views.resolve import views_of
 from ..views.view import View
-from .content import Direction, Repairs, Verdict
+from .content import CalibratorTable, Direction, Verdict
 from .weaknesses import gap_pvalues, sums_by
-from .words import percent, percents
+from .words import event_of, lens_text, percent, percents, sentence
 
 __all__ = ["ALPHA", "TEST", "chance", "judge"]
 
 ALPHA, POWER = 0.05, 0.8
-# Below this variance of the number of events the normal distribution says nothing about how small a difference would be noticed.
+# Below this variance of the number of events the normal approximation of the minimum detectable effect is not used.
 LEAST_VARIANCE = 5.0
-# Sees any shape of deviation, has no bins to choose and a known distribution.
+# Consistent against any form of miscalibration, without bins, and with a known null distribution.
 TEST = "ecce_mad"
-# Its 5 % point, 2.2414: that of the largest distance of a Brownian path from 0, which is beyond x with probability 4 (1 - Phi(x)).
+# Its critical value at 5 %, 2.2414: the maximum of |W(t)| of a Brownian motion exceeds x with probability about 4 (1 - Phi(x)).
 LIMIT = NormalDist().inv_cdf(1 - ALPHA / 4)
 TEST_NAME = (
-    "largest cumulative difference of scores and outcomes (ecce_mad), if labels are drawn from the probabilities given"
+    "maximum absolute cumulative difference of scores and outcomes (ecce_mad); null hypothesis: the labels follow the predicted "
+    "probabilities"
 )
 
 
 @dataclass(frozen=True)
 class Mean:
-    """What is said and what happens on average under one lens, and whether the difference could be chance."""
+    """Mean score and observed rate under one lens, and the p-value of their difference."""
 
     lens: str
-    says: float
-    happens: float
+    mean_score: float
+    rate: float
     pvalue: float | None
+    event: str = ""
 
     @property
     def off(self) -> bool:
@@ -50,18 +52,28 @@ class Mean:
 
     @property
     def direction(self) -> Direction:
-        return "over" if self.says > self.happens else "under"
+        return "over" if self.mean_score > self.rate else "under"
 
-    def words(self) -> str:
-        says, happens = percents(self.says, self.happens)
-        if self.lens == "binary":
-            return f"the positive class is given {says} on average and happens {happens} of the time"
-        return f"says {says}, {'is right' if self.lens == 'top_label' else 'happens'} {happens}"
+    def means(self) -> str:
+        """Return both means as text."""
+        mean, rate = percents(self.mean_score, self.rate)
+        if self.lens == "top_label":
+            return f"mean confidence {mean}, accuracy {rate}"
+        name = f"P({self.event})" if self.event else "probability"
+        return f"mean predicted {name} {mean}, observed rate {rate}"
+
+    def deviation(self) -> str:
+        """Return the direction and both means as text; for a significant difference only."""
+        if self.lens == "top_label":
+            return f"{self.direction}confident: {self.means()}"
+        mean, rate = percents(self.mean_score, self.rate)
+        name = self.event or ("the positive class" if self.lens == "binary" else "the event")
+        return f"{self.direction}estimates {name}: predicts {mean} on average, observed rate {rate}"
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The p-value of the one test, over all views."""
+    """Result of the test over all views."""
 
     lens: str
     statistic: float | None = None
@@ -70,45 +82,58 @@ class Tested:
     reason: str = ""
 
 
-def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places: int = 0) -> Verdict:
-    """The verdict on the views of the main lens.
+def judge(
+    p: Predictions, views: list[View], recalibration: CalibratorTable, seed: int, places: int = 0, outcome: str = ""
+) -> Verdict:
+    """Draw the conclusion on the views of the main lens.
 
     Parameters
     ----------
-    p, views
-        The predictions, and what the main lens makes of them.
-    repairs
-        What was tried to make it better.
-    seed
-        Of the test, where it draws.
-    places
-        In how many places a gap is unlikely to be chance.
+    p : Predictions
+        The predictions.
+    views : list of View
+        The views of the main lens.
+    recalibration : CalibratorTable
+        Calibration methods compared on held-out data.
+    seed : int
+        Seed of the test, where it simulates.
+    places : int
+        Number of classes, groups and ranges with a significant gap.
+    outcome : str
+        Name of the positive class of two.
+
+    Returns
+    -------
+    Verdict
+        The section of the report.
 
     Examples
     --------
     >>> from calibrant import Predictions
-    >>> from calibrant.reporting.repairs import no_repairs
+    >>> from calibrant.reporting.recalibration import no_calibrators
     >>> p = Predictions([0, 1] * 50, [0.3, 0.6] * 50)
-    >>> judge(p, views_of(p, "binary"), no_repairs(p, 0.95, "not asked for"), 0).sentence
-    'Underconfident: says 65%, is right 100%; unlikely to be chance, p = 0.004.'
+    >>> judge(p, views_of(p, "binary"), no_calibrators(p, 0.95, "not requested"), 0).sentence
+    'Underconfident: mean confidence 65%, accuracy 100%. Statistically significant (p = 0.004).'
     """
     tested = _tested(views, seed)
-    mean, other = _means(p, views)
+    mean, other = _means(p, views, outcome)
     event = next((each for each in (mean, other) if each is not None and each.lens == "binary"), None)
     rejected = None if tested.pvalue is None else tested.pvalue <= ALPHA
     direction: Direction = "unknown" if rejected is None else "none"
     if rejected:
         direction = mean.direction if mean is not None and mean.off else "mixed"
-    share = next((entry.repaired for entry in repairs.entries if entry.chosen), None)
+    share = next((entry.error_removed for entry in recalibration.entries if entry.chosen), None)
     reach = _detectable(views)
+    sentences = _sentences(direction, mean, other, tested, reach, recalibration, len(views), places)
     return Verdict(
-        sentence=_sentence(direction, mean, other, tested, reach, repairs, len(views), places),
+        sentence=" ".join(sentences),
+        headline=sentences[0],
         direction=direction,
-        says=None if mean is None else mean.says,
-        happens=None if mean is None else mean.happens,
+        mean_score=None if mean is None else mean.mean_score,
+        rate=None if mean is None else mean.rate,
         lens="" if mean is None else mean.lens,
-        event_says=None if event is None else event.says,
-        event_happens=None if event is None else event.happens,
+        event_mean_score=None if event is None else event.mean_score,
+        event_rate=None if event is None else event.rate,
         test=TEST,
         test_lens=tested.lens,
         statistic=tested.statistic,
@@ -117,142 +142,138 @@ def judge(p: Predictions, views: list[View], repairs: Repairs, seed: int, places
         rejected=rejected,
         null_distribution=tested.null_distribution,
         detectable=reach,
-        repair=repairs.description if repairs.method != "none" else "",
-        repaired=share,
+        recalibration=recalibration.description if recalibration.method != "none" else "",
+        error_removed=share,
         reason=tested.reason,
     )
 
 
 def _tested(views: list[View], seed: int) -> Tested:
-    """The test of one view; of several, the smallest p-value times their number."""
+    """Return the test of one view; of several, the smallest p-value times their number (Bonferroni)."""
     lens = views[0].lens if len(views) == 1 else "classwise"
     try:
-        # Simulated p-values are too coarse to be multiplied by the number of classes.
+        # Simulated p-values are too coarse for a Bonferroni correction.
         method = "auto" if len(views) == 1 else DEFAULT_TESTS[TEST]
         found = [assess(view, metric=TEST, method=method, alpha=ALPHA, rng=seed) for view in views]
     except CalibrantError as error:
         return Tested(lens, reason=error.problem)
     if len(found) == 1:
         return Tested(
-            lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_asked(lens)}: {found[0].null_distribution}"
+            lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_evaluated(lens)}; {found[0].null_distribution}"
         )
     pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
-    null_distribution = f"{TEST_NAME}, for each of {len(found)} classes; the smallest p-value times their number"
+    null_distribution = f"{TEST_NAME}, for each of {len(found)} classes, with Bonferroni correction"
     return Tested(lens, max(each.statistic for each in found), pvalue, null_distribution)
 
 
-def _asked(lens: str) -> str:
-    known = {"top_label": "for the predicted class only", "binary": "for the positive class"}
-    return known.get(lens, f"for the question {lens}")
+def _evaluated(lens: str) -> str:
+    known = {"top_label": "for the top label only", "binary": "for the positive class"}
+    return known.get(lens, f"for {lens_text(lens)}")
 
 
-def _mean(view: View) -> Mean:
+def _mean(view: View, outcome: str) -> Mean:
     pvalue = None
     if not view.is_soft:
         known = float(gap_pvalues(sums_by(view, None, 1), view.weight_kind)[0][0])
         pvalue = None if math.isnan(known) else known
-    return Mean(view.lens, view.mean(view.score), view.mean(view.raw_outcome), pvalue)
+    return Mean(view.lens, view.mean(view.score), view.mean(view.raw_outcome), pvalue, event_of(view.lens, outcome))
 
 
-def _means(p: Predictions, views: list[View]) -> tuple[Mean | None, Mean | None]:
-    """What the sentence is about, and for two classes the other way to look at it: being right, and the positive class.
+def _means(p: Predictions, views: list[View], outcome: str) -> tuple[Mean | None, Mean | None]:
+    """Return the means that the headline reports and, for two classes, the others: of the top label and of the positive class.
 
-    The one that is further from chance comes first. Where one class is always predicted both are the same, and the class is
-    easier to grasp.
+    The pair with the smaller p-value comes first. Where one class is always predicted both are the same, and the positive class is
+    reported.
     """
     if len(views) > 1:
         return None, None
-    mean = _mean(views[0])
+    mean = _mean(views[0], outcome)
     if p.kind != "binary" or mean.lens != "binary":
         return mean, None
     if not p.predicted.any() or bool(p.predicted.all()):
         return mean, None
     top = views_of(p, "top_label")[0]
     assert isinstance(top, View)
-    sure = _mean(top)
+    sure = _mean(top, outcome)
     if mean.pvalue is not None and sure.pvalue is not None and mean.pvalue < sure.pvalue:
         return mean, sure
     return sure, mean
 
 
 def _detectable(views: list[View]) -> float | None:
-    """The mean difference that the test notices with the probability `POWER` or more, whatever its shape.
+    """Return the mean difference that the test detects with a power of at least `POWER`, whatever its form.
 
-    The largest cumulative difference is at least the last one, which is the mean difference, so it is enough for that to be
-    beyond the limit of the test. Events nearer to one half vary more; that is counted as if the whole difference lay in the rows
-    where it adds most.
+    The maximum cumulative difference is at least the last one, which is the mean difference, so it suffices that the mean difference
+    exceeds the critical value. The variance under the alternative is bounded by placing the whole difference in the rows where it
+    increases the variance most.
     """
     view = views[0]
     if len(views) > 1 or view.is_soft:
         return None
-    says, unit = view.mean(view.score), null_scale(view)
+    mean, unit = view.mean(view.score), null_scale(view)
     if (view.effective_size * unit) ** 2 < LEAST_VARIANCE:
         return None
-    # What the variance of the mean gains at most where the rate moves by 1 there: s (1 - s) has the slope 1 - 2 s.
+    # The largest increase of the variance of the mean per unit of difference: s (1 - s) has the slope 1 - 2 s.
     shares = view.weights if view.weight_kind == "importance" else 1.0
     steepest = float(np.max(shares * np.abs(1 - 2 * view.score))) / view.total
     found = 0.0
     for _ in range(20):
         found = LIMIT * unit + NormalDist().inv_cdf(POWER) * math.sqrt(unit**2 + found * steepest)
-    return found if 0 < found < max(says, 1 - says) else None
+    return found if 0 < found < max(mean, 1 - mean) else None
 
 
-def _sentence(
+def _sentences(
     direction: Direction,
     mean: Mean | None,
     other: Mean | None,
     tested: Tested,
     reach: float | None,
-    repairs: Repairs,
+    recalibration: CalibratorTable,
     views: int,
     places: int,
-) -> str:
-    said = "" if mean is None else f": {mean.words()}"
+) -> list[str]:
+    """Return the headline and the sentences that follow it."""
+    means = "" if mean is None else f": {mean.means()}"
     if direction == "unknown":
-        start = f"{said[2:3].upper()}{said[3:]}; whether" if said else "Whether"
-        return f"{start} that could be chance cannot be said: {tested.reason}."
+        reason = f"Significance could not be tested: {tested.reason}."
+        return [reason] if mean is None else [sentence(mean.means()), reason]
     assert tested.pvalue is not None
     if direction == "none":
-        text = f"No deviation found{said}; compatible with chance, {chance(tested.pvalue)}."
+        found = [f"No statistically significant miscalibration{means} ({chance(tested.pvalue)})."]
         if places:
-            where = "1 place stands out by itself" if places == 1 else f"{places:,} places stand out by themselves"
-            text = text.replace("No deviation found", "No deviation found over all rows", 1)
-            text = f"{text[:-1]}; but {where}, see where it fails."
-        return text + _reach(reach, mean, tested)
+            where = "1 subset of the data deviates" if places == 1 else f"{places:,} subsets of the data deviate"
+            found.append(f'However, {where} significantly; see "Where does it fail?".')
+        return [*found, *_reach(reach, mean, tested)]
     if mean is None:
-        start = f"At least one of the {views} classes is off"
+        start = f"At least one of the {views} classes is miscalibrated"
     elif direction == "mixed":
-        known = (
-            "though on average the difference could be chance"
-            if mean.pvalue is not None
-            else "whether on average too is not known"
-        )
-        start = f"Off in places, {known}{said}"
-    elif mean.lens == "top_label":
-        start = f"{'Over' if direction == 'over' else 'Under'}confident{said}"
+        known = "the mean difference is not significant" if mean.pvalue is not None else "the mean could not be tested"
+        start = f"Miscalibrated in parts of the score range, although {known}{means}"
+        if mean.pvalue is None:
+            start = f"Miscalibrated; {known}{means}"
     else:
-        start = f"Probabilities too {'high' if direction == 'over' else 'low'}{said}"
-    parts = [start, f"unlikely to be chance, {chance(tested.pvalue)}"]
+        start = mean.deviation()
+    found = [sentence(start), f"Statistically significant ({chance(tested.pvalue)})."]
     if other is not None and other.off:
-        parts.append(f"{other.direction}confident too: {other.words()}" if other.lens == "top_label" else other.words())
-    return "; ".join([*parts, *_repaired(repairs)]) + "."
+        found.append(f"Also {other.deviation()}.")
+    return [*found, *_recalibrated(recalibration)]
 
 
-def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> str:
-    """How small a difference would have been noticed; it is about what the test looks at."""
+def _reach(reach: float | None, mean: Mean | None, tested: Tested) -> list[str]:
+    """State the minimum detectable effect; it refers to the lens of the test."""
     if reach is None:
-        few = mean is not None and 0 < mean.says < 1
-        return " So few rows or events could have shown large differences between the two only." if few else ""
+        few = mean is not None and 0 < mean.mean_score < 1
+        return ["With so few rows or events only large differences are detectable."] if few else []
     same = mean is not None and mean.lens == tested.lens
-    which = "between the two" if same else "between the mean probability of the positive class and how often it happens"
-    return (
-        f" A difference of {rounded_up(100 * reach)} percentage points {which} would have been noticed with a probability of "
-        "80% or more; smaller ones can hide in this many rows."
-    )
+    which = "" if same else " of the mean predicted probability and the observed rate of the positive class"
+    return [
+        f"The test detects a difference{which} of {rounded_up(100 * reach)} percentage points or more with at least 80% power; "
+        "smaller differences may go undetected."
+    ]
 
 
 def rounded_up(value: float) -> str:
-    """A number above 0 with two digits, never below it.
+    """Format a positive number with two digits, rounded up.
 
     >>> rounded_up(0.1275), rounded_up(2.0), rounded_up(13.1)
     ('0.13', '2.0', '14')
@@ -262,27 +283,37 @@ def rounded_up(value: float) -> str:
     return f"{up:.{max(0, 1 - math.floor(math.log10(up)))}f}"
 
 
-def _repaired(repairs: Repairs) -> list[str]:
-    """What a map would do about it."""
-    if repairs.reason or not repairs.entries:
+def _recalibrated(found: CalibratorTable) -> list[str]:
+    """State the effect of recalibration on held-out data."""
+    if found.reason or not found.entries:
         return []
-    tried = sum(not entry.reason for entry in repairs.entries) - 1
-    if repairs.method == "none":
-        return [f"none of the {tried} maps tried makes it better on rows it has not seen"] if tried else []
-    chosen = next(entry for entry in repairs.entries if entry.chosen)
-    if chosen.repaired is None or chosen.repaired <= 0:
-        return [f"{repairs.description} lowers the {repairs.loss} of rows it has not seen, but not their smece"]
-    seen = f"smece {number(repairs.before, 2)} to {number(repairs.after, 2)} on rows it has not seen"
-    sure = "repairs" if chosen.low is not None and chosen.low > 0 else "may repair"
-    left = ""
-    if repairs.pvalue_after is not None:
-        left = ", and what is left is " + ("unlikely to be" if repairs.pvalue_after <= ALPHA else "compatible with")
-        left += " chance"
-    return [f"{repairs.description} {sure} {percent(chosen.repaired, 0)} of it ({seen}){left}"]
+    tried = sum(not entry.reason for entry in found.entries) - 1
+    if found.method == "none":
+        if not tried:
+            return []
+        subject = (
+            "The calibration method tried does not improve"
+            if tried == 1
+            else f"None of the {tried} calibration methods tried improves"
+        )
+        return [f"{subject} the held-out {found.loss}."]
+    name = found.description[:1].upper() + found.description[1:]
+    chosen = next(entry for entry in found.entries if entry.chosen)
+    if chosen.error_removed is None or chosen.error_removed <= 0:
+        return [f"{name} lowers the held-out {found.loss}, but not the smECE."]
+    sure = chosen.low is not None and chosen.low > 0
+    change = f"smECE {number(found.before, 2)} to {number(found.after, 2)}"
+    if found.pvalue_after is not None:
+        change += f"; the remaining error is {'' if found.pvalue_after <= ALPHA else 'not '}significant"
+    improved = "" if sure else "; the improvement is not significant"
+    return [
+        f"{name} {'removes' if sure else 'may remove'} {percent(chosen.error_removed, 0)} of the calibration error on held-out data "
+        f"({change}{improved})."
+    ]
 
 
 def chance(pvalue: float) -> str:
-    """A p-value in words.
+    """Format a p-value.
 
     >>> chance(0.03214), chance(1e-9)
     ('p = 0.0321', 'p < 0.001')

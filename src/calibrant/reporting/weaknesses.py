@@ -1,4 +1,4 @@
-"""Where it fails: classes, groups and ranges of scores, each with its gap, and whether that could be chance."""
+"""Where the model fails: classes, groups and ranges of scores, each with its gap and a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..input.predictions import Predictions
 from ..util.results import number
 from ..views.view import View
 from .content import Weakness, Weaknesses
-from .words import in_words
+from .words import event_of, lens_text
 
 __all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
 
@@ -24,19 +24,19 @@ Kind = Literal["class", "predicted", "group", "range"]
 
 ALPHA = 0.05
 CORRECTION = "holm"
-# As many as a reader can use; the correction counts all that were looked at.
+# The largest number of entries that are listed; the adjustment counts all subsets examined.
 MOST_ENTRIES = 200
-# From this variance of the number of events on, the normal distribution is near enough.
+# The smallest variance of the number of events for which the normal approximation is used.
 LEAST_VARIANCE = 50.0
-NORMAL = "normal distribution of the sum, with the variance that the scores imply"
-BINOMIAL = "binomial test at the mean score, which errs on the safe side where scores differ"
+NORMAL = "normal approximation of the sum, with the variance implied by the scores"
+BINOMIAL = "binomial test at the mean score, conservative where scores differ"
 SOFT = "none: the labels are soft"
-FEW = "none: weights, and too few rows for the normal distribution"
+FEW = "none: importance weights, and too few rows for the normal approximation"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over the rows of each place."""
+    """Sums over the rows of each subset."""
 
     rows: Array
     weight: Floats
@@ -44,18 +44,18 @@ class Sums:
     outcome: Floats
     excess: Floats
     square: Floats
-    """Of squared weights; for counts, of the counts themselves, which are numbers of rows."""
+    """Sums of squared weights; for counts, of the counts themselves, which are numbers of rows."""
     variance: Floats
-    """Of the sum of outcomes, if the scores are right."""
+    """Variance of the sum of outcomes under calibration."""
 
     @property
     def size(self) -> Floats:
-        """How many rows of weight 1 each place is worth."""
+        """Effective number of rows of each subset."""
         return np.divide(self.weight**2, self.square, out=np.zeros(len(self.weight)), where=self.square > 0)
 
 
 def sums_by(view: View, codes: Array | None, count: int) -> Sums:
-    """Sums of a view over the rows that have each code; without codes, over all."""
+    """Return the sums of a view over the rows with each code; without codes, over all rows."""
     place = np.zeros(view.n, np.intp) if codes is None else codes
     weight = view.weights
     square = weight**2 if view.weight_kind == "importance" else weight
@@ -78,10 +78,10 @@ def sums_by(view: View, codes: Array | None, count: int) -> Sums:
 
 
 def gap_pvalues(sums: Sums, weight_kind: str) -> tuple[Floats, list[str]]:
-    """How often chance alone gives such a difference of scores and outcomes, if the scores are right; NaN where unknown.
+    """Return p-values of the difference of scores and outcomes under calibration, NaN where undefined, and the tests used.
 
-    Where the number of events varies little the normal distribution is too bold. The binomial distribution at the mean score has heavier tails than
-    the sum of unequal trials (Hoeffding 1956), so its p-value can be too large there but not too small.
+    Where the number of events has a small variance the normal approximation is too liberal. The binomial distribution at the mean
+    score has heavier tails than the sum of unequal Bernoulli trials (Hoeffding 1956), so its p-value is conservative.
     """
     from scipy.special import bdtr, bdtrc, ndtr
 
@@ -102,7 +102,7 @@ def gap_pvalues(sums: Sums, weight_kind: str) -> tuple[Floats, list[str]]:
 
 @dataclass(frozen=True)
 class Places:
-    """Several places of one kind under one view."""
+    """Subsets of one kind under one view."""
 
     kind: Kind
     names: list[str]
@@ -110,19 +110,28 @@ class Places:
     sums: Sums
 
 
-def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, level: float) -> Weaknesses:
-    """Look at every class, group and range of scores, and sort by weighted gap.
+def find_weaknesses(
+    p: Predictions, views: list[View], table: BinTable | None, level: float, outcome: str = ""
+) -> Weaknesses:
+    """Test every class, group and range of scores, and sort them by weighted gap.
 
     Parameters
     ----------
-    p
+    p : Predictions
         The predictions.
-    views
+    views : list of View
         The views of the main lens; ranges and groups need a single one.
-    table
+    table : BinTable or None
         The bins of the diagram, which are the ranges; None where there is no diagram.
-    level
-        Of the intervals.
+    level : float
+        Confidence level of the intervals.
+    outcome : str
+        Name of the positive class of two.
+
+    Returns
+    -------
+    Weaknesses
+        The section of the report.
 
     Examples
     --------
@@ -147,23 +156,25 @@ def find_weaknesses(p: Predictions, views: list[View], table: BinTable | None, l
         alpha=ALPHA,
         level=level,
         notes=(*_untested(entries), *_notes(p, views, len(entries))),
-        reason="" if entries else "there is no class, group or range of scores to look at",
-        about=_about(p, views),
+        reason="" if entries else "there are no classes, groups or ranges of scores to test",
+        about=_about(views, outcome),
     )
 
 
-def _about(p: Predictions, views: list[View]) -> str:
-    """What the places are compared on, in words."""
+def _about(views: list[View], outcome: str) -> str:
+    """Return what the subsets are compared on, as text."""
     if len(views) > 1:
         return "each class against the rest"
     lens = views[0].lens
-    if lens == "binary":
-        return f"the probability of the positive class, {_class_name(p, 1)}"
-    return in_words(lens) if lens == "top_label" else f"the probability of {lens.replace(':', ' ')}"
+    return (
+        "the probability of the positive class"
+        if lens == "binary" and not event_of(lens, outcome)
+        else lens_text(lens, outcome)
+    )
 
 
 def _classes(p: Predictions, views: list[View]) -> list[Places]:
-    """Rows by the class that was predicted, under the main lens as all places; where classes are questions of their own, each of them."""
+    """Return the rows of each predicted class under the main lens; with one view per class, each class against the rest."""
     if len(views) > 1:
         return [Places("class", [_class_name(p, i)], view, sums_by(view, None, 1)) for i, view in enumerate(views)]
     if p.kind not in ("binary", "multiclass"):
@@ -187,7 +198,7 @@ def _ranges(views: list[View], table: BinTable | None) -> list[Places]:
     if table is None or len(views) != 1:
         return []
     view = views[0]
-    # Right-closed, as the table itself; its last bin takes what lies above.
+    # Right-closed as in the table; scores above the last edge belong to the last bin.
     codes = np.searchsorted(table.high[:-1], view.score, side="left")
     names = [
         f"{number(low)} to {number(high)}" for low, high in zip(table.low.tolist(), table.high.tolist(), strict=True)
@@ -200,14 +211,14 @@ def _entries(places: Places, level: float) -> list[Weakness]:
     total = float(sums.weight.sum())
     held = sums.weight > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        says, happens, gap = (values / sums.weight for values in (sums.score, sums.outcome, sums.excess))
-    low = high = pvalue = np.full(len(says), np.nan)
-    tests = [SOFT] * len(says)
+        mean, rate, gap = (values / sums.weight for values in (sums.score, sums.outcome, sums.excess))
+    low = high = pvalue = np.full(len(mean), np.nan)
+    tests = [SOFT] * len(mean)
     if not view.is_soft:
         size = sums.size
         with np.errstate(invalid="ignore", divide="ignore"):
-            lower, upper = _binomial_interval(size * np.clip(happens, 0, 1), size, 1 - level, "clopper_pearson")
-        low, high = says - upper, says - lower
+            lower, upper = _binomial_interval(size * np.clip(rate, 0, 1), size, 1 - level, "clopper_pearson")
+        low, high = mean - upper, mean - lower
         pvalue, tests = gap_pvalues(sums, view.weight_kind)
     return [
         Weakness(
@@ -216,8 +227,8 @@ def _entries(places: Places, level: float) -> list[Weakness]:
             lens=view.lens,
             rows=round(float(sums.weight[i])) if view.weight_kind == "counts" else int(sums.rows[i]),
             share=float(sums.weight[i]) / total,
-            says=float(says[i]),
-            happens=float(happens[i]),
+            mean_score=float(mean[i]),
+            rate=float(rate[i]),
             gap=float(gap[i]),
             low=_none(low[i]),
             high=_none(high[i]),
@@ -246,10 +257,10 @@ def _judged(entry: Weakness, adjusted: float | None) -> Weakness:
 
 
 def _untested(entries: list[Weakness]) -> list[str]:
-    """How many places have no test, for each reason."""
+    """List how many subsets have no test, for each reason."""
     reasons = [entry.test.removeprefix("none: ") for entry in entries if entry.found is None]
     return [
-        f"{reasons.count(reason):,} of {len(entries):,} places could not be tested: {reason}."
+        f"{reasons.count(reason):,} of {len(entries):,} subsets could not be tested: {reason}."
         for reason in dict.fromkeys(reasons)
     ]
 
@@ -258,12 +269,14 @@ def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
     notes = []
     if len(views) > 1:
         notes.append(
-            "Every class is a question of its own here; ranges of scores need one question: choose a lens such as class:NAME."
+            "Each class is evaluated against the rest; ranges of scores need a single lens such as class:NAME."
         )
         if p.groups is not None:
-            notes.append("Groups are compared on one question too, and are left out.")
+            notes.append("Groups need a single lens as well and are left out.")
     elif p.kind in ("binary", "multiclass"):
-        notes.append('"Predicted" and a class stand for the rows in which that class has the largest probability.')
+        notes.append('"Predicted" followed by a class: the rows in which that class has the largest probability.')
     if looked_at > MOST_ENTRIES:
-        notes.append(f"The {MOST_ENTRIES} largest of {looked_at:,} places are kept; the correction counts all of them.")
+        notes.append(
+            f"The {MOST_ENTRIES} largest of {looked_at:,} subsets are listed; the adjustment counts all of them."
+        )
     return notes

@@ -1,29 +1,80 @@
-"""How pages and sentences write a share, a level, a difference, a question and a phrase that stands alone: one form for all of them."""
+"""Wording shared by all forms of a report: shares, levels, differences, lenses and the name of the outcome."""
 
 from __future__ import annotations
 
 from ..evaluation.result import NOTHING
 from ..util.results import decimals, percent
 
-__all__ = ["TOO_HIGH", "TOO_LOW", "in_words", "level_text", "percent", "percents", "sentence", "signed"]
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "event_of",
+    "lens_text",
+    "level_text",
+    "mean_name",
+    "percent",
+    "percents",
+    "plain_id",
+    "rate_name",
+    "sentence",
+    "signed",
+]
 
-# Beside the diagonal: true of a score below one half too, where "too sure" would say the opposite.
-TOO_HIGH, TOO_LOW = "score too high", "score too low"
-QUESTIONS = {
-    "binary": "the probability of the positive class",
-    "top_label": "the confidence in the predicted class",
+# The side of the diagonal on which a point lies; whether the difference is significant is another question.
+ABOVE, BELOW = "predicted > observed", "predicted < observed"
+LENSES = {
+    "binary": "positive class",
+    "top_label": "top label",
     "classwise": "each class against the rest",
-    "canonical": "all probabilities of a row",
+    "canonical": "all class probabilities",
 }
 
 
+def event_of(lens: str, outcome: str = "") -> str:
+    """Return the name of the event that a lens evaluates; empty where it is not the probability of one named event.
+
+    >>> event_of("binary", "churn"), event_of("class:cat"), event_of("top_label", "churn")
+    ('churn', 'cat', '')
+    """
+    return outcome if lens == "binary" else lens.removeprefix("class:") if lens.startswith("class:") else ""
+
+
+def lens_text(lens: str, outcome: str = "") -> str:
+    """Return a lens as text: ``P(churn)``, ``top label``.
+
+    >>> lens_text("binary", "churn"), lens_text("class:cat"), lens_text("top_label"), lens_text("rank:2")
+    ('P(churn)', 'P(cat)', 'top label', 'rank:2')
+    """
+    event = event_of(lens, outcome)
+    return f"P({event})" if event else LENSES.get(lens, plain_id(lens))
+
+
+def mean_name(lens: str) -> str:
+    """Return what the mean score is called under a lens.
+
+    >>> mean_name("top_label"), mean_name("binary")
+    ('mean confidence', 'mean predicted probability')
+    """
+    return "mean confidence" if lens == "top_label" else "mean predicted probability"
+
+
+def rate_name(lens: str, outcome: str = "") -> str:
+    """Return what the mean outcome is called under a lens.
+
+    >>> rate_name("top_label"), rate_name("binary", "churn"), rate_name("binary")
+    ('accuracy', 'observed rate of churn', 'observed rate')
+    """
+    event = event_of(lens, outcome)
+    return "accuracy" if lens == "top_label" else f"observed rate of {event}" if event else "observed rate"
+
+
 def percents(first: float, second: float) -> tuple[str, str]:
-    """Two shares as per cent, with as many digits as it takes to tell them apart.
+    """Format two shares as percentages, with enough digits to show their difference.
 
     >>> percents(0.92, 0.8512), percents(0.0301, 0.0312)
     (('92%', '85%'), ('3.0%', '3.1%'))
     """
-    # Of a few per cent the first digit alone says little.
+    # A share of a few per cent needs a decimal.
     digits = 1 if any(0 < value < 0.095 or 0.995 < value < 1 for value in (first, second)) else 0
     gap = abs(100 * (first - second))
     while digits < 4 and gap > 0 and abs(_shown_gap(first, second, digits) - gap) > gap / 4:
@@ -36,7 +87,7 @@ def _shown_gap(first: float, second: float, digits: int) -> float:
 
 
 def level_text(value: float) -> str:
-    """The level of an interval, with all its digits.
+    """Format the level of an interval, with all its digits.
 
     >>> level_text(0.95), level_text(0.975)
     ('95%', '97.5%')
@@ -45,7 +96,7 @@ def level_text(value: float) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign, and with more digits where it would seem to be none.
+    """Format a difference with its sign, with more digits where it would be shown as 0.
 
     >>> signed(0.25), signed(-0.00012), signed(0.0)
     ('+0.250', '\u22120.00012', '+0.000')
@@ -56,19 +107,19 @@ def signed(value: float | None, digits: int = 3) -> str:
     return f"{value:+.{decimals(abs(value), digits, 1)}f}".replace("-", "\u2212")
 
 
-def in_words(id: str) -> str:
-    """A lens as the question it asks, or another id without its underscores.
+def plain_id(id: str) -> str:
+    """Return an identifier as text, without underscores.
 
-    >>> in_words("binary"), in_words("class:cat"), in_words("equal_mass")
-    ('the probability of the positive class', 'class:cat', 'equal mass')
+    >>> plain_id("equal_mass")
+    'equal mass'
     """
-    return QUESTIONS.get(id, id.replace("_", " "))
+    return id.replace("_", " ")
 
 
 def sentence(text: str) -> str:
-    """A phrase that stands alone.
+    """Turn a phrase into a sentence.
 
-    >>> sentence("within chance"), sentence("")
-    ('Within chance.', '')
+    >>> sentence("not available"), sentence("")
+    ('Not available.', '')
     """
     return text and text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")

@@ -1,4 +1,4 @@
-"""Sketches: one sketch for each question and group of rows, with sums over whole rows; what a file, a cluster or a window leaves."""
+"""Sketches: one sketch per lens and group, with sums over whole rows; the summary of a file, a cluster or a time window."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, FileError, GroupError, InputTypeError, LensError, UndefinedMetricError
+from ..errors import (
+    PASS_ROWS,
+    ArgumentError,
+    FileError,
+    GroupError,
+    InputTypeError,
+    InPython,
+    LensError,
+    UndefinedMetricError,
+    Use,
+)
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..util.files import read_limited, write_atomic
+from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Summary, VectorView, View
 from .row_sums import RowSums, row_sums
@@ -22,7 +33,7 @@ from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
 
 __all__ = ["ALL", "GroupSketch", "Sketches", "default_lenses", "row_metric"]
 
-# Up to this many classes each has a sketch of its own, unless other lenses are asked for.
+# Up to this number of classes each has a sketch of its own by default.
 FEW_CLASSES = 50
 MOST_BYTES = 4 << 30
 ALL = None
@@ -30,14 +41,14 @@ ALL = None
 
 
 class GroupSketch:
-    """The rows of one group: a sketch for each lens, and sums over whole rows where the probabilities are known."""
+    """Summary of one group: a sketch per lens, and sums over whole rows if the probabilities of all classes are available."""
 
     def __init__(self, lenses: Mapping[str, Sketch], scores: RowSums | None) -> None:
         self.lenses = dict(lenses)
         self.scores = scores
 
     def merge(self, other: GroupSketch) -> GroupSketch:
-        """The rows of both."""
+        """Return the summary of the rows of both."""
         both = {name: sketch.merge(other.lenses[name]) for name, sketch in self.lenses.items()}
         kept = None if self.scores is None or other.scores is None else self.scores.plus(other.scores)
         return GroupSketch(both, kept)
@@ -51,11 +62,46 @@ class GroupSketch:
 
 
 class Sketches(Summary):
-    """Everything that measuring needs to know of any number of rows, in bounded size; sums of it are exact.
+    """Mergeable summary of predictions, of bounded size: one sketch per lens and group.
 
-    It stands wherever labels and probabilities do in the score metrics, in `evaluate`, `assess`, `interval`, the figures and
-    the report. ``sketches["class:cat"]`` or ``sketches.sketch(lens, group)`` is one `Sketch`.
+    Sketches replace labels and probabilities in the metrics of scores, in `evaluate`, `assess`, `interval`, the figures and the
+    report. ``sketches["class:cat"]`` or ``sketches.sketch(lens, group)`` is a single `Sketch`.
 
+    Parameters
+    ----------
+    kind : {"binary", "multiclass", "confidence"}
+        Kind of predictions.
+    classes : tuple
+        Names of the classes, in the order of the columns.
+    parts : mapping of group to GroupSketch
+        Summary of each group; that of all rows under None.
+
+    Attributes
+    ----------
+    groups : tuple
+        Names of the groups, numbers before text.
+    lenses : tuple of str
+        Names of the lenses.
+    k : int
+        Number of classes.
+    n : int
+        Number of rows.
+    main : str
+        Lens that metrics use by default.
+
+    See Also
+    --------
+    Sketch : Summary of a single lens.
+    scan : Sketches from files of any size.
+    calibrant.spark.sketch : Sketches of a Spark DataFrame.
+
+    Notes
+    -----
+    Create sketches with `of`; the constructor is for internal use. Merging is exact: the result does not depend on how the rows
+    were divided.
+
+    Examples
+    --------
     >>> import calibrant as cal
     >>> sketches = cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], groups=["a", "a", "b", "b"])
     >>> cal.ece(sketches) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
@@ -68,13 +114,11 @@ class Sketches(Summary):
 
     def __init__(self, kind: str, classes: tuple[Any, ...], parts: Mapping[Any, GroupSketch]) -> None:
         self.kind = kind
-        """``"binary"``, ``"multiclass"`` or ``"confidence"``."""
         self.classes = classes
-        """Names of the classes, in the order of the columns."""
         self.parts = dict(parts)
-        """What is known of each group; of all rows under None."""
 
     @classmethod
+    @documents_keywords()
     def of(
         cls,
         y_true: Any,
@@ -84,21 +128,38 @@ class Sketches(Summary):
         scores: bool = True,
         **keywords: Any,
     ) -> Sketches:
-        """The sketches of labels and probabilities.
+        """Create the sketches of labels and probabilities.
+
+        With `groups`, each group has sketches of its own.
 
         Parameters
         ----------
-        y_true, y_prob
-            Labels and probabilities; see `Predictions`, whose keywords are taken too. With ``groups=`` each group has its own.
-        lenses
-            Which questions: names such as ``"top_label"``, ``"classwise"``, ``"class:cat"`` or ``"rank:2"``. By default the one
-            the metrics take, the top label, and each class where there are at most 50.
-        scores
-            Whether to add up what brier, nll and ecd need of whole rows.
+        y_true
+        y_prob
+        lenses : iterable of str, optional
+            Lenses to keep a sketch of: names such as ``"top_label"``, ``"classwise"``, ``"class:cat"`` or ``"rank:2"``. By default the
+            lens that metrics use, and each class if there are at most 50.
+        scores : bool, default True
+            Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
+        **keywords
+
+        Returns
+        -------
+        Sketches
+            Sketches of the rows.
+
+        Raises
+        ------
+        LensError
+            If the predictions are multilabel, or a lens has more than one score per row.
         """
         predictions = as_predictions(y_true, y_prob, keywords)
         if predictions.kind == "multilabel":
-            raise LensError("y_prob", "holds many labels a row", "make one Sketch for each, with lens='class:NAME'")
+            raise LensError(
+                "y_prob",
+                "multilabel predictions are not supported",
+                InPython("make one Sketch for each class, with lens='class:NAME'"),
+            )
         names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
         parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
@@ -112,12 +173,12 @@ class Sketches(Summary):
 
     @property
     def groups(self) -> tuple[Any, ...]:
-        """Names of the groups in order: numbers by their size, then text."""
+        """Names of the groups in order, numbers before text."""
         return tuple(sorted((name for name in self.parts if name is not ALL), key=_in_order))
 
     @property
     def lenses(self) -> tuple[str, ...]:
-        """Names of the questions of which there are sketches."""
+        """Names of the lenses."""
         return tuple(self.parts[ALL].lenses)
 
     @property
@@ -126,7 +187,15 @@ class Sketches(Summary):
         return max(2, len(self.classes))
 
     def confidence_and_accuracy(self) -> tuple[float | None, float | None]:
-        """Mean confidence in the predicted class, and how often it was right; None where no sketch tells."""
+        """Return the mean confidence and the accuracy of the predicted class.
+
+        Returns
+        -------
+        confidence : float or None
+            Mean confidence; None if no sketch determines it.
+        accuracy : float or None
+            Accuracy; None if no sketch determines it.
+        """
         if not self.n:
             return None, None
         if "top_label" in self.lenses:
@@ -141,7 +210,7 @@ class Sketches(Summary):
 
     @property
     def main(self) -> str:
-        """The question that metrics ask unless told otherwise."""
+        """Lens that metrics use by default."""
         return "binary" if self.kind == "binary" else "top_label"
 
     @property
@@ -151,47 +220,126 @@ class Sketches(Summary):
 
     @property
     def scores(self) -> RowSums | None:
-        """Sums over whole rows; None where they were not kept."""
+        """Sums over whole rows; None if they were not kept."""
         return self.parts[ALL].scores
 
     def sketch(self, lens: str = "auto", group: Any = ALL) -> Sketch:
-        """The sketch of one question and group."""
+        """Return the sketch of one lens and group.
+
+        Parameters
+        ----------
+        lens : str, default "auto"
+            Name of the lens; ``"auto"`` is the lens that metrics use by default.
+        group : object, default None
+            Name of the group; None for all rows.
+
+        Returns
+        -------
+        Sketch
+            The sketch.
+
+        Raises
+        ------
+        LensError
+            If there is no sketch of the lens.
+        GroupError
+            If there is no such group.
+        """
         part = self.group(group).parts[ALL]
         name = self.main if lens == "auto" else lens
         if name not in part.lenses:
-            raise LensError("lens", f"there is no sketch of {name!r}", f"one of {', '.join(self.lenses)}")
+            raise LensError("lens", f"unknown lens {name!r}", f"choose one of {', '.join(self.lenses)}")
         return part.lenses[name]
 
     def __getitem__(self, lens: str) -> Sketch:
         return self.sketch(lens)
 
     def group(self, name: Any) -> Sketches:
-        """The sketches of one group alone."""
+        """Return the sketches of one group.
+
+        Parameters
+        ----------
+        name : object
+            Name of the group.
+
+        Returns
+        -------
+        Sketches
+            Sketches of the rows of the group.
+
+        Raises
+        ------
+        GroupError
+            If there is no such group.
+        """
         if name not in self.parts:
             known = ", ".join(map(str, self.groups[:10])) or "no groups were kept"
-            raise GroupError("group", f"there is no group {name!r}", known)
+            raise GroupError("group", f"unknown group {name!r}", known)
         return Sketches(self.kind, self.classes, {ALL: self.parts[name]})
 
     def sketches_of(self, lens: Any) -> list[Sketch]:
-        """The sketches that a lens asks for: one, or one for each class."""
+        """Return the sketches of a lens.
+
+        Parameters
+        ----------
+        lens : str
+            Name of the lens.
+
+        Returns
+        -------
+        list of Sketch
+            One sketch, or one per class for ``"classwise"``.
+        """
         if not isinstance(lens, str):
-            raise LensError("lens", "sketches know lenses by name", f"one of {', '.join(self.lenses)}")
+            raise LensError("lens", "must be the name of a lens", f"choose one of {', '.join(self.lenses)}")
         if lens == "classwise":
             return [self.sketch(f"class:{name}") for name in self.classes]
         return [self.sketch(lens)]
 
     def view(self, lens: Any = "auto") -> View:
-        """The view of one question."""
+        """Return the view of one lens.
+
+        Parameters
+        ----------
+        lens : str or Lens, default "auto"
+            Lens or its name.
+
+        Returns
+        -------
+        View
+            View of the cells, with counts as weights.
+        """
         return self.sketch(lens if isinstance(lens, str) else lens.name).view()
 
     def views(self, lens: Any = "auto") -> list[View | VectorView]:
-        """The views of a lens, of which ``"classwise"`` has one for each class."""
+        """Return the views of a lens.
+
+        Parameters
+        ----------
+        lens : str, default "auto"
+            Name of the lens.
+
+        Returns
+        -------
+        list of View
+            One view, or one per class for ``"classwise"``.
+        """
         return [sketch.view() for sketch in self.sketches_of(lens)]
 
     def predictions(self, lens: str = "auto") -> Predictions:
-        """The cells of one question as predictions that stand for many rows each, with the groups where there are any.
+        """Return the cells of one lens as predictions with counts, and with groups if there are any.
 
-        What is not a score metric reads these too (figures, maps, thresholds, the report), at the mean score of each cell.
+        Figures, calibrators, thresholds and the report use them: each cell is represented by its mean score.
+
+        Parameters
+        ----------
+        lens : str, default "auto"
+            Name of the lens.
+
+        Returns
+        -------
+        Predictions
+            One or two rows per cell and group.
         """
         names = self.groups or (ALL,)
         views = [self.sketch(lens, name).view() for name in names]
@@ -208,7 +356,20 @@ class Sketches(Summary):
         return found
 
     def renamed(self, classes: tuple[Any, ...], lenses: Mapping[str, str]) -> Sketches:
-        """The same numbers under other names of classes and lenses."""
+        """Return the sketches with other names of classes and lenses.
+
+        Parameters
+        ----------
+        classes : tuple
+            New names of the classes.
+        lenses : mapping of str to str
+            New name of each lens.
+
+        Returns
+        -------
+        Sketches
+            Sketches with the new names.
+        """
         parts = {}
         for name, part in self.parts.items():
             kept = {
@@ -218,13 +379,33 @@ class Sketches(Summary):
         return Sketches(self.kind, classes, parts)
 
     def merge(self, other: Sketches) -> Sketches:
-        """The sketches of the rows of both; groups that only one has are kept."""
+        """Return the sketches of the rows of both.
+
+        Parameters
+        ----------
+        other : Sketches
+            Sketches of the same classes and lenses. Groups that only one of them has are kept.
+
+        Returns
+        -------
+        Sketches
+            New sketches; neither is changed.
+
+        Raises
+        ------
+        LensError
+            If classes or lenses differ.
+        """
         if not isinstance(other, Sketches):
             raise InputTypeError("other", f"must be Sketches; got {type(other).__name__}")
         if (self.kind, self.classes) != (other.kind, other.classes):
-            raise LensError("other", "holds other classes", f"{list(self.classes)} against {list(other.classes)}")
+            raise LensError("other", f"has other classes: {list(self.classes)} and {list(other.classes)}")
         if set(self.lenses) != set(other.lenses):
-            raise LensError("other", f"holds {list(other.lenses)}, and this {list(self.lenses)}", "ask for the same")
+            raise LensError(
+                "other",
+                f"has other lenses: {list(other.lenses)} and {list(self.lenses)}",
+                "use the same lenses for both",
+            )
         parts = dict(self.parts)
         for name, part in other.parts.items():
             parts[name] = parts[name].merge(part) if name in parts else part
@@ -232,8 +413,21 @@ class Sketches(Summary):
 
     __add__ = merge
 
+    @documents_keywords()
     def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketches:
-        """The sketches with more rows; these stay as they are."""
+        """Return the sketches with additional rows.
+
+        Parameters
+        ----------
+        y_true
+        y_prob
+        **keywords
+
+        Returns
+        -------
+        Sketches
+            New sketches; these are not changed.
+        """
         keywords.setdefault("lenses", self.lenses)
         keywords.setdefault("scores", self.scores is not None)
         if self.kind == "multiclass" and not isinstance(y_true, Predictions):
@@ -241,7 +435,13 @@ class Sketches(Summary):
         return self.merge(Sketches.of(y_true, y_prob, **keywords))
 
     def to_bytes(self) -> bytes:
-        """All of it as bytes: versioned, with a checksum, the same on every machine."""
+        """Serialize the sketches.
+
+        Returns
+        -------
+        bytes
+            Versioned format with a checksum, identical on every platform.
+        """
         wide = self.n > NARROW_ROWS
         head: dict[str, Any] = {"kind_of": self.kind, "classes": list(self.classes), "cells": CELLS, "parts": []}
         head |= written_as(wide)
@@ -256,7 +456,25 @@ class Sketches(Summary):
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "content") -> Sketches:
-        """What `to_bytes` wrote."""
+        """Read sketches written by `to_bytes`.
+
+        Parameters
+        ----------
+        content : bytes
+            Serialized sketches.
+        name : str, default "content"
+            Name of the source in error messages.
+
+        Returns
+        -------
+        Sketches
+            The sketches.
+
+        Raises
+        ------
+        ArgumentError
+            If the content is damaged or not sketches.
+        """
         head, arrays = unpack("Sketches", content, name)
         rest = iter([arrays[i : i + 5] for i in range(0, len(arrays), 5)])
         parts = {}
@@ -268,16 +486,43 @@ class Sketches(Summary):
             return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the bytes to a file; the old file or the new one is there at any moment."""
+        """Write the sketches to a file, which is replaced atomically.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+
+        Returns
+        -------
+        pathlib.Path
+            Path of the file.
+        """
         return write_atomic(path, self.to_bytes())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Sketches:
-        """Read what `write` wrote."""
+        """Read sketches from a file written by `write`.
+
+        Parameters
+        ----------
+        path : path-like
+            File to read.
+
+        Returns
+        -------
+        Sketches
+            The sketches.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be read, is damaged or does not hold sketches.
+        """
         try:
             return cls.from_bytes(read_limited(path, MOST_BYTES), str(path))
         except ArgumentError as error:
-            raise FileError(str(path), error.problem, error.remedy) from None
+            raise FileError(str(path), error.problem, error.remedies) from None
 
     def __len__(self) -> int:
         return self.n
@@ -296,7 +541,7 @@ class Sketches(Summary):
 
 
 def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
-    """The questions asked unless told otherwise."""
+    """The lenses kept by default."""
     if kind == "binary":
         return ("binary",)
     return ("top_label", "classwise") if kind == "multiclass" and classes <= FEW_CLASSES else ("top_label",)
@@ -307,18 +552,20 @@ def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSke
     for lens in lenses:
         for view in views_of(p, lens):
             if not isinstance(view, View):
-                raise LensError("lenses", f"{lens!r} keeps whole vectors", "name lenses of one score a row")
+                raise LensError(
+                    "lenses", f"{lens!r} has several scores per row", "choose lenses with one score per row"
+                )
             found[view.lens] = Sketch.of_view(view)
-            view.forget()
+            view.clear_cache()
     if not found:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
-    p.views.clear()  # views and predictions know each other, which would keep a batch until the collector comes round
+    p.views.clear()  # break the reference cycle between views and predictions, so that the batch is freed at once
     known = scores and p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
     return GroupSketch(found, row_sums(p.probs, p.labels) if known and p.labels is not None else None)
 
 
 def _plain(name: Any) -> Any:
-    """A name as something that bytes can hold."""
+    """A name as a value that can be serialized."""
     return name.item() if isinstance(name, np.generic) else name if isinstance(name, (str, int, float)) else str(name)
 
 
@@ -329,10 +576,10 @@ def _in_order(name: Any) -> tuple[bool, float, str]:
 def row_metric(sketches: Sketches, metric: str) -> float:
     """A metric of whole rows, from their sums."""
     if metric not in ("brier", "root_brier", "nll", "ecd"):
-        raise InputTypeError("y_true", f"is sketches, and {metric} reads every row", "pass the rows")
+        raise InputTypeError("y_true", f"{metric} cannot be computed from a sketch", PASS_ROWS)
     kept = sketches.scores
     if kept is None or not kept.rows:
-        raise UndefinedMetricError(metric, "reads whole rows, and these sketches kept no sums of them", "scores=True")
+        raise UndefinedMetricError(metric, "these sketches do not contain the sums of whole rows", Use("scores", True))
     if metric in ("nll", "ecd"):
         return kept.nll if metric == "nll" else kept.ecd
     value = max(kept.brier, 0.0) / (2 if sketches.kind == "binary" else 1)

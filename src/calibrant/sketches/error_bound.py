@@ -1,4 +1,4 @@
-"""What a sketch forgets: where in its cell each row lay. The same cells with their rows as far apart as they can have been."""
+"""Placements of rows within their cells that agree with the sums of a sketch, from which error bounds are estimated."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["most_moved", "spread_views"]
 Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 STREWN = 6
-# What fixed point cannot tell from 0.
+# Resolution of the fixed-point scores.
 CUT = 2.0**-62
-# No lot of rows that stay together holds a larger share than one in so many.
+# Rows that move together are at most this fraction (one in LOTS) of all rows.
 LOTS = 4000
 
 
 def most_moved(sums: CellSums, low: Floats, high: Floats) -> float:
-    """How far from the mean of its cell the average row can have lain; a cell of one row is known exactly."""
+    """The largest possible mean distance of a row from the mean of its cell; 0 for cells of one row."""
     mean = np.clip(sums.score_sum / sums.rows, low, high)
     furthest = 2 * (mean - low) * (high - mean) / (high - low)
     return float(np.sum(np.where(sums.rows > 1, sums.rows * furthest, 0.0)) / max(int(sums.rows.sum()), 1))
 
 
 def spread_views(sums: CellSums, low: Floats, high: Floats, lens: str) -> list[View]:
-    """Views with the rows, positives and mean score of every cell, and the rows in other places within it.
+    """Views that agree with the rows, positives and mean score of every cell, with other positions of the rows within it.
 
     In the first, half the rows of each outcome lie low and half high; in two more the positives lie above the negatives, and below
     them; in two more all rows but one lie at the ends of the cell, positives first at the upper one, and at the lower one; in the last
@@ -39,7 +39,7 @@ def spread_views(sums: CellSums, low: Floats, high: Floats, lens: str) -> list[V
     rows, positives = sums.rows, sums.positives
     above = np.where(low > 0, np.nextafter(low, 1), 0.0)
     mean = np.clip(sums.score_sum / rows, above, high)
-    # What is too small for fixed point was cut to 0 and may have differed all the same: ranks tell such rows apart.
+    # Scores below the fixed-point resolution were rounded to 0 although they may have differed, which matters for ranks.
     mean = np.where(low == 0, np.maximum(mean, CUT / 2), mean)
     share = positives / rows
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -62,7 +62,7 @@ def spread_views(sums: CellSums, low: Floats, high: Floats, lens: str) -> list[V
 
 
 def _at_the_ends(mean: Floats, sums: CellSums, low: Floats, high: Floats, lens: str, first: int) -> View:
-    """As many rows at the upper end as the mean allows, one between, the others at the lower end; one outcome comes first above."""
+    """As many rows at the upper end as the mean allows, one in between, the others at the lower end; one outcome is placed first at the top."""
     rows = sums.rows
     many = np.minimum(np.floor(rows * np.clip((mean - low) / (high - low), 0, 1)).astype(np.int64), rows - 1)
     between = np.clip(low + rows * (mean - low) - many * (high - low), low, high)
@@ -76,7 +76,7 @@ def _at_the_ends(mean: Floats, sums: CellSums, low: Floats, high: Floats, lens: 
 
 
 def _strewn(mean: Floats, room: Floats, sums: CellSums, low: Floats, high: Floats, lens: str, seed: int) -> View:
-    """The rows of each cell one by one, or in small lots, at random places about its mean; positives may lie apart from negatives."""
+    """The rows of each cell, singly or in small lots, at random positions around its mean; positives may be separated from negatives."""
     rng = np.random.default_rng(seed)
     lot = max(1, int(sums.rows.sum()) // LOTS)
     drawn: list[tuple[Any, Any, Any]] = []
@@ -88,7 +88,7 @@ def _strewn(mean: Floats, room: Floats, sums: CellSums, low: Floats, high: Float
         drawn.append((cell, np.full(len(cell), outcome, np.uint8), held))
     cells, outcomes, counts = (np.concatenate(part) for part in zip(*drawn, strict=True))
     shift = rng.uniform(-1, 1, len(cells))
-    # Every other time most rows lie near the ends of their room.
+    # For odd seeds most rows lie near the ends of the cell.
     shift = np.sign(shift) * np.abs(shift) ** (0.1 if seed % 2 else 1.0)
     shift -= (np.bincount(cells, counts * shift, len(mean)) / sums.rows)[cells]
     furthest = np.ones(len(mean))

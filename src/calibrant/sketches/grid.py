@@ -1,4 +1,4 @@
-"""The fixed grid of a sketch: where its cells end, and which cell a score falls into."""
+"""The fixed grid of a sketch: the edges of its cells, and the cell of each score."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Cells of equal width; a multiple of 300, so that the edges of 10, 15, 20, 25, 30, 50 and 100 bins are among theirs.
+# Number of cells of equal width; a multiple of 300, so that the edges of 10, 15, 20, 25, 30, 50 and 100 bins are included.
 EQUAL = 19_200
-# Nearer to 0 and 1 than 1/300, cells shrink with the distance: 16 for each factor of two, down to one in a million.
+# Within 1/300 of 0 and 1, cells shrink with the distance: 16 per factor of two, down to 1e-6.
 FINEST, NEAR, PER_OCTAVE = 1e-6, 1 / 300, 16
-# A power of two may come out a last digit apart on another machine; edges of this many binary places are the same on all.
+# Powers of two may differ in the last digit between platforms; edges rounded to this many binary places do not.
 PLACES = 2.0**48
 _KEY = np.uint64(46)
-# The compiled loop counts rows in 20 bits; its sums must outweigh the work of clearing and reading all cells.
+# The compiled loop counts rows in 20 bits; blocks are large enough to amortize clearing and reading all cells.
 BLOCK_ROWS = 1_000_000
-# All of them together.
+# Total number of cells.
 CELLS = EQUAL + 2 * 188
 
 
 class Grid(NamedTuple):
-    """Cell k is (edges[k], edges[k + 1]], and the first holds 0 too."""
+    """Cell k is (edges[k], edges[k + 1]]; the first includes 0."""
 
     edges: Floats
-    """Rising edges from 0 to 1."""
+    """Increasing edges from 0 to 1."""
     near: Floats
     """The edges that are not multiples of the equal width, below 1/2; those above are 1 minus these."""
     first: Array
-    """For each of the equal cells (numbered from 1), how many edges lie before its end."""
+    """Number of edges before the end of each equal cell, numbered from 1."""
     crowded: Array
-    """Whether an equal cell is cut further."""
+    """Whether an equal cell is subdivided."""
 
 
 @cache
 def grid() -> Grid:
-    """The one grid of all sketches."""
+    """The grid of all sketches."""
     equal = np.arange(EQUAL + 1) / EQUAL
     steps = np.arange(math.ceil(math.log2(NEAR / FINEST) * PER_OCTAVE))
     near = np.round(FINEST * 2.0 ** (steps / PER_OCTAVE) * PLACES) / PLACES
@@ -58,7 +58,7 @@ def grid() -> Grid:
 
 @cache
 def shortcuts() -> tuple[Floats, Array, Array]:
-    """What the compiled loop needs besides the edges.
+    """Tables of the compiled loop besides the edges.
 
     First how positions become cells where all have the same width, and where that ends. Then the lower end of each cell in
     units of 2^-62. Last, for the leading bits of a distance from 0 (and one from 1), the lowest cell that has such scores.
@@ -83,7 +83,7 @@ def _key(distance: float) -> int:
 
 
 def slots(score: Floats) -> Array:
-    """The cell of each score, counted from 1: one product for most, a search where cells are narrow."""
+    """The cell of each score, numbered from 1: by one product for most scores, by search where cells are narrow."""
     edges, _, first, crowded = grid()
     equal = uniform_slots(np.arange(EQUAL + 1) / EQUAL, "right", False)(score)
     slot = first[equal]
@@ -93,7 +93,7 @@ def slots(score: Floats) -> Array:
 
 
 def cell_sums(score: Array, outcome: Array) -> BinSums:
-    """Rows, positives and sums of scores of every cell; the compiled loop and NumPy give the same bits."""
+    """Rows, positives and sums of scores of every cell; the compiled loop and NumPy give identical results."""
     fits = score.dtype in (np.float32, np.float64) and outcome.dtype in (np.uint8, np.int64)
     kernel = compiled(fill_cells, len(score)) if fits else None
     if kernel is None:
@@ -108,7 +108,7 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
         rows, positives, high, low = sums
         totals.add(rows, high, low, positives)
 
-    # Blocks of one size, an even number of them, leave no thread with one more than the other.
+    # An even number of equal blocks balances two threads.
     pairs = -(-len(score) // (2 * BLOCK_ROWS))
     map_blocks(work, len(score), -(-len(score) // (2 * pairs)) if len(score) > BLOCK_ROWS // 2 else BLOCK_ROWS)
     return totals.bins((CELLS + 1,))

@@ -1,4 +1,4 @@
-"""Sums over rows that need the whole distribution (for brier, nll and ecd), as whole numbers: the same in any order and engine."""
+"""Sums over rows that need all class probabilities (for brier, nll and ecd), as integers: identical in any order and engine."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ __all__ = ["LOG_UNIT", "TERMS", "RowSums", "log_table", "minus_log", "row_sums"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# A square counts in units of 2^-62, a logarithm in units of 2^-40 (a row's is off by at most half of one).
+# Squares are integers in units of 2^-62, logarithms in units of 2^-40 (rounded, so that a row is off by at most half a unit).
 LOG_UNIT = 2.0**40
 TERMS = (1 / 5, -1 / 4, 1 / 3, -1 / 2)
-"""Factors of r^5 to r^2 in log(1 + r)."""
+"""Coefficients of r^5 to r^2 in the expansion of log(1 + r)."""
 LN2 = 0.6931471805599453
 _HALF = 31
-# So many rows cannot overflow their sums: minus a logarithm is below 2^10, which is 2^50 units.
+# Number of rows whose sums cannot overflow: a negative logarithm is below 2^10, which is 2^50 units.
 COMPILED_ROWS = 1 << 13
 
 
 class RowSums(NamedTuple):
-    """Whole numbers, added over rows."""
+    """Integer sums over rows."""
 
     rows: int = 0
     square: int = 0
-    """Sum of the squares of all entries, each cut to units of 2^-62."""
+    """Sum of the squares of all entries, each truncated to units of 2^-62."""
     own: int = 0
-    """Sum of the true class's probability, likewise."""
+    """Sum of the probabilities of the true class, truncated likewise."""
     surprise: int = 0
-    """Sum of minus its logarithm, each rounded to units of 2^-40."""
+    """Sum of their negative logarithms, each rounded to units of 2^-40."""
     entropy: int = 0
-    """Sum of -p log p over all entries, likewise."""
+    """Sum of -p log p over all entries, rounded likewise."""
     impossible: int = 0
-    """Rows whose true class had probability 0; they add nothing to the surprise."""
+    """Rows whose true class had probability 0; they are not included in `surprise`."""
 
     def plus(self, other: RowSums) -> RowSums:
-        """The sums over the rows of both."""
+        """Return the sums over the rows of both."""
         return RowSums(*(a + b for a, b in zip(self, other, strict=True)))
 
     @property
     def brier(self) -> float:
-        """Mean squared distance between the probabilities and what happened, over all classes."""
+        """Brier score summed over all classes."""
         return float((self.square - 2 * self.own) / (self.rows << 62) + 1)
 
     @property
     def nll(self) -> float:
-        """Mean surprise."""
+        """Mean negative log-likelihood."""
         return float("inf") if self.impossible else self.surprise / (self.rows << 40)
 
     @property
     def ecd(self) -> float:
-        """Mean surprise minus expected surprise."""
+        """Mean negative log-likelihood minus mean entropy."""
         return float("inf") if self.impossible else (self.surprise - self.entropy) / (self.rows << 40)
 
 
 def log_table() -> tuple[Floats, Floats]:
-    """For each of 128 parts of [1/2, 1): a short number near the inverse of its middle, and that number's logarithm.
+    """For each of 128 parts of [1/2, 1): a rounded reciprocal of its midpoint, and the logarithm of that number.
 
     Logarithms of the C library differ in their last digit from one machine and one engine to the next. These are constants
     and a few products and sums, which are the same wherever numbers are IEEE doubles.
@@ -75,7 +75,7 @@ _INVERSE, _LOG_INVERSE = log_table()
 
 
 def minus_log(value: Floats) -> Floats:
-    """-log of numbers in (0, 1], to 2e-15, by products and sums alone; 0 gives 0."""
+    """-log of numbers in (0, 1] to 2e-15, by multiplication and addition only; 0 gives 0."""
     part, exponent = np.frexp(value)
     place = np.clip(np.floor(part * 256) - 128, 0, 127).astype(np.intp)
     rest = part * _INVERSE[place]
@@ -92,7 +92,7 @@ def minus_log(value: Floats) -> Floats:
 
 
 def row_sums(probs: Array, labels: Array) -> RowSums:
-    """Sums over rows of an (N, K) array, or of the probability of class 1 of two."""
+    """Sums over the rows of an (N, K) array, or of the probabilities of the second of two classes."""
     columns = 2 if probs.ndim == 1 else probs.shape[1]
     fits = probs.dtype in (np.float32, np.float64) and labels.dtype in (np.uint8, np.int64) and probs.flags.c_contiguous
     kernel = compiled(add_rows, probs.size) if fits else None
@@ -141,6 +141,6 @@ def _compiled_sums(kernel: Callable[..., None], probs: Array, labels: Array) -> 
 
 
 def _whole_sum(values: Floats) -> int:
-    """The sum of whole numbers below 2^63, exactly."""
+    """The exact sum of integers below 2^63."""
     whole = values.astype(np.int64)
     return (int((whole >> _HALF).sum()) << _HALF) + int((whole & ((1 << _HALF) - 1)).sum())

@@ -1,4 +1,4 @@
-"""Numbers as bytes: a version, a readable head, compressed little-endian integers and a checksum; nothing that is read can run."""
+"""Serialization: a version, a JSON header, compressed little-endian integers and a checksum; no code is executed when reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import CalibrantError, FileError, InputTypeError
 __all__ = ["pack", "unpack", "well_formed"]
 
 MAGIC, VERSION = b"CALIBRANT\0", 2
-_HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the head, length of the integers before compression
+_HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
 
@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 
 def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: int = 1) -> bytes:
-    """One message; the same content gives the same bytes on every machine. Readers refuse a version that they do not know."""
+    """Serialize a header and arrays; the bytes are identical on every platform. Readers reject unknown versions."""
     lengths = [len(array) for array in arrays]
     text = json.dumps({**head, "kind": kind, "lengths": lengths}, sort_keys=True, ensure_ascii=True).encode()
     body = b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
@@ -35,17 +35,19 @@ def pack(kind: str, head: dict[str, Any], arrays: Sequence[Integers], version: i
 
 
 def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, Any], list[Integers]]:
-    """What `pack` was given; anything damaged, cut short, of another kind or from a later version is refused."""
+    """Read the output of `pack`; raise if it is damaged, truncated, of another kind or of a later version."""
     if not isinstance(content, (bytes, bytearray, memoryview)):
         raise InputTypeError(name, f"must be bytes; got {type(content).__name__}")
     content = bytes(content)
     if len(content) < _HEAD.size + _CHECK or content[: len(MAGIC)] != MAGIC:
-        raise FileError(name, "are no bytes of calibrant, or were cut short", "make them again")
+        raise FileError(name, "are not calibrant bytes, or are truncated", "write them again")
     _, version, head_bytes, body_bytes = _HEAD.unpack_from(content)
     if version > VERSION:
-        raise FileError(name, f"have version {version}, and this calibrant reads up to {VERSION}", "update calibrant")
+        raise FileError(
+            name, f"have version {version}; this version of calibrant reads up to {VERSION}", "update calibrant"
+        )
     if hashlib.sha256(content[:-_CHECK]).digest() != content[-_CHECK:]:
-        raise FileError(name, "do not match their checksum: they are damaged or were cut short", "make them again")
+        raise FileError(name, "do not match their checksum: they are corrupt or truncated", "write them again")
     if body_bytes > MOST_BYTES:
         raise FileError(name, f"would unpack to {body_bytes:,} bytes, more than {MOST_BYTES:,}")
     start = _HEAD.size + head_bytes
@@ -54,19 +56,19 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
         held, lengths = head["kind"], [int(length) for length in head["lengths"]]
         body = zlib.decompressobj().decompress(content[start:-_CHECK], max(body_bytes, 1))
     if held != kind:
-        raise FileError(name, f"hold a {held}, and a {kind} was asked for")
+        raise FileError(name, f"contain a {held}; expected a {kind}")
     if min(lengths, default=0) < 0 or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
-        raise FileError(name, "do not hold as many numbers as they say", "make them again")
+        raise FileError(name, "contain another number of values than declared", "write them again")
     numbers = np.frombuffer(body, "<i8").astype(np.int64)
     return head, np.split(numbers, np.cumsum(lengths)[:-1]) if lengths else []
 
 
 @contextmanager
 def well_formed(name: str) -> Iterator[None]:
-    """Bytes with a true checksum may still have been written by something else."""
+    """Report malformed content: a valid checksum does not imply valid content."""
     try:
         yield
     except CalibrantError as error:
-        raise FileError(name, error.problem, error.remedy) from error
+        raise FileError(name, error.problem, error.remedies) from error
     except (KeyError, TypeError, ValueError, StopIteration, zlib.error) as error:
-        raise FileError(name, f"do not hold what they should ({type(error).__name__})", "make them again") from error
+        raise FileError(name, f"have unexpected content ({type(error).__name__})", "write them again") from error

@@ -1,4 +1,4 @@
-"""Sketch: scores and outcomes as whole numbers in a fixed grid of narrow cells; of bounded size, added without rounding."""
+"""Sketch: counts, outcomes and sums of scores as integers in a fixed grid of narrow cells; bounded in size, merged without rounding."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import REST_BITS, BinSums, CellSums
 from ..errors import (
+    PASS_ROWS,
     ArgumentError,
     CalibrantWarning,
     InputTypeError,
     LensError,
     UndefinedMetricError,
+    Use,
     WeightsNotSupportedError,
 )
 from ..input.predictions import Predictions
 from ..util.cached import cached_property
 from ..util.kernels import LOW_BITS, LOW_MASK
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, View
@@ -35,13 +38,13 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Metrics weigh counts in doubles, which tell every number of rows up to this one apart.
+# Metrics weight counts in double precision, which represents every integer up to this one.
 MOST_ROWS = 1 << 53
-# Up to so many rows, bytes are those of the first version, whose sums of scores have 20 high and 42 low bits.
+# Up to this number of rows the serialized form is that of the first version, whose sums of scores have 20 high and 42 low bits.
 NARROW_ROWS = 1 << 40
-# Sums of a million rows in another order, and fits that end a step apart, differ by less than this and this share of the value.
+# Absolute and relative differences due to the order of summation and to the last step of iterative fits.
 ROUNDING, RELATIVE = 5e-12, 1e-11
-# A linear program ends within the tolerance of its solver.
+# Tolerance of the solver of linear programs.
 SOLVED, PROGRAM = 1e-7, "a linear program"
 # The rows lay in none of the ways that are tried, and metrics that cut by rank jump.
 SAFETY = 6
@@ -50,12 +53,35 @@ MOST_KNOTS = 15
 
 
 class Sketch(Summary):
-    """Counts, positives and sums of scores in a fixed grid of about 20 000 cells: all that a score metric needs to know.
+    """Mergeable summary of scores and outcomes, of bounded size.
 
-    Everything is a whole number (a score counts in units of 2^-62), so the same rows give the same bits in any order, and sketches
-    merge by addition. Every metric of scores takes a sketch in place of labels and probabilities, as do `assess`, `interval`, the
-    figures and the report. Only cells that hold rows are kept.
+    A sketch holds the number of rows, the number of positives and the sum of the scores in each cell of a fixed grid of about 20,000
+    cells. Every metric of scores accepts a sketch in place of labels and probabilities, as do `assess`, `interval`, the figures and the
+    report. Use it for data that do not fit into memory or are distributed over several machines; `Sketches` keeps several lenses and
+    groups.
 
+    Parameters
+    ----------
+    cells : ndarray of int
+        Indices of the cells that contain rows.
+    sums : CellSums
+        Sums of these cells.
+    lens : str
+        Name of the lens.
+
+    See Also
+    --------
+    Sketches : Sketches of several lenses and groups.
+    scan : Sketches from files of any size.
+
+    Notes
+    -----
+    All sums are integers (scores in units of :math:`2^{-62}`), so that the same rows give the same bits in any order, and sketches are
+    merged by addition. Bins whose edges are among those of the cells (10, 15, 20, 25, 30, 50 and 100 of equal width) are exact; see
+    `error_bound` for other metrics. Create a sketch with `of`; the constructor is for internal use.
+
+    Examples
+    --------
     >>> import calibrant as cal
     >>> sketch = cal.Sketch.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     >>> cal.ece(sketch) == cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
@@ -70,37 +96,103 @@ class Sketch(Summary):
         self._cells = cells
         self._kept = sums
         self.lens = lens
-        """The question asked of each row."""
 
     @classmethod
     def empty(cls, lens: str) -> Sketch:
-        """The sketch of no rows, to start a sum from."""
+        """Create a sketch without rows.
+
+        Parameters
+        ----------
+        lens : str
+            Name of the lens.
+
+        Returns
+        -------
+        Sketch
+            Empty sketch, the neutral element of `merge`.
+        """
         none = np.zeros(0, np.int64)
         return cls(none, CellSums(none, none, none, none), lens)
 
     @classmethod
     def of_sums(cls, sums: BinSums, lens: str) -> Sketch:
-        """The sketch of sums over all cells of the grid."""
+        """Create a sketch from the sums of all cells of the grid.
+
+        Parameters
+        ----------
+        sums : BinSums
+            Sums of all cells.
+        lens : str
+            Name of the lens.
+
+        Returns
+        -------
+        Sketch
+            Sketch of the cells that contain rows.
+        """
         cells = np.flatnonzero(sums.rows)
         return cls(cells, CellSums.of(BinSums(*(np.asarray(part[cells], np.int64) for part in sums))), lens)
 
     @classmethod
+    @documents_keywords()
     def of(cls, y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", **keywords: Any) -> Sketch:
-        """The sketch of labels and probabilities, seen through a lens that asks one question of each row."""
+        """Create the sketch of labels and probabilities.
+
+        Parameters
+        ----------
+        y_true
+        y_prob
+        lens
+        **keywords
+
+        Returns
+        -------
+        Sketch
+            Sketch of the rows.
+
+        Raises
+        ------
+        LensError
+            If the lens has more than one score per row, as ``"classwise"``.
+        WeightsNotSupportedError
+            If `sample_weight` is given; a sketch supports `counts` only.
+        """
         views = views_of(resolve(y_true, y_prob, keywords), lens)
         if len(views) > 1 or not isinstance(views[0], View):
             raise LensError(
-                "lens", "a sketch holds one score for each row", "use 'top_label' or 'class:NAME', or Sketches for all"
+                "lens",
+                "a sketch has one score for each row",
+                "use 'top_label' or 'class:NAME', or Sketches for all classes",
             )
         return cls.of_view(views[0])
 
     @classmethod
     def of_view(cls, view: View) -> Sketch:
-        """The sketch of a view."""
+        """Create the sketch of a view.
+
+        Parameters
+        ----------
+        view : View
+            View with hard labels, and without importance weights.
+
+        Returns
+        -------
+        Sketch
+            Sketch of the rows.
+
+        Raises
+        ------
+        UndefinedMetricError
+            If the labels are soft.
+        WeightsNotSupportedError
+            If the view has importance weights.
+        """
         if view.is_soft:
-            raise UndefinedMetricError("Sketch", "counts outcomes, and these labels are soft")
+            raise UndefinedMetricError("Sketch", "is not defined for soft labels")
         if view.weight_kind == "importance" and not (view.weights == 1).all():
-            raise WeightsNotSupportedError("sample_weight", "a sketch counts rows", "pass counts= for whole numbers")
+            raise WeightsNotSupportedError(
+                "sample_weight", "sketches do not support real weights", Use("counts", None, "for integer counts")
+            )
         if view.weight_kind == "counts":
             assert view.weight is not None
             if view.weight.sum(dtype=np.float64) > MOST_ROWS:
@@ -108,16 +200,45 @@ class Sketch(Summary):
             return _counted(view, view.weight.astype(np.int64))
         return cls.of_sums(cell_sums(view.raw_score, view.raw_outcome), view.lens)
 
+    @documents_keywords()
     def update(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> Sketch:
-        """The sketch with more rows, seen through its own lens; this one stays as it is."""
+        """Return the sketch with additional rows.
+
+        Parameters
+        ----------
+        y_true
+        y_prob
+        **keywords
+
+        Returns
+        -------
+        Sketch
+            New sketch; this one is not changed.
+        """
         return self.merge(Sketch.of(y_true, y_prob, lens="auto" if isinstance(y_true, View) else self.lens, **keywords))
 
     def merge(self, other: Sketch) -> Sketch:
-        """The sketch of the rows of both."""
+        """Return the sketch of the rows of both sketches.
+
+        Parameters
+        ----------
+        other : Sketch
+            Sketch of the same lens.
+
+        Returns
+        -------
+        Sketch
+            New sketch; neither is changed.
+
+        Raises
+        ------
+        LensError
+            If the lenses differ.
+        """
         if not isinstance(other, Sketch):
             raise InputTypeError("other", f"must be a Sketch; got {type(other).__name__}")
         if other.lens != self.lens:
-            raise LensError("lens", f"{self.lens!r} and {other.lens!r} ask different questions", "merge like with like")
+            raise LensError("lens", f"cannot merge sketches of {self.lens!r} and {other.lens!r}", "use one lens")
         if self.n + other.n > MOST_ROWS:
             raise WeightsNotSupportedError("counts", f"sum to more than {MOST_ROWS:,} rows")
         held = np.zeros(CELLS, bool)
@@ -151,21 +272,60 @@ class Sketch(Summary):
         return float(((int(total.whole[0]) << REST_BITS) + int(total.rest[0])) / (self.n << REST_BITS))
 
     def coarse(self, count: int) -> CellSums:
-        """Rows, positives and sums of scores in `count` cells of equal width, exactly; `count` must divide 19 200."""
+        """Return exact sums in a coarser grid of equal width.
+
+        Parameters
+        ----------
+        count : int
+            Number of cells, a divisor of 19,200.
+
+        Returns
+        -------
+        CellSums
+            Rows, positives and sums of scores of each cell.
+
+        Raises
+        ------
+        ArgumentError
+            If `count` does not divide 19,200.
+        """
         if count < 1 or EQUAL % count:
             raise ArgumentError("count", f"must divide {EQUAL}; got {count}", "for example 300 or 1920")
         ends = np.searchsorted(grid().edges, np.arange(1, count + 1) / count)
         return self._kept.gathered(np.searchsorted(ends, self._cells + 1), count)
 
     def view(self, lens: Any = "auto") -> View:
-        """Up to two rows for each cell, with outcome 0 and 1, at its mean score; counts say how many rows each stands for."""
+        """Return the view of the sketch, with counts as weights.
+
+        Each cell contributes up to two rows, with outcomes 0 and 1, at its mean score.
+
+        Parameters
+        ----------
+        lens : str, default "auto"
+            Name of the lens; any other than that of the sketch raises an error.
+
+        Returns
+        -------
+        View
+            View of the cells.
+
+        Raises
+        ------
+        LensError
+            If `lens` is not that of the sketch.
+        """
         if lens not in ("auto", self.lens):
-            remedy = f"pass lens={self.lens!r}, or the rows"
-            raise LensError("lens", f"{lens!r} was asked for, and the sketch holds {self.lens!r}", remedy)
+            raise LensError("lens", f"the sketch has {self.lens!r}; got {lens!r}", (Use("lens", self.lens), PASS_ROWS))
         return self._view
 
     def predictions(self) -> Predictions:
-        """The cells as predictions that stand for many rows each, for what reads more than a view."""
+        """Return the cells as predictions with counts.
+
+        Returns
+        -------
+        Predictions
+            One or two rows per cell, at its mean score.
+        """
         view = self.view()
         keywords: dict[str, Any] = {} if self.lens == "binary" else {"input": "confidence"}
         return Predictions.derived(view.raw_outcome, view.score, counts=view.weight, **keywords)
@@ -176,32 +336,31 @@ class Sketch(Summary):
         return cell_view(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
 
     def error_bound(self, metric: Callable[..., float], **options: Any) -> float:
-        """How far the value of a metric can lie from that of the rows themselves.
+        """Estimate a bound on the difference between the value of a metric on the sketch and on the rows.
 
-        A sketch forgets where in its cell a row lay. The metric is computed again with the rows of every cell moved about as far
-        as its sums allow, in eleven ways; the answer is six times the largest change, and the distance that the average row can
-        have been moved. Where a number of knots is chosen, another one may be chosen from the rows: the answer covers every number.
-        Of bins whose edges are among the cells' (10, 15, 20, 25, 30, 50 and 100 of equal width) the sketch knows everything, and
-        what is left is rounding. It is a measured bound, not a proof.
+        A sketch does not keep the position of a row within its cell. The metric is recomputed for eleven placements of the rows that
+        agree with the sums of every cell; the bound is six times the largest change plus the largest possible mean displacement of a row.
+        If the metric selects a number of knots, the bound covers every number. It is an empirical bound, not a proven one.
 
         Parameters
         ----------
-        metric
-            A metric that reads scores.
+        metric : Metric
+            Metric of scores.
         **options
-            Its options.
+            Options of the metric.
 
         Returns
         -------
         float
-            The bound; infinite where the metric is not bounded as rows move within their cells.
+            Bound on the absolute difference; infinite if the metric is unbounded as rows move within their cells. For bins whose edges
+            are among those of the cells (10, 15, 20, 25, 30, 50 and 100 of equal width) only rounding remains.
 
         Raises
         ------
         UndefinedMetricError
-            Where the number of bins is searched for (``bins="sweep"``, ``"search"``, ``"search_pure"``, ``"cv"`` or ``"tcal"``, the
-            default of `ece_sweep` and `drmsce_bcs`): the rows may choose any other number, so no bound is known. Also where the
-            metric has no value for some of the ways.
+            If the number of bins is selected from the data (``bins="sweep"``, ``"search"``, ``"search_pure"``, ``"cv"`` or ``"tcal"``,
+            the default of `ece_sweep` and `drmsce_bcs`), since the rows may select another number; or if the metric is undefined for one
+            of the placements.
 
         Examples
         --------
@@ -214,21 +373,21 @@ class Sketch(Summary):
             raise InputTypeError("metric", f"must be a metric, such as cal.ece; got {metric!r}")
         name, chosen = getattr(metric, "id", "the metric"), {**getattr(metric, "options", {}), **options}
         if isinstance(chosen.get("bins"), str):
-            told = f"of {name} is not known: the rows choose the number of bins (bins={chosen['bins']!r}), maybe another one"
-            raise UndefinedMetricError("error_bound", told, "pass a number of bins, or compute it from the rows")
+            problem = f"unknown for {name}: the number of bins ({chosen['bins']!r}) depends on the rows"
+            raise UndefinedMetricError("error_bound", problem, "give a number of bins, or compute it from the rows")
         edges = grid().edges
         cells = self._kept, edges[self._cells], edges[self._cells + 1]
         value = metric(self, **options)
-        # A view has its lens already, and takes no other.
+        # A view already has a lens and accepts no other.
         views = {word: given for word, given in options.items() if word != "lens"}
         try:
             with warnings.catch_warnings():
-                # What is warned about was warned about above; a score of 0 or 1 may be one that rows have been moved to.
+                # Warnings were issued above; scores of 0 or 1 may result from the placement.
                 warnings.simplefilter("ignore", CalibrantWarning)
                 moved = max(_apart(metric(view, **views), value) for view in spread_views(*cells, self.lens))
         except UndefinedMetricError as error:
-            told = f"of {name} is not known: it may have no value for the rows ({error.problem})"
-            raise UndefinedMetricError("error_bound", told, "compute it from the rows") from error
+            problem = f"unknown for {name}, which may be undefined for the rows ({error.problem})"
+            raise UndefinedMetricError("error_bound", problem, "compute it from the rows") from error
         rounding = SOLVED if getattr(metric, "cost", "") == PROGRAM else ROUNDING
         rounding += RELATIVE * abs(value) if math.isfinite(value) else 0.0
         if moved <= rounding:
@@ -239,17 +398,50 @@ class Sketch(Summary):
         return max(SAFETY * moved, tipped) + most_moved(*cells) + rounding
 
     def to_bytes(self) -> bytes:
-        """The sketch as bytes: versioned, with a checksum, the same on every machine."""
+        """Serialize the sketch.
+
+        Returns
+        -------
+        bytes
+            Versioned format with a checksum, identical on every platform.
+        """
         wide = self.n > NARROW_ROWS
         return pack("Sketch", {"lens": self.lens, "cells": CELLS, **written_as(wide)}, self.arrays(wide), 1 + wide)
 
     def arrays(self, wide: bool) -> list[Counts]:
-        """What bytes hold: the cells, and their sums in the form of any number of rows or in that of the first version."""
+        """Return the arrays that are serialized.
+
+        Parameters
+        ----------
+        wide : bool
+            Whether to use the form for any number of rows; otherwise that of the first version.
+
+        Returns
+        -------
+        list of ndarray
+            Cells, rows, positives and the two parts of the sums of scores.
+        """
         return [self._cells, *(self._kept if wide else self._kept.narrow)]
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Sketch:
-        """The sketch that `to_bytes` wrote."""
+        """Read a sketch written by `to_bytes`.
+
+        Parameters
+        ----------
+        content : bytes
+            Serialized sketch.
+
+        Returns
+        -------
+        Sketch
+            The sketch.
+
+        Raises
+        ------
+        ArgumentError
+            If the content is damaged or not a sketch.
+        """
         head, arrays = unpack("Sketch", content)
         with well_formed("content"):
             return cls(*checked_cells(arrays, head), str(head["lens"]))
@@ -270,39 +462,37 @@ class Sketch(Summary):
 
 
 def _apart(one: float, other: float) -> float:
-    """How far two values differ; not at all where both are infinite."""
+    """The absolute difference of two values; 0 if both are infinite."""
     return 0.0 if one == other else abs(one - other)
 
 
 def written_as(wide: bool) -> dict[str, Any]:
-    """What the head of bytes says of the form of sums; nothing, as in the first version, where that holds them."""
+    """The header entry for the form of the sums; empty for the form of the first version."""
     return {"rest_bits": REST_BITS} if wide else {}
 
 
 def checked_cells(arrays: list[Counts], head: Mapping[str, Any]) -> tuple[Counts, CellSums]:
-    """Cells and sums that were read, if they can be those of a sketch."""
+    """Validate cells and sums that were read."""
     where, rows, positives, high, low = arrays
     if head["cells"] != CELLS:
-        raise ArgumentError(
-            "content", f"hold a grid of {head['cells']} cells, and this one has {CELLS}", "make them again"
-        )
+        raise ArgumentError("content", f"have a grid of {head['cells']} cells instead of {CELLS}", "write them again")
     rest_bits = head.get("rest_bits", LOW_BITS)
     if rest_bits not in (LOW_BITS, REST_BITS):
-        raise ArgumentError("content", f"hold sums of {rest_bits!r} bits, which no version writes", "make them again")
+        raise ArgumentError("content", f"have sums of {rest_bits!r} bits, which no version writes", "write them again")
     rising = len(where) == 0 or (where[0] >= 0 and where[-1] < CELLS and (np.diff(where) > 0).all())
     counts = (rows > 0).all() and (positives >= 0).all() and (positives <= rows).all()
     sums = (high >= 0).all() and (low >= 0).all() and (low < 1 << rest_bits).all()
     if not (len({len(array) for array in arrays}) == 1 and rising and counts and sums):
-        raise ArgumentError("content", "hold numbers that no rows can give", "make them again")
+        raise ArgumentError("content", "have impossible numbers", "write them again")
     kept = (rows, positives, high, low)
     return where, CellSums(*kept) if rest_bits == REST_BITS else CellSums.of(BinSums(*kept))
 
 
 def cell_view(sums: BinSums | CellSums, low: Floats, high: Floats, lens: str) -> View:
-    """A view of cells: each at its mean score, once with outcome 0 and once with 1, weighed by how many rows had it."""
+    """A view of cells: each at its mean score, with outcomes 0 and 1 weighted by their counts."""
     full = sums.rows > 0
     rows, positives = sums.rows[full], sums.positives[full]
-    # Rounding must not move the mean over an edge into the next bin.
+    # Rounding must not move the mean across an edge into the next bin.
     above = np.where(low[full] > 0, np.nextafter(low[full], 1), 0.0)
     score = np.clip(sums.score_sum[full] / rows, above, high[full])
     counts = np.column_stack([rows - positives, positives]).ravel()
@@ -312,7 +502,7 @@ def cell_view(sums: BinSums | CellSums, low: Floats, high: Floats, lens: str) ->
 
 
 def _counted(view: View, weight: Counts) -> Sketch:
-    """The sketch of rows that stand for several. Large counts are cut in two, the upper parts doubled as often as they were halved."""
+    """The sketch of rows with counts. Large counts are split into high and low bits, and the sketch of the high bits is doubled repeatedly."""
     if weight.sum() <= NARROW_ROWS:
         return Sketch.of_sums(_counted_sums(view, weight), view.lens)
     bits = max(1, 40 - len(weight).bit_length())
@@ -323,7 +513,7 @@ def _counted(view: View, weight: Counts) -> Sketch:
 
 
 def _counted_sums(view: View, weight: Counts) -> BinSums:
-    """Sums over rows that stand for several, up to 2^40 in all."""
+    """Sums over rows with counts, up to 2^40 rows in total."""
     slot = slots(view.score) - 1
     fixed = np.floor(view.score * 2.0**62).astype(np.int64)
     positive = view.raw_outcome.astype(np.int64)

@@ -1,4 +1,4 @@
-"""For Spark: sketches filled where the rows lie, and maps applied there. Imported only when asked for; needs no Spark to import."""
+"""Spark: sketches computed on the executors, and calibrators applied there. Can be imported without Spark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     ColumnError,
+    Drop,
     InputTypeError,
     LabelError,
     MissingDependencyError,
     ShapeError,
+    Use,
     WeightError,
 )
 from ..input.convert import _no_column, match_columns
@@ -32,15 +34,15 @@ from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load
 from ..sketches.collection import Sketches
 from ..util.version import __version__
-from .executors import Columns, Partial, added, map_text
+from .executors import Columns, Partial, added, calibrator_text
 
 __all__ = ["apply", "sketch"]
 
-# So many tasks add up what the partitions left, and so many rows reach the driver at most, however many partitions there are.
+# Number of tasks that merge the sketches of the partitions, and thus the largest number of rows that reach the driver.
 MERGERS = 16
 PARTIAL = "partition int, state binary, error string"
 
-# What Spark's reader of Parquet says where files disagree.
+# The message of Spark's Parquet reader for files with different schemas.
 DRIFT = re.compile(r"reading file (\S+)\. .*? column \[(.+?)\]\. Expected Spark type (\w+), actual Parquet type (\w+)")
 WHOLE = ("byte", "short", "integer", "long")
 REAL = ("float", "double", "decimal")
@@ -62,30 +64,60 @@ def sketch(
     clip: bool = False,
     sum_tolerance: float | None = None,
 ) -> Sketches:
-    """The sketches of all rows of a Spark DataFrame, in one pass; bit for bit those of `Sketches.of` on the same rows.
+    """Compute the sketches of a Spark DataFrame on the executors, in one pass.
 
-    Each partition is read where it lies and leaves one row of bytes. Tasks add these up, and the driver adds what they leave.
+    The result is identical, bit for bit, to that of `Sketches.of` on the same rows, and replaces labels and probabilities in the
+    metrics of scores, `evaluate`, `assess`, `interval`, the figures and the report. Each partition is reduced to one row of bytes; tasks
+    and finally the driver merge these rows.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-        The rows.
-    label
-        The column of labels: whole numbers from 0, booleans, or names, which need `classes`.
-    prob
-        One column with the probability of the positive class; one column with an array (or a vector of Spark's own) of a
-        probability for each class; or a list of columns, one for each class, or a pattern such as ``"p_*"``. Columns that are
-        numbered (``p_1, p_0``) or named after yes and no are read by name unless `classes` is given, others in their order.
-    by
-        A column of groups, each of which gets its own sketches.
-    counts
-        A column that says how many rows each stands for.
-    classes
-        Names of the classes, in the order of the probabilities.
-    input, normalize, clip, sum_tolerance
-        As in `Predictions`.
-    lenses, scores
-        As in `Sketches.of`.
+        Predictions.
+    label : str
+        Column of the labels: integers from 0, booleans, or names, which require `classes`.
+    prob : str or list of str
+        Column of the probability of the positive class; column of arrays or Spark vectors with one probability per class; list of
+        columns, one per class; or a pattern such as ``"p_*"``. Columns that are numbered (``p_1, p_0``) or named after yes and no are
+        matched by name unless `classes` is given, others by position.
+    by : str, optional
+        Column of groups; each group has sketches of its own.
+    counts : str, optional
+        Column with the number of identical rows that each row represents.
+    classes : sequence, optional
+        Class names in the order of the probabilities.
+    input : {"prob", "logit", "confidence"}, default "prob"
+        What the columns `prob` hold.
+    lenses : iterable of str, optional
+        Lenses to keep a sketch of; see `Sketches.of`.
+    scores : bool, default True
+        Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
+    normalize : bool, default False
+        Whether to rescale each row of probabilities to sum to 1.
+    clip : bool, default False
+        Whether to clip probabilities to [0, 1].
+    sum_tolerance : float, optional
+        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
+
+    Returns
+    -------
+    Sketches
+        Sketches of all rows, and of each group.
+
+    Raises
+    ------
+    ColumnError
+        If a column does not exist.
+    LabelError
+        If labels are invalid; errors name the column, the partition and the row within it. Likewise `ProbabilityError`, `WeightError`
+        and `GroupError`.
+    MissingDependencyError
+        If calibrant is missing on the executors or has another version there.
+
+    See Also
+    --------
+    apply : Apply a calibrator to a DataFrame.
+    calibrant.scan : Sketches of files without Spark.
 
     Examples
     --------
@@ -107,7 +139,7 @@ def sketch(
         else class_names(classes, len(classes) if hasattr(classes, "__len__") else 0),
         "lenses": None if lenses is None else tuple(lenses),
         "scores": bool(scores),
-        "words": {"input": input, "normalize": normalize, "clip": clip, "sum_tolerance": sum_tolerance},
+        "keywords": {"input": input, "normalize": normalize, "clip": clip, "sum_tolerance": sum_tolerance},
     }
     _check_plan(df, columns, plan)
     chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, (_, name) in enumerate(columns.roles)))
@@ -124,24 +156,42 @@ def apply(
     out: str = "calibrated",
     by: str | None = None,
 ) -> Any:
-    """The DataFrame with one column more: the probabilities that a fitted map gives.
+    """Add a column of calibrated probabilities to a Spark DataFrame.
 
-    It is lazy, as everything in Spark: rows are mapped when they are asked for. A row without a score gets null; a score that is
-    no probability stops the job.
+    The result is lazy, as usual in Spark. Rows without a score get null; an invalid score fails the job.
 
     Parameters
     ----------
-    map
-        A fitted map, what `recalibrate` returns, or the path of a file written by `save`. It travels as that file's text.
+    calibrator : Calibrator, Recalibration or path-like
+        Fitted calibrator, result of `recalibrate`, or path of a file written by `save`. It is sent to the executors as JSON.
     df : pyspark.sql.DataFrame
-        The rows; all columns are kept.
-    prob
-        The column or columns of scores, as in `sketch`; columns named after the classes of the map may come in any order. The map
-        knows whether they are probabilities or logits.
-    out
-        Name of the new column: the probability of the positive class as a double, or an array of one for each class.
-    by
-        The column of groups, for maps that ask for them.
+        Scores; all columns are kept.
+    prob : str or list of str
+        Columns of the scores, as in `sketch`: probabilities or logits, according to the calibrator. Columns named after the
+        classes of the calibrator may be in any order.
+    out : str, default "calibrated"
+        Name of the new column: the probability of the positive class as a double, or an array with one probability per class.
+    by : str, optional
+        Column of groups, for calibrators that use groups.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The DataFrame with the new column.
+
+    Raises
+    ------
+    NotFittedError
+        If the calibrator is not fitted.
+    ColumnError
+        If a column does not exist, or `out` does.
+    ArgumentError
+        If `by` is missing for a calibrator that uses groups, or given for another.
+
+    See Also
+    --------
+    sketch : Sketches of a DataFrame.
+    calibrant.save : Write a calibrator to a file.
 
     Examples
     --------
@@ -153,16 +203,16 @@ def apply(
     """
     _check_frame(df)
     fitted = _fitted(calibrator)
-    text = map_text(fitted)  # which says where it is not fitted
+    text = calibrator_text(fitted)  # raises if it is not fitted
     columns = _columns_of(df, None, prob, by, None)
     columns = replace(columns, prob=_in_order(columns.prob, prob, fitted.classes_.tolist()))
     _check_types(df, columns, False)
-    _check_map(fitted, columns)
+    _check_calibrator(fitted, columns)
     if not isinstance(out, str) or out.lower() in [name.lower() for name in df.columns]:
         raise ColumnError(
             "out", f"must be the name of a new column; got {out!r}", "choose another, or drop the old one"
         )
-    # What Python cannot read as it is comes a second time, converted, behind the other columns.
+    # Columns that Arrow cannot pass on directly are appended a second time in converted form.
     shown, places = [df[_quoted(name)] for name in df.columns], []
     for _, name in columns.roles:
         places.append(df.columns.index(name) if _readable(df, name) else len(shown))
@@ -181,7 +231,7 @@ def apply(
 
 
 def _task(name: str, plan: dict[str, Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What runs on the executors. It travels by value and holds plain values only, so that it can say what is missing there."""
+    """The function that runs on the executors. It is pickled by value and refers to plain values only, so that it can report a missing calibrant."""
     version = __version__
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
@@ -226,24 +276,24 @@ def _collected(merged: Any) -> list[Any]:
 
 
 def _explained(error: Exception) -> Exception | None:
-    """In one line what Spark says in a hundred where a file's column is of another type; None for anything else."""
+    """A short error for Parquet files whose column types differ; None for any other error."""
     found = DRIFT.search(str(error))
     if found is None:
         return None
     file, column, wanted, came = found.groups()
-    problem = f"is {wanted} in the schema, and {came.lower()} in {file}"
+    problem = f"has type {wanted} in the schema and {came.lower()} in {file}"
     return ColumnError(
-        f"df (column {column!r})", problem, "read the files with a schema of the wider type: spark.read.schema(...)"
+        f"df (column {column!r})", problem, "read the files with a schema of the wider type, spark.read.schema(...)"
     )
 
 
 def _whole(rows: list[Any], columns: Columns) -> Sketches:
-    """What the rows that reached the driver add up to."""
+    """The merged sketches of the rows that reached the driver."""
     total = added(Partial.of_row(row.asDict()) for row in rows)
     if total is None:
         if columns.counts is not None:
-            raise WeightError(columns.shown("counts"), "counts no row", "check the filter or table it came from")
-        raise ShapeError("df", "is empty, and at least one row is needed", "check the filter or table it came from")
+            raise WeightError(columns.shown("counts"), "all counts are zero", "check the filter or table it came from")
+        raise ShapeError("df", "is empty; at least one row is required", "check the filter or table it came from")
     if total.error is not None:
         raise total.error
     assert total.sketches is not None
@@ -252,15 +302,15 @@ def _whole(rows: list[Any], columns: Columns) -> Sketches:
 
 def _check_frame(df: Any) -> None:
     if not (hasattr(df, "mapInArrow") and hasattr(df, "schema")):
-        raise InputTypeError("df", f"must be a Spark DataFrame; got {type(df).__name__}", "for arrays use Sketches.of")
+        raise InputTypeError("df", f"must be a Spark DataFrame; got {type(df).__name__}", "use Sketches.of for arrays")
     try:
         import_module("pyarrow")
     except ImportError:
-        raise MissingDependencyError("pyarrow", "is not installed", "pip install 'calibrant[spark]'") from None
+        raise MissingDependencyError("pyarrow", "is not installed", "run pip install 'calibrant[spark]'") from None
 
 
 def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: str | None) -> Columns:
-    """The columns asked for, each of which must be there once."""
+    """The requested columns, each of which must exist exactly once."""
     existing = list(df.columns)
     single = [
         (argument, name) for argument, name in (("label", label), ("by", by), ("counts", counts)) if name is not None
@@ -277,15 +327,15 @@ def _columns_of(df: Any, label: str | None, prob: Any, by: str | None, counts: s
     found = [prob] if one else match_columns(existing, prob, "prob")
     if not one and len(found) == 1:
         remedy = f"pass prob={found[0]!r} if it is the probability of the positive class, or an array"
-        raise ShapeError("prob", f"is a list of the single column {found[0]!r}, which could be either class", remedy)
+        raise ShapeError("prob", f"the single column {found[0]!r} could be that of either class", remedy)
     for name in (*found, *(name for _, name in single)):
         if existing.count(name) > 1:
-            raise ColumnError("df", f"has two columns called {name!r}", "rename one of them")
+            raise ColumnError("df", f"has two columns named {name!r}", "rename one of them")
     return Columns(label, tuple(found), not one, by, counts)
 
 
 def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tuple[str, ...]:
-    """Score columns in the order of the classes that they are named after; of two others the positive one last, as yes beside no."""
+    """Score columns in the order of the classes after which they are named; otherwise, of two columns the positive one last."""
     pattern = prob if isinstance(prob, str) else ""
     own = [str(name) for name in column_classes(list(names), pattern) or ()] if len(names) > 1 else []
     known = [str(name) for name in classes]
@@ -295,16 +345,16 @@ def _in_order(names: tuple[str, ...], prob: Any, classes: Sequence[Any]) -> tupl
 
 
 def _check_types(df: Any, columns: Columns, named: bool) -> None:
-    """Raise where a column cannot hold what it is said to; what its values are is looked at where they lie."""
+    """Raise for columns of an unsuitable type; values are checked on the executors."""
     for argument, name in columns.roles:
         kind = df.schema[name].dataType
         word = kind.elementType.typeName() if argument == "prob" and _is_array(kind, columns) else kind.typeName()
         if argument == "label" and word in TEXT and not named:
-            # The distinct labels would tell the names, but not which of the probabilities is whose.
+            # The distinct labels would give the names, but not the order of the probabilities.
             raise LabelError(
                 f"label (column {name!r})",
-                "holds text, and nothing says which class it is",
-                "pass classes=[...] in the order of the probabilities",
+                "the labels are text, and the classes are not named",
+                Use("classes", None, "in the order of the probabilities"),
             )
         allowed = {"prob": (*REAL, *WHOLE), "counts": (*REAL, *WHOLE), "label": (*REAL, *WHOLE, *TEXT, "boolean")}
         if word in allowed.get(argument, (*WHOLE, *TEXT, "float", "double", "boolean", "date")):
@@ -314,7 +364,7 @@ def _check_types(df: Any, columns: Columns, named: bool) -> None:
         remedy = "cast it to string" if argument == "by" else "name the column that does"
         holds = {"prob": "probabilities", "counts": "counts", "label": "labels"}.get(argument, "names of groups")
         raise InputTypeError(
-            f"{argument} (column {name!r})", f"is of type {kind.simpleString()}, which holds no {holds}", remedy
+            f"{argument} (column {name!r})", f"has type {kind.simpleString()}, which cannot hold {holds}", remedy
         )
 
 
@@ -327,13 +377,13 @@ def _is_vector(kind: Any) -> bool:
 
 
 def _readable(df: Any, name: str) -> bool:
-    """Whether Arrow hands a column over as numbers."""
+    """Whether Arrow passes a column on as numbers."""
     kind = df.schema[name].dataType
     return not _is_vector(kind) and "decimal" not in kind.simpleString()
 
 
 def _column(df: Any, name: str) -> Any:
-    """A column as Python reads it: vectors as arrays, decimals as doubles."""
+    """A column in a type that Python can read: vectors as arrays, decimals as doubles."""
     column, kind = df[_quoted(name)], df.schema[name].dataType
     if _readable(df, name):
         return column
@@ -347,18 +397,18 @@ def _quoted(name: str) -> str:
 
 
 def _check_plan(df: Any, columns: Columns, plan: dict[str, Any]) -> None:
-    """Try classes, lenses and words on one row made up here, so that no job starts with wrong ones."""
+    """Check classes, lenses and keywords on an artificial row, so that no job starts with invalid ones."""
     kind, names = df.schema[columns.prob[0]].dataType, plan["classes"]
     lenses, many = plan["lenses"], columns.spread
     if columns.spread:
         k = len(columns.prob)
     elif _is_vector(kind) or _is_array(kind, columns):
-        # How many classes arrays without names have is known when they are read.
+        # The number of classes of arrays without names is determined when they are read.
         k, many, lenses = (2, True, None) if names is None else (len(names), True, lenses)
     else:
         k = 2
     row = np.full((1, k), 1 / k) if many else np.full(1, 0.5)
-    predictions = Predictions([0], row, **plan["words"])
+    predictions = Predictions([0], row, **plan["keywords"])
     predictions.classes = class_names(names, k)
     Sketches.of(predictions, lenses=lenses, scores=False)
 
@@ -370,20 +420,18 @@ def _fitted(calibrator: Any) -> Calibrator:
         return calibrator.calibrator
     if not isinstance(calibrator, Calibrator):
         raise InputTypeError(
-            "calibrator", f"must be a fitted map or the path of a saved one; got {type(calibrator).__name__}"
+            "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
         )
     return calibrator
 
 
-def _check_map(calibrator: Calibrator, columns: Columns) -> None:
-    """Raise where it is plain before any row is read that map and columns do not fit."""
+def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:
+    """Raise if calibrator and columns do not match, before any row is read."""
     if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
-            raise ArgumentError(
-                "by", f"is needed: {type(calibrator).__name__} asks for the group of each row", "name its column"
-            )
-        raise ArgumentError("by", f"is given, and {type(calibrator).__name__} knows no groups", "leave it out")
+            raise ArgumentError("by", f"is required by {type(calibrator).__name__}", "name the column of groups")
+        raise ArgumentError("by", f"is not supported by {type(calibrator).__name__}", Drop("by"))
     if columns.spread and len(columns.prob) != len(calibrator.classes_):
         raise ShapeError(
-            "prob", f"names {len(columns.prob)} columns, and the map was fitted on {len(calibrator.classes_)} classes"
+            "prob", f"has {len(columns.prob)} columns; the calibrator was fitted on {len(calibrator.classes_)} classes"
         )

@@ -1,9 +1,8 @@
-"""What runs on Spark's executors: a partition's rows as sketches, sketches added up, and a map applied; nothing of Spark but the number of the partition."""
+"""Functions that run on Spark executors: sketch a partition, merge sketches, apply a calibrator. They use Spark only for the partition number."""
 
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import errors
-from ..errors import CalibrantError, GroupError, LabelError, ProbabilityError, ShapeError, WeightError
+from ..errors import (
+    CalibrantError,
+    Drop,
+    GroupError,
+    InPython,
+    LabelError,
+    ProbabilityError,
+    ShapeError,
+    Use,
+    WeightError,
+)
+from ..input.convert import missing_values
 from ..input.labels import _from_names, class_names
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
@@ -23,18 +33,19 @@ from ..recalibration.persistence import MOST_BYTES, load, save
 from ..sketches.collection import Sketches
 from ..util.files import read_limited, write_atomic
 
-__all__ = ["Columns", "Partial", "added", "calibrate", "fill", "map_text", "merge"]
+__all__ = ["Columns", "Partial", "added", "calibrate", "calibrator_text", "fill", "merge"]
 
 Array = NDArray[Any]
 
-# Batches are gathered to so many probabilities, so that sketches are added seldom, and memory stays the same for any partition.
+# Batches are combined up to this number of probabilities, so that few sketches are merged and memory is bounded.
 CHUNK_ENTRIES = 1 << 20
-OTHER_WORDS = ("soft=", "multilabel=", "pos_label", "y_prob")
+# Arguments of `Predictions` that the functions for Spark do not have.
+UNAVAILABLE = {"soft", "multilabel", "pos_label"}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column holds what."""
+    """Names of the columns and their roles."""
 
     label: str | None
     prob: tuple[str, ...]
@@ -45,7 +56,7 @@ class Columns:
 
     @property
     def roles(self) -> list[tuple[str, str]]:
-        """The argument and the name of each column, in the order in which they travel."""
+        """The argument and the name of each column, in the order in which they are sent."""
         found = [
             ("label", self.label),
             *(("prob", name) for name in self.prob),
@@ -64,14 +75,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Partial:
-    """What one or more partitions left: sketches, or what was wrong; under the lowest number of these partitions."""
+    """Result of one or more partitions: sketches or an error, with the lowest partition number."""
 
     partition: int
     sketches: Sketches | None = None
     error: CalibrantError | None = None
 
     def plus(self, other: Partial) -> Partial:
-        """Both together; an error stays, the one of the lowest partition where there are two."""
+        """Merge two results; an error is kept, of two errors that of the lowest partition."""
         first, second = sorted((self, other), key=lambda part: part.partition)
         if first.error is not None or second.error is not None:
             return first if first.error is not None else second
@@ -79,19 +90,19 @@ class Partial:
         assert second.sketches is not None
         if first.sketches.classes != second.sketches.classes:
             counts = [len(part.sketches.classes) for part in (first, second) if part.sketches is not None]
-            problem = f"partition {second.partition} holds arrays of {counts[1]}, and partition {first.partition} of {counts[0]}"
+            problem = f"arrays have {counts[1]} entries in partition {second.partition} and {counts[0]} in partition {first.partition}"
             return Partial(second.partition, error=ShapeError("prob", problem, "give every row one entry per class"))
         return Partial(first.partition, first.sketches.merge(second.sketches))
 
     def batch(self) -> Any:
-        """One row, as an Arrow batch."""
+        """The result as an Arrow batch of one row."""
         import pyarrow as pa
 
         state = None if self.sketches is None else self.sketches.to_bytes()
         said = None
         if self.error is not None:
             e = self.error
-            said = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row])
+            said = json.dumps([type(e).__name__, e.argument, e.problem, e.remedy, e.row, e.column, e.count, e.source])
         columns = [
             pa.array([self.partition], pa.int32()),
             pa.array([state], pa.binary()),
@@ -101,15 +112,16 @@ class Partial:
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Self:
-        """What `batch` wrote."""
+        """Read a row written by `batch`."""
         if row["error"] is None:
             return cls(row["partition"], Sketches.from_bytes(bytes(row["state"]), f"partition {row['partition']}"))
-        kind, argument, problem, remedy, place = json.loads(row["error"])
-        return cls(row["partition"], error=getattr(errors, kind)(argument, problem, remedy, row=place))
+        kind, argument, problem, remedy, *place = json.loads(row["error"])
+        location = dict(zip(("row", "column", "count", "source"), place, strict=False))
+        return cls(row["partition"], error=getattr(errors, kind)(argument, problem, remedy, **location))
 
 
 def added(parts: Iterable[Partial]) -> Partial | None:
-    """All of them together; None where there are none."""
+    """Merge all results; None if there are none."""
     total = None
     for part in parts:
         total = part if total is None else total.plus(part)
@@ -117,12 +129,12 @@ def added(parts: Iterable[Partial]) -> Partial | None:
 
 
 def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for a partition with rows, none for an empty one."""
+    """Sketch a partition: one row, or none if the partition is empty."""
     columns, partition = Columns(**plan["columns"]), _partition()
     total, before = None, 0
     for table in _chunks(batches):
         if total is not None and total.error is not None:
-            continue  # Spark expects that a task reads all it is sent
+            continue  # Spark expects a task to read all its input
         try:
             known = None if total is None or total.sketches is None else len(total.sketches.classes)
             part = _sketched(plan, columns, table, known)
@@ -137,18 +149,18 @@ def fill(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def merge(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """One row for any number of rows."""
+    """Merge the results of partitions into one row."""
     total = added(Partial.of_row(row) for batch in batches for row in batch.to_pylist())
     if total is not None:
         yield total.batch()
 
 
 def calibrate(plan: dict[str, Any], batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches with one column more."""
+    """Add the column of calibrated probabilities to each batch."""
     import pyarrow as pa
 
     columns, partition, before = Columns(**plan["columns"]), _partition(), 0
-    calibrator, width = _map_of(plan["calibrator"]), plan["width"]
+    calibrator, width = _calibrator_of(plan["calibrator"]), plan["width"]
     for batch in batches:
         try:
             new = _calibrated(calibrator, columns, [batch.column(place) for place in plan["places"]])
@@ -191,7 +203,7 @@ def _by_role(arrays: Iterable[Any], columns: Columns) -> dict[str, list[Any]]:
 
 
 def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | None) -> Sketches | None:
-    """The sketches of some rows, of `known` classes where rows came before; None where none of them counts."""
+    """The sketches of a table, with `known` classes if rows came before; None if all counts are 0."""
     arrays = _by_role((column.combine_chunks() for column in table.columns), columns)
     named = plan["classes"] is not None
     probs = _scores(arrays["prob"], columns.spread, len(plan["classes"]) if named else known, named)
@@ -202,7 +214,7 @@ def _sketched(plan: dict[str, Any], columns: Columns, table: Any, known: int | N
         keywords["counts"] = _values(arrays["counts"][0], "counts", WeightError)
         counted = bool(keywords["counts"].any())
         if not counted:
-            del keywords["counts"]  # the rows are checked all the same
+            del keywords["counts"]  # the rows are still validated
     predictions = Predictions.derived(_labels(arrays["label"][0], names, k), probs, **keywords)
     # Names are looked up once for each chunk, not for each row, so that Predictions sees numbers.
     predictions.classes = names
@@ -216,9 +228,9 @@ def _values(array: Any, argument: str, kind: type[CalibrantError], column: int |
     """The numbers of an Arrow array that has no holes."""
     if array.null_count:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        remedy = "drop or fill it; a file without the column reads as null too"
-        place = f"row {row}" if column is None else f"row {row}, column {column},"
-        raise kind(argument, f"{place} is null, and every row needs a value", remedy, row=row)
+        remedy = "drop or fill these rows; a column that a file lacks is read as null as well"
+        count = int(array.null_count)
+        raise kind(argument, missing_values(count), remedy, row=row, column=column, count=count)
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
@@ -235,19 +247,16 @@ def _scores(arrays: list[Any], spread: bool, known: int | None, named: bool) -> 
     k = int(lengths[0]) if known is None else known
     if (lengths != k).any():
         row = int(np.argmax(lengths != k))
-        problem = f"row {row} has {lengths[row]} entries, and " + (
-            f"there are {k} classes" if named else f"the first has {k}"
-        )
+        problem = f"expected {k} entries, {'one per class' if named else 'as in the first row'}; got {lengths[row]}"
         raise ShapeError("y_prob", problem, "give every row one entry per class", row=row)
     if k < 2:
-        problem = f"row 0 has {k} entries, and at least 2 classes are needed"
-        raise ShapeError("y_prob", problem, "for one probability a row name a column of numbers", row=0)
+        problem = f"at least 2 classes are required; got {k} entries"
+        raise ShapeError("y_prob", problem, "for one probability per row, name a column of numbers", row=0)
     try:
         return _values(array.flatten(), "y_prob", ProbabilityError).reshape(-1, k)
     except ProbabilityError as error:
         row, place = divmod(error.row or 0, k)
-        problem = f"row {row}, column {place}, is null, and every entry must be a number in [0, 1]"
-        raise ProbabilityError("y_prob", problem, "drop or fill the missing rows", row=row) from None
+        raise ProbabilityError("y_prob", "missing value", "drop or fill these rows", row=row, column=place) from None
 
 
 def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
@@ -266,26 +275,26 @@ def _labels(array: Any, names: tuple[Any, ...] | None, k: int) -> Array:
         good = (whole >= 0) & (whole < k) & (whole == np.floor(whole))
     if not good.all():
         row = int(np.argmin(good))
-        rule = "0 and 1" if k == 2 else f"whole numbers from 0 to {k - 1}"
-        problem = f"row {row} is {labels[row].item()}, and labels are {rule}"
-        raise LabelError("y_true", problem, "pass classes=[...] in the order of the probabilities", row=row)
+        rule = "0 and 1" if k == 2 else f"integers from 0 to {k - 1}"
+        problem = f"labels must be {rule}; got {labels[row].item()}"
+        raise LabelError("y_true", problem, Use("classes", None, "in the order of the probabilities"), row=row)
     return whole.astype(np.int64, copy=False)
 
 
 def _groups(array: Any) -> tuple[Array, tuple[Any, ...]]:
-    """The group of each row as a code, and the names of the groups."""
+    """The group index of each row, and the names of the groups."""
     codes, values = _encoded(array, "groups", GroupError)
     names: dict[Any, int] = {}
     for place, value in enumerate(values):
         if value != value:
             row = int(np.argmax(codes == place))
-            raise GroupError("groups", f"row {row} is nan, and every row needs a group", "drop or fill it", row=row)
+            raise GroupError("groups", "missing group", "drop or fill these rows", row=row)
     same = np.array([names.setdefault(value, len(names)) for value in values])  # 0.0 and -0.0 are one
     return same[codes], tuple(names)
 
 
 def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Array, list[Any]]:
-    """The distinct values in the order in which they come, and which of them each row has."""
+    """The index of the value of each row, and the distinct values in order of appearance."""
     if array.null_count:
         _values(array, argument, kind)
     found = array.dictionary_encode()
@@ -293,7 +302,7 @@ def _encoded(array: Any, argument: str, kind: type[CalibrantError]) -> tuple[Arr
 
 
 def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> Any:
-    """What a map gives for each row, null where a score is."""
+    """The calibrated probabilities of each row, null where a score is null."""
     import pyarrow as pa
 
     found = _by_role(arrays, columns)
@@ -319,40 +328,36 @@ def _calibrated(calibrator: Calibrator, columns: Columns, arrays: list[Any]) -> 
 
 
 def _moved(error: CalibrantError, row: int) -> CalibrantError:
-    """The same error for another row; errors of no row stay as they are."""
-    if error.row is None:
-        return error
-    problem = re.sub(rf"\brow {error.row}\b", f"row {row}", error.problem, count=1)
-    return type(error)(error.argument, problem, error.remedy, row=row)
+    """The same error for another row; errors without a row are returned unchanged."""
+    return error if error.row is None else error.replaced(row=row)
 
 
 def located(error: CalibrantError, columns: Columns, partition: int, before: int) -> CalibrantError:
-    """The same error with the words of a DataFrame: its columns, and the row within its partition."""
+    """The same error in terms of a DataFrame: its columns, and the row within its partition."""
     arguments = {"y_true": "label", "y_prob": "prob", "scores": "prob", "groups": "by"}
-    argument = arguments.get(error.argument, error.argument)
-    problem, row = error.problem, None if error.row is None else before + error.row
+    found = error.replaced(arguments)
+    column = columns.prob[found.column] if columns.spread and isinstance(found.column, int) else found.column
+    kept = [
+        remedy
+        for remedy in found.remedies
+        if not isinstance(remedy, InPython) and not (isinstance(remedy, (Use, Drop)) and remedy.argument in UNAVAILABLE)
+    ]
+    return found.replaced(
+        argument=columns.shown(found.argument),
+        remedy=tuple(kept),
+        row=None if found.row is None else before + found.row,
+        column=column,
+        count=None,
+        source=f"partition {partition}",
+    )
 
-    def place(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f", column {columns.prob[number]!r}," if columns.spread else f", entry {number},"
 
-    if row is None:
-        problem += f" (partition {partition})"
-    else:
-        problem = re.sub(rf"\brow {error.row}\b", f"row {row} of partition {partition}", problem, count=1)
-        problem = re.sub(r", column (\d+),", place, problem, count=1)
-    remedy = error.remedy
-    if any(word in remedy for word in OTHER_WORDS):
-        remedy = 'pass normalize=True to rescale, or input="logit" if these are logits' if argument == "prob" else ""
-    return type(error)(columns.shown(argument), problem, remedy, row=row)
-
-
-def map_text(calibrator: Calibrator) -> str:
-    """A fitted map as the text that `save` writes."""
+def calibrator_text(calibrator: Calibrator) -> str:
+    """A fitted calibrator as the text that `save` writes."""
     with tempfile.TemporaryDirectory() as folder:
-        return read_limited(save(calibrator, Path(folder) / "map.json"), MOST_BYTES).decode()
+        return read_limited(save(calibrator, Path(folder) / "calibrator.json"), MOST_BYTES).decode()
 
 
-def _map_of(text: str) -> Calibrator:
+def _calibrator_of(text: str) -> Calibrator:
     with tempfile.TemporaryDirectory() as folder:
-        return load(write_atomic(Path(folder) / "map.json", text.encode()))
+        return load(write_atomic(Path(folder) / "calibrator.json", text.encode()))

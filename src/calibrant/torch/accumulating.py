@@ -17,7 +17,14 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CalibrantError, InputTypeError, ProbabilityError, UndefinedMetricError
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    ProbabilityError,
+    UndefinedMetricError,
+    Use,
+)
 from ..sketches.collection import ALL, GroupSketch, Sketches
 from ..sketches.sketch import Sketch
 from ..views.keywords import documents_keywords
@@ -90,6 +97,12 @@ class SyncError(CalibrantError, RuntimeError):
         What to do about it.
     row : int, optional
         The first offending row, counted from 0.
+    column : int or str, optional
+        The column of the offending entry.
+    count : int, optional
+        How many rows are at fault.
+    source : str, default ""
+        The file or partition that contains the row.
     """
 
 
@@ -303,13 +316,13 @@ class SketchMetric(nn.Module):
         """
         if isinstance(incoming, SketchMetric):
             if incoming._kind() != self._kind():
-                raise InputTypeError("incoming", "asks other questions than this metric", "merge like with like")
+                raise InputTypeError("incoming", "has other lenses than this metric", "merge metrics of the same kind")
             incoming._carry()
             more = incoming.sums
         elif isinstance(incoming, Mapping) and isinstance(incoming.get("sums"), Tensor):
             more = incoming["sums"]
             if more.shape != self.sums.shape:
-                raise InputTypeError("incoming", "holds sums of another size", "merge like with like")
+                raise InputTypeError("incoming", "has sums of another size", "merge metrics of the same kind")
         else:
             got = "a mapping without sums" if isinstance(incoming, Mapping) else type(incoming).__name__
             raise InputTypeError(
@@ -355,7 +368,7 @@ class SketchMetric(nn.Module):
             return
         if self._rows.seen:
             raise ArgumentError(
-                "preds", f"are on {device}, and the sums are on {self.sums.device}", f"metric.to({str(device)!r})"
+                "preds", f"are on {device}, and the metric is on {self.sums.device}", f"call metric.to({str(device)!r})"
             )
         self.to(device)
 
@@ -396,18 +409,24 @@ class SketchMetric(nn.Module):
         faults = sketching.tallies(sums, self.plan)
         if self.ignore_index is None and faults[0]:
             raise ProbabilityError(
-                "preds", f"{faults[0]} rows hold NaN or an entry above 1", "validate_args=True says which"
+                "preds",
+                f"{faults[0]} rows contain NaN or an entry above 1",
+                Use("validate_args", True, "to locate them"),
             )
         if any(faults[1:]):
             raise fault_error(faults, int(self.first_fault), self.input)
         kept: NDArray[np.int64] = sums.cpu().numpy()
         if kept[0, : self.plan.trash].sum() > MOST_ROWS * self.plan.sections:
-            raise UndefinedMetricError("compute", f"has seen more than {MOST_ROWS} rows", "call reset() in between")
+            raise UndefinedMetricError(
+                "compute", f"more than {MOST_ROWS} rows were accumulated", "call reset() in between"
+            )
         return kept
 
     def _sketches(self, sums: Tensor) -> Sketches:
         if not self.plan.cells.is_grid:
-            raise ArgumentError("n_bins", "keeps bins here, and no sketch", "use SketchMetric or CalibrationMetric")
+            raise ArgumentError(
+                "n_bins", "this metric accumulates bins instead of a sketch", "use SketchMetric or CalibrationMetric"
+            )
         kept = self._checked(sums)
 
         def part(group: int | None) -> GroupSketch:
@@ -487,7 +506,7 @@ def added_over_ranks(sums: Tensor, group: Any, timeout: float | None) -> Tensor:
     except RuntimeError as error:
         raise SyncError(
             "process_group",
-            f"the processes could not add up their sums: {str(error).splitlines()[0]}",
-            "see whether one has ended or hangs; sync_timeout= says how long to wait",
+            f"the processes could not combine their sums: {str(error).splitlines()[0]}",
+            "check whether a process has ended or hangs; sync_timeout sets the time limit",
         ) from error
     return total

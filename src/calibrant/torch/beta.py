@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, SeparatedError
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Use
 from ..recalibration.binary import BetaCalibration, _view
 from .modules import CountingModule, Input, documents_module
 from .rows import TrainingRows, absent_classes, host
@@ -22,7 +22,7 @@ SMALL, LARGE = math.log(CLIP), math.log1p(-CLIP)
 # Least curvature, relative to that at even odds; below it the labels may be separated, which is decided on the CPU.
 FLAT = 1e-7
 STEPS = 60
-REMEDY = "use a module that treats all classes alike, such as TemperatureModule"
+REMEDY = "use a module with parameters common to all classes, such as TemperatureModule"
 
 
 @documents_module
@@ -98,8 +98,8 @@ class BetaModule(CountingModule):
         if len(calibrator.classes_) > 2 and calibrator.multiclass != "one_vs_rest":
             raise ArgumentError(
                 "calibrator",
-                f"has multiclass={calibrator.multiclass!r}, and a module does one_vs_rest only",
-                "fit one of one_vs_rest",
+                f"the module supports one_vs_rest only; got {calibrator.multiclass!r}",
+                Use("multiclass", "one_vs_rest", "for the calibrator"),
             )
         return super()._like(calibrator)
 
@@ -168,6 +168,6 @@ def _on_host(rows: TrainingRows, c: int) -> tuple[float, float, float]:
         absent = absent_classes(rows)
         if absent:
             problem = f"{absent}, so only one outcome occurs and the coefficients are infinite"
-            raise SeparatedError("labels", problem, f"fit on rows of every class, or {REMEDY}") from None
+            raise SeparatedError("labels", problem, ("fit on rows of every class", REMEDY)) from None
         raise SeparatedError("labels", f"of class {c}: {error.problem}", REMEDY) from None
     return curve.a, curve.b, curve.c

@@ -69,7 +69,25 @@ automatically.""",
 
 
 class UnstableOutputsWarning(CalibrantWarning):
-    """The same rows give different outputs: transforms are random, or a layer such as dropout is active."""
+    """The same rows give different outputs: transforms are random, or a layer such as dropout is active.
+
+    Parameters
+    ----------
+    argument : str
+        The argument that the warning is about, or the whole text.
+    problem : str, optional
+        What is wrong.
+    remedy : str, default ""
+        What to do about it.
+    row : int, optional
+        The first offending row, counted from 0.
+    column : int or str, optional
+        The column of the offending entry.
+    count : int, optional
+        How many rows are at fault.
+    source : str, default ""
+        The file or partition that contains the row.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +203,8 @@ def without_input(keywords: dict[str, Any]) -> dict[str, Any]:
     if keywords.get("input", "logit") != "logit":
         raise ArgumentError(
             "input",
-            f"is {keywords['input']!r}, and what is collected are logits",
-            "of a model that gives probabilities collect their logarithms: output=lambda p: p.log()",
+            f"logits are collected; got {keywords['input']!r}",
+            "for a model that returns probabilities, collect their logarithms with output=lambda p: p.log()",
         )
     return {word: value for word, value in keywords.items() if word != "input"}
 
@@ -300,13 +318,13 @@ def _check_fit(labels: Tensor, logits: Tensor, number: int) -> None:
     if labels.shape[:1] == logits.shape[:1]:
         raise ShapeError(
             "labels",
-            f"of batch {number} have shape {tuple(labels.shape)}, and one class number per row is needed",
-            "pass labels.argmax(dim=1), in the loader or by unpack=" if labels.shape == logits.shape else "",
+            f"expected one class index per row, got shape {tuple(labels.shape)} in batch {number}",
+            "pass labels.argmax(dim=1), in the loader or with unpack" if labels.shape == logits.shape else "",
         )
     raise ShapeError(
         "labels",
-        f"of batch {number} are {labels.numel()}, and the model gave {len(logits)} rows",
-        "squeeze() takes its dimension from a batch of one row, and squeeze(-1) does not"
+        f"batch {number} has {labels.numel()} labels, and the model returned {len(logits)} rows",
+        "use squeeze(-1), which keeps the dimension of a batch of one row, instead of squeeze()"
         if labels.numel() == 1
         else "",
     )
@@ -319,7 +337,7 @@ def _device_of(model: Any, device: Any) -> torch.device | None:
     if homes and all(home.type == "meta" for home in homes):
         raise ArgumentError(
             "model",
-            "lies on meta, where tensors hold no numbers",
+            "is on the meta device, where tensors have no data",
             "load its weights: model.to_empty(device='cpu'), then model.load_state_dict(...)",
         )
     homes = [home for home in homes if home.type != "meta"]
@@ -329,7 +347,7 @@ def _device_of(model: Any, device: Any) -> torch.device | None:
     near = [home for home in homes if home.type == wanted.type and wanted.index in (None, home.index)]
     if homes and not near:
         raise ArgumentError(
-            "device", f"is {wanted}, and the model lies on {homes[0]}", f"move it first: model.to({str(wanted)!r})"
+            "device", f"the model is on {homes[0]}; got {wanted}", f"move it with model.to({str(wanted)!r})"
         )
     return near[0] if near else wanted
 
@@ -339,10 +357,10 @@ def _read_device(device: Any) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         raise ArgumentError(
-            "device", f"{device!r} is no device of torch", "name one such as 'cpu', 'cuda', 'cuda:1' or 'mps'"
+            "device", f"{device!r} is not a torch device", "for example 'cpu', 'cuda', 'cuda:1' or 'mps'"
         ) from None
     if found.type == "meta":
-        raise ArgumentError("device", "is meta, where tensors hold no numbers", "name one such as 'cpu' or 'cuda'")
+        raise ArgumentError("device", "tensors on the meta device have no data", "for example 'cpu' or 'cuda'")
     return found
 
 
@@ -377,12 +395,12 @@ def _hooked(model: Any, layer: str | None) -> Iterator[dict[str, Any]]:
     names = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
     if layer not in names:
         near = get_close_matches(layer, names, 3) or [name for name in names if name][-3:]
-        raise ArgumentError("layer", f"{layer!r} is no part of the model", f"some of its parts: {', '.join(near)}")
+        raise ArgumentError("layer", f"the model has no layer {layer!r}", f"some of its layers are {', '.join(near)}")
     kept |= {"layer": layer, "remedy": _way_to_a_layer(names.values())}
     try:
         hook = names[layer].register_forward_hook(lambda part, given, out: kept.__setitem__("value", _held(out)))
     except RuntimeError as error:  # scripted modules do not support hooks
-        raise ArgumentError("layer", f"{layer!r} takes no hook: {error}", kept["remedy"]) from None
+        raise ArgumentError("layer", f"{layer!r} does not support hooks: {error}", kept["remedy"]) from None
     try:
         yield kept
     finally:
@@ -409,14 +427,14 @@ def _features(kept: dict[str, Any], rows: int, number: int) -> Tensor | None:
         return None
     value, layer = kept.pop("value", None), kept["layer"]
     if value is None:
-        raise ArgumentError("layer", f"{layer!r} was not reached by the model", kept["remedy"])
+        raise ArgumentError("layer", f"{layer!r} was not called by the model", kept["remedy"])
     if not isinstance(value, Tensor):
         raise ArgumentError(
-            "layer", f"{layer!r} gave a {type(value).__name__}, and a tensor is needed", "name another layer"
+            "layer", f"expected a tensor, got {type(value).__name__} from {layer!r}", "name another layer"
         )
     if value.ndim == 0 or len(value) != rows:
         raise ShapeError(
-            "layer", f"{layer!r} gave shape {tuple(value.shape)} in batch {number}, and there are {rows} rows"
+            "layer", f"expected {rows} rows, got shape {tuple(value.shape)} from {layer!r} in batch {number}"
         )
     flat = value.flatten(1) if value.ndim > 1 else value[:, None]
     return at_least_single(flat).cpu()
@@ -450,15 +468,15 @@ def _followed(loader: Iterable[Any], progress: bool) -> Iterator[Any]:
 def _joined(parts: list[tuple[Tensor, Tensor, Tensor | None]], layer: str | None) -> Collected:
     rows = sum(len(part[0]) for part in parts)
     if not rows:
-        raise InputError("loader", "gave no rows", "a loader that is an iterator can be run through only once")
+        raise InputError("loader", "returned no rows", "an iterator can be consumed only once")
     classes = int(parts[0][0].shape[1])
     for number, part in enumerate(parts):
         if part[0].shape[1] != classes:
-            raise ShapeError("output", f"has {part[0].shape[1]} classes in batch {number}, and {classes} in batch 0")
+            raise ShapeError("output", f"has {part[0].shape[1]} classes in batch {number} and {classes} in batch 0")
     labels = read_labels(torch.cat([part[1] for part in parts]), rows, classes)
     features = [part[2] for part in parts if part[2] is not None]
     if len({part.shape[1] for part in features}) > 1:
-        raise ShapeError("layer", f"{layer!r} gives rows of different lengths", "name a layer behind the pooling")
+        raise ShapeError("layer", f"rows of {layer!r} differ in length", "name a layer after the pooling")
     return Collected(torch.cat([part[0] for part in parts]), labels, torch.cat(features) if features else None)
 
 
@@ -525,4 +543,4 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def _warn(problem: str) -> None:
-    warn_caller(f"{problem}, or what is measured changes from run to run", UnstableOutputsWarning)
+    warn_caller(f"{problem}; otherwise results vary between runs", UnstableOutputsWarning)

@@ -60,7 +60,9 @@ class MetricCollection(nn.Module):
         super().__init__()
         alone = isinstance(metrics, nn.Module) and not isinstance(metrics, Iterable)
         if others and not alone:
-            raise InputTypeError("others", "come after one metric", "pass all metrics in one list or mapping")
+            raise InputTypeError(
+                "others", "cannot be combined with a list of metrics", "pass all metrics in one list or mapping"
+            )
         named = _named([metrics, *others] if alone else metrics)
         self.prefix, self.postfix = _affix(prefix, "prefix"), _affix(postfix, "postfix")
         self.metrics = nn.ModuleDict(named)
@@ -70,8 +72,8 @@ class MetricCollection(nn.Module):
             if not _same_rows(self[name], self[lead]):
                 raise ArgumentError(
                     "metrics",
-                    f"{name!r} and {lead!r} share their sums and have already seen other rows",
-                    "reset() them",
+                    f"{name!r} and {lead!r} share their sums but were updated with other rows",
+                    "call reset()",
                 )
         self._join()
 
@@ -160,7 +162,7 @@ class MetricCollection(nn.Module):
 
     def __getitem__(self, name: str) -> SketchMetric:
         if name not in self.metrics:
-            raise ArgumentError("name", f"there is no {name!r}", f"one of {', '.join(self.metrics)}")
+            raise ArgumentError("name", f"unknown metric {name!r}", f"choose one of {', '.join(self.metrics)}")
         found = self.metrics[name]
         assert isinstance(found, SketchMetric)
         return found
@@ -230,11 +232,11 @@ def _named(metrics: Any) -> dict[str, SketchMetric]:
         if not isinstance(name, str) or not name or "." in name or hasattr(empty, name):
             raise ArgumentError(
                 "metrics",
-                f"{name!r} cannot be a name: a part of a module has one without a dot that is no word of torch's own",
-                "choose another; prefix= and postfix= take anything",
+                f"{name!r} cannot be the name of a submodule: it contains a dot or is an attribute of torch modules",
+                "choose another name; prefix and postfix can be any text",
             )
         if name in found:
-            raise ArgumentError("metrics", f"has two named {name!r}", "pass a mapping from names to metrics")
+            raise ArgumentError("metrics", f"two metrics are named {name!r}", "pass a mapping from names to metrics")
         found[name] = metric
     return found
 

@@ -95,7 +95,7 @@ def evaluate(
     rows = model if isinstance(model, Collected) else None
     if rows is None:
         if loader is None:
-            raise InputError("loader", "is missing", "pass a loader, or what collect returned in place of the model")
+            raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
         collecting: dict[str, Any] = {"device": device, "layer": layer, "output": output, "autocast": autocast}
         rows = collect(model, loader, unpack=unpack, progress=progress, check=check, **collecting)
     logits = rows.logits
@@ -111,8 +111,7 @@ def _calibrated(rows: Collected, module: nn.Module) -> torch.Tensor:
     known = module.fit_record if isinstance(module, CalibratorModule) else None
     if known is not None and known.fingerprint and known.fingerprint == fingerprint(rows.logits.double().numpy()):
         warn_caller(
-            f"{type(module).__name__} was fitted on these very rows, so what it gives here looks better than it is; "
-            "measure it on rows that it has not seen",
+            f"{type(module).__name__} was fitted on these rows, so the estimate is optimistic; evaluate it on held-out data",
             InSampleWarning,
         )
     home = next(iter([*module.parameters(), *module.buffers()]), rows.logits).device

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputTypeError, MissingDependencyError, ShapeError
+from ..errors import InputTypeError, MissingDependencyError, ShapeError, Use
 from ..util.files import write_atomic
 from ..views.keywords import documents_keywords
 from .collecting import evaluating
@@ -108,7 +108,9 @@ def export_onnx(module: nn.Module, path: str | os.PathLike[str], *example: Tenso
     """
     for name in ("onnx", "onnxscript"):
         if find_spec(name) is None:
-            raise MissingDependencyError("export_onnx", f"needs the package {name}", "pip install onnx onnxscript")
+            raise MissingDependencyError(
+                "export_onnx", f"requires the package {name}", "run pip install onnx onnxscript"
+            )
     _check(module, example)
     with evaluating(module), torch.no_grad():
         shapes = _shapes(module, example, dynamic_batch)
@@ -121,7 +123,7 @@ def _check(module: Any, example: tuple[Any, ...]) -> None:
     if not isinstance(module, nn.Module):
         raise InputTypeError("module", f"must be a torch module; got {type(module).__name__}")
     if not example or not all(isinstance(tensor, Tensor) for tensor in example):
-        raise InputTypeError("example", "must be the tensors that the module is called with")
+        raise InputTypeError("example", "must be the input tensors of the module")
 
 
 def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> Any:
@@ -129,15 +131,17 @@ def _shapes(module: nn.Module, example: tuple[Tensor, ...], dynamic: bool) -> An
     try:
         given = inspect.signature(module.forward).bind(*example).arguments
     except TypeError as error:
-        raise InputTypeError("example", f"does not fit the forward of {type(module).__name__}: {error}") from None
+        raise InputTypeError(
+            "example", f"does not match the forward method of {type(module).__name__}: {error}"
+        ) from None
     counts = [len(tensor) for tensor in example if tensor.ndim]
     if not dynamic or not counts:
         return None
     if counts[0] < 2:
         raise ShapeError(
             "example",
-            f"has {counts[0]} row{'s' * (counts[0] != 1)}, and from two on their number can be left open",
-            "pass two rows, or dynamic_batch=False",
+            f"a dynamic batch size requires at least two rows; got {counts[0]}",
+            ("pass two rows", Use("dynamic_batch", False)),
         )
     rows = torch.export.Dim("rows")
 

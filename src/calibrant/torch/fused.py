@@ -68,7 +68,7 @@ def add_fused(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         KERNEL.works = False
         warn_caller(
             f"the kernel for {block.probs.device} cannot be compiled here ({str(error).splitlines()[0]}); "
-            "plain operations count the same, and take several times as long; fused=False asks for them"
+            "plain operations give the same result several times slower; fused=False selects them"
         )
         add_block(sums, first_fault, block, plan)
 

@@ -17,7 +17,9 @@ from ..errors import (
     LabelError,
     LensError,
     ProbabilityError,
+    Remedy,
     ShapeError,
+    Use,
 )
 from ..util.checks import check_whole
 from .sketching import NEVER, Block, Plan
@@ -40,7 +42,7 @@ def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
         shape = (preds.shape[0], *preds.shape[2:])
         rows = preds.detach().unsqueeze(-1) if preds.ndim == 2 else preds.detach().flatten(2)
     if tuple(target.shape) != shape:
-        raise ShapeError("target", f"must have shape {shape} to go with preds; got {tuple(target.shape)}")
+        raise ShapeError("target", f"must have shape {shape} to match preds; got {tuple(target.shape)}")
     count, _, inner = rows.shape
     return Block(rows, target.reshape(count, inner), _groups(groups, target, plan, (count, inner)), 0)
 
@@ -52,22 +54,22 @@ def _check_tensors(preds: Any, target: Any) -> None:
                 name, f"must be a torch tensor; got {type(tensor).__name__}", "use torch.as_tensor(...)"
             )
     if not preds.is_floating_point():
-        raise InputTypeError("preds", f"must be floating point; got {preds.dtype}", "preds come first, then target")
+        raise InputTypeError("preds", f"must be floating point; got {preds.dtype}", "pass preds first, then target")
     if target.is_floating_point() or target.is_complex():
-        raise InputTypeError("target", f"must hold whole numbers; got {target.dtype}", "use target.long()")
+        raise InputTypeError("target", f"must contain integers; got {target.dtype}", "use target.long()")
     if preds.device.type == "mps":
-        raise ArgumentError("preds", "are on mps, which has no double precision", "pass preds.cpu() and target.cpu()")
+        raise ArgumentError("preds", "mps does not support double precision", "pass preds.cpu() and target.cpu()")
     if target.device != preds.device:
-        raise ArgumentError("target", f"is on {target.device}, and preds on {preds.device}", "move one of them")
+        raise ArgumentError("target", f"is on {target.device}, and preds are on {preds.device}", "move one of them")
 
 
 def _groups(groups: Any, target: Tensor, plan: Plan, shape: tuple[int, int]) -> Tensor | None:
     if groups is None:
         if plan.groups > 1:
-            raise ArgumentError("groups", f"must say which of the {plan.groups} groups each row belongs to")
+            raise ArgumentError("groups", f"the index of the group, below {plan.groups}, is required for each row")
         return None
     if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.device != target.device:
-        raise InputTypeError("groups", "must be a tensor of whole numbers beside target")
+        raise InputTypeError("groups", "must be a tensor of integers on the device of target")
     groups = groups.to(torch.int64)
     if groups.shape == target.shape:
         return groups.reshape(shape)
@@ -83,9 +85,9 @@ def check_arguments(
 ) -> tuple[int | None, int | None, int | None]:
     """Number of classes, label to ignore and number of groups, as plain integers."""
     if input not in ("prob", "logit"):
-        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is said, never guessed")
+        raise ArgumentError("input", f"must be 'prob' or 'logit'; got {input!r}", "the scale is not inferred")
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer))):
-        raise ArgumentError("ignore_index", f"must be a whole number or None; got {ignore_index!r}")
+        raise ArgumentError("ignore_index", f"must be an integer or None; got {ignore_index!r}")
     return (
         None if num_classes is None else check_whole(num_classes, "num_classes", 2),
         None if ignore_index is None else int(ignore_index),
@@ -101,12 +103,14 @@ def check_lenses(lenses: Iterable[str] | str | None, num_classes: int | None) ->
     names = known[:1] if lenses is None else (lenses,) if isinstance(lenses, str) else tuple(lenses)
     for name in names:
         if name not in known:
-            remedy = "use lens='binary', or num_classes= for one of several classes" if num_classes is None else ""
+            remedy: Remedy = (
+                (Use("lens", "binary"), Use("num_classes", None, "for several classes")) if num_classes is None else ""
+            )
             raise LensError("lenses", f"must be of {', '.join(known)}; got {name!r}", remedy)
     if not names:
         raise LensError("lenses", "is empty", f"name at least one of {', '.join(known)}")
     if num_classes == 2 and {"binary", "top_label"} <= set(names):
-        raise LensError("lenses", "has both binary and top_label", "make a metric for each")
+        raise LensError("lenses", "binary and top_label cannot be combined", "create one metric for each")
     return names
 
 
@@ -114,24 +118,25 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     """The error for invalid rows."""
     _, nan, outside, wrong_sum, label, group = faults
     found = {
-        "hold NaN": nan,
-        "hold entries outside 0 and 1": outside,
+        "contain NaN": nan,
+        "have entries outside [0, 1]": outside,
         "do not sum to 1": wrong_sum,
-        "have a label that is no class": label,
-        "have a group that is none": group,
+        "have an unknown class as label": label,
+        "have an unknown group": group,
     }
     causes = ", ".join(f"{count} {cause}" for cause, count in found.items() if count)
-    where = "the first is on another process, or came by merge_state" if first == NEVER else f"the first is row {first}"
+    problem = f"some rows are invalid: {causes}"
+    if first == NEVER:
+        problem += ", on another process or from merge_state"
+    place: dict[str, Any] = {"row": _row(first), "count": sum(found.values())}
     if label:
-        return LabelError(
-            "target", f"rows could not be counted: {causes}; {where}", "ignore_index= leaves rows out", row=_row(first)
-        )
+        return LabelError("target", problem, Use("ignore_index", None, "to skip rows"), **place)
     if group:
-        return GroupError(
-            "groups", f"rows could not be counted: {causes}; {where}", "num_groups= says how many", row=_row(first)
-        )
-    remedy = "check the model's output" if input == "logit" else "pass input='logit' if these are logits"
-    return ProbabilityError("preds", f"rows could not be counted: {causes}; {where}", remedy, row=_row(first))
+        return GroupError("groups", problem, Use("num_groups", None, "to set their number"), **place)
+    remedy: Remedy = (
+        "check the output of the model" if input == "logit" else Use("input", "logit", "if these are logits")
+    )
+    return ProbabilityError("preds", problem, remedy, **place)
 
 
 def _row(first: int) -> int | None:

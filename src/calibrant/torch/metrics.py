@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..errors import ArgumentError, UndefinedMetricError, UnknownArgumentError
+from ..errors import ArgumentError, UndefinedMetricError, UnknownArgumentError, Use
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import cell_view
@@ -79,7 +79,7 @@ class CalibrationMetric(SketchMetric):
     ) -> None:
         found = catalogue[metric] if isinstance(metric, str) else metric
         if found.takes != "View" or not found.sketch or found.needs:
-            raise ArgumentError("metric", f"{found.id} reads every row, and only sums are kept", "collect the rows")
+            raise ArgumentError("metric", f"{found.id} cannot be computed from accumulated sums", "collect the rows")
         asked = lens or ("binary" if num_classes is None else found.lens)
         asked = ("binary" if num_classes in (None, 2) else "top_label") if asked == "auto" else asked
         super().__init__(num_classes, lenses=asked, **{word: options.pop(word) for word in _TAKEN if word in options})
@@ -107,7 +107,7 @@ class CalibrationMetric(SketchMetric):
 
     def _of_sketches(self, sketches: Sketches) -> float:
         if not sketches.n:
-            raise UndefinedMetricError(self.metric.id, "no row was counted", "call update first")
+            raise UndefinedMetricError(self.metric.id, "no rows were added", "call update first")
         return self.metric(sketches, lens=self.lens, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"]) -> dict[int, Tensor]:
@@ -128,13 +128,13 @@ class CalibrationMetric(SketchMetric):
             self._check_groups()
             return {group: self._tensor(self._of_sketches(sketches.group(group))) for group in sketches.groups}
         if what != "classes" or self.lens != "classwise":
-            raise ArgumentError("what", f"must be 'groups', or 'classes' with lens='classwise'; got {what!r}")
+            raise ArgumentError("what", f"must be 'groups', or 'classes' with the lens 'classwise'; got {what!r}")
         found = enumerate(sketches.sketches_of("classwise"))
         return {k: self._tensor(self.metric(one.view(), **self.options)) for k, one in found if one.n}
 
     def _check_groups(self) -> None:
         if self.num_groups is None:
-            raise ArgumentError("what", "is 'groups', and none were kept", "say how many: num_groups=")
+            raise ArgumentError("what", "'groups' requires groups", Use("num_groups"))
 
     def _tensor(self, value: float) -> Tensor:
         return torch.tensor(value, dtype=torch.float64, device=self.sums.device)
@@ -182,7 +182,7 @@ class _BinnedError(CalibrationMetric):
 
     def _of_view(self, view: View) -> float:
         if not len(view.score):
-            raise UndefinedMetricError(type(self).__name__, "no row was counted", "call update first")
+            raise UndefinedMetricError(type(self).__name__, "no rows were added", "call update first")
         return self.metric(view, **self.options)
 
     def compute_by(self, what: Literal["groups", "classes"] = "groups") -> dict[int, Tensor]:
@@ -199,7 +199,9 @@ class _BinnedError(CalibrationMetric):
             Value by index; groups without rows are left out.
         """
         if what != "groups":
-            raise ArgumentError("what", f"must be 'groups'; got {what!r}", "CalibrationMetric('cwce', ...) has classes")
+            raise ArgumentError(
+                "what", f"must be 'groups'; got {what!r}", "use CalibrationMetric('cwce', ...) for classes"
+            )
         self._check_groups()
         kept = self._checked(self._total())
         views = ((group, self._view(kept, group)) for group in range(self.plan.groups))
@@ -211,12 +213,14 @@ def _own_keywords(keywords: dict[str, Any], owner: str, classes: bool) -> dict[s
     known = (*(("num_classes",) if classes else ()), "n_bins", "norm", "ignore_index", "validate_args", *_OWN_KEYWORDS)
     for word, value in keywords.items():
         if word == "lens":
-            raise UnknownArgumentError("lens", f"is no argument of {owner}", "use CalibrationMetric('ece', ..., lens=)")
+            raise UnknownArgumentError(
+                "lens", f"unexpected keyword of {owner}", "use CalibrationMetric('ece', ..., lens=...)"
+            )
         if word in _DEFAULT_ONLY and value is not _DEFAULT_ONLY[word]:
             raise ArgumentError(
                 word,
-                f"must be {_DEFAULT_ONLY[word]}: a call gives the value of its own batch, and compute adds up the processes",
-                "choose them with process_group= and sync_on_compute=",
+                f"must be {_DEFAULT_ONLY[word]}: a call returns the value of its batch, and compute combines the processes",
+                "use process_group and sync_on_compute instead",
             )
         if word not in (*_OWN_KEYWORDS, *_IGNORED, *_DEFAULT_ONLY):
             raise unknown_keyword(owner, word, value, known)

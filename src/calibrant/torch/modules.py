@@ -216,7 +216,7 @@ class CalibratorModule(nn.Module):
             known = ", ".join(sorted(kind.__name__ for kind, other in COUNTERPARTS.items() if issubclass(other, cls)))
             raise InputTypeError("calibrator", f"must be one of {known}; got {type(calibrator).__name__}")
         if not hasattr(calibrator, "fit_record_"):
-            raise NotFittedError(type(calibrator).__name__, "is not fitted yet", "call fit(scores, y) first")
+            raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
         module = counterpart._like(calibrator).to(device=device, dtype=dtype)
         with torch.no_grad():
             module._take(calibrator)
@@ -238,7 +238,7 @@ class CalibratorModule(nn.Module):
             If the number of classes is unknown.
         """
         if self.n_classes is None:
-            raise ArgumentError("n_classes", "is not known yet", "fit the module, or give n_classes to its constructor")
+            raise ArgumentError("n_classes", "is unknown", "fit the module, or pass n_classes to the constructor")
         like = self._origin or _Origin(self._calibrator_parameters(), np.arange(self.n_classes), self.n_classes)
         calibrator = self.calibrator_type(**like.parameters)
         calibrator.classes_, calibrator.n_features_in_ = like.classes, like.columns

@@ -314,7 +314,7 @@ def _logits(values: Tensor, check: bool) -> Tensor:
     # These scores depend on the constant of a row, which probabilities have lost: every row would score 0.
     if float(level.abs().max()) <= near:
         remedy = "pass the model's own logits"
-        raise InputError("logits", "are logarithms of probabilities, which have lost what is scored", remedy)
+        raise InputError("logits", "are log-probabilities, which are normalized", remedy)
     total = logits.sum(dim=-1)
     if bool((logits >= 0).all()) and float((total - 1).abs().max()) <= near:
         raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
@@ -328,12 +328,14 @@ def _members(members: Any, input: str, check: bool, who: str) -> Tensor:
         if odd:
             raise InputTypeError("members", f"must be torch tensors; got {odd[0]}", "use torch.as_tensor(...)")
         if len({tuple(member.shape) for member in given}) > 1:
-            raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
+            raise ShapeError("members", "the members differ in shape", "pass the same rows and classes for each member")
         members = torch.stack(given) if given else torch.empty(0, 0, 0)
     if members.ndim != 3:
-        raise ShapeError("members", f"must be members, rows and classes; the shape is {tuple(members.shape)}")
+        raise ShapeError(
+            "members", f"must have three dimensions (members, rows, classes); got shape {tuple(members.shape)}"
+        )
     if len(members) < 2:
-        raise UndefinedMetricError(who, "needs at least two members")
+        raise UndefinedMetricError(who, "requires at least two members")
     return _log_probs(members, input, check, "members")
 
 
@@ -343,7 +345,7 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
     if columns is not None and features.shape[1] != columns:
-        raise ShapeError("features", f"has {features.shape[1]} columns, and {columns} were fitted")
+        raise ShapeError("features", f"has {features.shape[1]} columns; expected {columns}, as in fit")
     found = features.detach().to(wide(features.device))
     _check_rows(torch.isfinite(found).all(-1), "features", "holds a value that is not finite")
     return found

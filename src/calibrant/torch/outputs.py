@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, InputError, InputTypeError
+from ..errors import ArgumentError, Drop, InputError, InputTypeError
 
 __all__ = [
     "Output",
@@ -39,11 +39,11 @@ def chosen_output(given: Any, output: Output) -> Tensor:
     if not isinstance(found, Tensor):
         raise InputTypeError(
             "output",
-            f"must be a tensor; the model gave {_kind(found)}",
+            f"must be a tensor; the model returned {_kind(found)}",
             "choose one with output=0, a key or a function",
         )
     if not found.is_floating_point():
-        raise InputTypeError("output", f"must be floating point; the model gave {found.dtype}")
+        raise InputTypeError("output", f"must be floating point; the model returned {found.dtype}")
     return found
 
 
@@ -57,7 +57,7 @@ def _only(given: Any) -> Any:
     if isinstance(given, (tuple, list, Mapping)) and len(given) == 1:
         return next(iter(given.values() if isinstance(given, Mapping) else given))
     raise ArgumentError(
-        "output", f"must say which is meant: the model gave {_kind(given)}", "choose with output=0, a key or a function"
+        "output", f"is ambiguous: the model returned {_kind(given)}", "choose with output=0, a key or a function"
     )
 
 
@@ -65,16 +65,16 @@ def _at(given: Any, output: int | str) -> Any:
     if isinstance(given, Tensor) and (isinstance(output, str) or given.ndim < 3):
         raise ArgumentError(
             "output",
-            f"is {output!r}, and the model gave a single tensor, of shape {tuple(given.shape)}"
-            + ("" if isinstance(output, str) else ": that would be one of its rows"),
-            "leave output out, or pass a function",
+            f"the model returned a single tensor of shape {tuple(given.shape)}; got {output!r}"
+            + ("" if isinstance(output, str) else ", which would select one of its rows"),
+            (Drop("output"), "pass a function"),
         )
     if isinstance(output, str) and hasattr(given, output) and not isinstance(given, Mapping):
         return getattr(given, output)
     try:
         return given[output]
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise ArgumentError("output", f"is {output!r}, and the model gave {_kind(given)}") from None
+        raise ArgumentError("output", f"the model returned {_kind(given)}; got {output!r}") from None
 
 
 def _kind(value: Any) -> str:
@@ -101,7 +101,7 @@ def unpacked(batch: Any, unpack: Unpack, number: int) -> tuple[Any, Any]:
         problem = f"batch {number} has {len(batch)} parts, and inputs and labels are needed"
     else:
         problem = f"batch {number} is a {type(batch).__name__}, and inputs and labels are needed"
-    raise InputError("loader", problem, "take it apart with unpack=lambda batch: (inputs, labels)")
+    raise InputError("loader", problem, "unpack it with unpack=lambda batch: (inputs, labels)")
 
 
 def label_tensor(labels: Any, number: int) -> Tensor:
@@ -112,8 +112,8 @@ def label_tensor(labels: Any, number: int) -> Tensor:
         except (TypeError, ValueError):
             raise InputTypeError(
                 "labels",
-                f"of batch {number} must be class numbers; got {_described(labels)}",
-                "number the classes from 0, in the dataset or by unpack=lambda batch: (inputs, labels)",
+                f"expected class indices, got {_described(labels)} in batch {number}",
+                "number the classes from 0, in the dataset or with unpack=lambda batch: (inputs, labels)",
             ) from None
     return own_copy(labels)
 

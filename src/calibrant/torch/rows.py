@@ -73,11 +73,11 @@ def check_logits(logits: Any, classes: int | None = None, argument: str = "logit
     if logits.ndim == 0 or logits.shape[-1] < 2:
         raise ShapeError(
             argument,
-            f"must have a column for each of two or more classes; the shape is {tuple(logits.shape)}",
-            "for one output z of two classes pass torch.stack([torch.zeros_like(z), z], dim=-1)",
+            f"must have one column for each class, at least two; got shape {tuple(logits.shape)}",
+            "for one output z of two classes, pass torch.stack([torch.zeros_like(z), z], dim=-1)",
         )
     if classes is not None and logits.shape[-1] != classes:
-        raise ShapeError(argument, f"have {logits.shape[-1]} classes, and the module was made for {classes}")
+        raise ShapeError(argument, f"have {logits.shape[-1]} classes; the module expects {classes}")
 
 
 def classes_last(logits: Tensor, classes: int | None) -> Tensor:
@@ -89,8 +89,8 @@ def classes_last(logits: Tensor, classes: int | None) -> Tensor:
     if classes is not None and moved.shape[-1] != classes:
         raise ShapeError(
             "logits",
-            f"have shape {tuple(logits.shape)}, and the {classes} classes must be on axis 1",
-            "move them there: logits.movedim(-1, 1)",
+            f"the {classes} classes must be on axis 1; got shape {tuple(logits.shape)}",
+            "move them with logits.movedim(-1, 1)",
         )
     check_logits(moved, classes)
     return moved
@@ -114,9 +114,8 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     if output.ndim == 1 and rows and not any(output.shape[0] == count for count in rows):
         raise ShapeError(
             argument,
-            f"has shape {tuple(output.shape)}, and {rows[0]} row{'s' * (rows[0] != 1)} went in; "
-            "logits of one row are no rows of one logit",
-            "add a batch dimension to a single row: x[None]; a single number for each row comes as a column: x[:, None]",
+            f"expected {rows[0]} row{'s' * (rows[0] != 1)}, as in the input; got shape {tuple(output.shape)}",
+            "add a batch dimension to a single row, x[None], or a column dimension to one number per row, x[:, None]",
         )
     if output.ndim == 1 or (output.ndim == 2 and output.shape[1] == 1):
         z = output.reshape(-1)
@@ -124,14 +123,14 @@ def as_classes(output: Tensor, argument: str = "output", *, rows: Sequence[int] 
     if output.ndim == 0:
         raise ShapeError(
             argument,
-            "is a single number, and has no dimension for rows",
-            "squeeze(-1) leaves one to a single row, and squeeze() does not",
+            "is a single number without a dimension for rows",
+            "use squeeze(-1) instead of squeeze(), which removes the dimension of a single row",
         )
     if output.ndim != 2:
         raise ShapeError(
             argument,
-            f"has shape {tuple(output.shape)}, and a row of logits for each prediction is needed",
-            "move the classes last: output=lambda out: out.movedim(1, -1).flatten(0, -2)",
+            f"expected one row of logits for each prediction, got shape {tuple(output.shape)}",
+            "move the classes last with output=lambda out: out.movedim(1, -1).flatten(0, -2)",
         )
     return output
 
@@ -141,17 +140,17 @@ def as_numbers(labels: Any, argument: str) -> Tensor:
     remedy = "number the classes from 0 up, in the order of the columns"
     if isinstance(labels, Tensor):
         if labels.is_complex():
-            raise InputTypeError(argument, f"must be class numbers; got {labels.dtype}", remedy)
+            raise InputTypeError(argument, f"must be class indices; got {labels.dtype}", remedy)
         return labels
     try:
         array = np.asarray(labels)
     except (TypeError, ValueError):
         raise InputTypeError(
-            argument, f"must be a tensor or a list of class numbers; got {type(labels).__name__}"
+            argument, f"must be a tensor or a list of class indices; got {type(labels).__name__}"
         ) from None
     if array.size and array.dtype.kind not in "biuf":
         first = array.reshape(-1)[:1].tolist()[0]
-        raise InputTypeError(argument, f"must be class numbers; row 0 is {first!r}", remedy)
+        raise InputTypeError(argument, f"must be class indices; got {first!r}", remedy, row=0)
     return torch.as_tensor(array.astype(np.float64 if array.dtype.kind == "f" else np.int64))
 
 
@@ -160,10 +159,12 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
     labels = as_numbers(labels, argument)
     if labels.ndim > 1 and labels.shape == (rows, classes):
         raise ShapeError(
-            argument, f"have {classes} columns, and one class number per row is needed", "pass labels.argmax(dim=1)"
+            argument, f"expected one class index per row, got {classes} columns", "pass labels.argmax(dim=1)"
         )
     if labels.numel() != rows:
-        raise ShapeError(argument, f"have shape {tuple(labels.shape)}, and there are {rows} rows of logits")
+        raise ShapeError(
+            argument, f"expected {rows} labels, one for each row of logits; got shape {tuple(labels.shape)}"
+        )
     labels = labels.detach().reshape(-1)
     codes = labels.to(torch.int64)
     bad = (codes < 0) | (codes >= classes)
@@ -173,8 +174,8 @@ def read_labels(labels: Any, rows: int, classes: int, *, argument: str = "labels
         row = int(bad.to(torch.int8).argmax())
         raise LabelError(
             argument,
-            f"row {row} is {labels[row].item()}, and {classes} classes have the numbers 0 to {classes - 1}",
-            "drop the rows that are to be ignored, or check the number of classes",
+            f"must be from 0 to {classes - 1}; got {labels[row].item()}",
+            "drop the rows to be ignored, or check the number of classes",
             row=row,
         )
     return codes
@@ -199,7 +200,7 @@ class TrainingRows:
         """Check the tensors and widen them, on the device where the logits are."""
         check_logits(logits, classes)
         if logits.ndim != 2 or not len(logits):
-            raise ShapeError("logits", f"must be rows and classes; the shape is {tuple(logits.shape)}")
+            raise ShapeError("logits", f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}")
         z = logits.detach().to(wide(logits.device))
         codes = read_labels(labels, len(z), z.shape[1]).to(z.device)
         bad = ~torch.isfinite(z).all(dim=1)
@@ -207,8 +208,8 @@ class TrainingRows:
             row = int(bad.to(torch.int8).argmax())
             raise InputError(
                 "logits",
-                f"row {row} holds a value that is not finite",
-                "drop the row; a class that is masked out gets a large negative number such as -1e4",
+                "must be finite",
+                "drop the row, or use a large negative number such as -1e4 for a masked class",
                 row=row,
             )
         weight, kind = read_weights(_on_host(sample_weight), _on_host(counts), len(z))
@@ -231,8 +232,8 @@ def check_flat(logits: Any) -> None:
     if isinstance(logits, Tensor) and logits.ndim > 2:
         raise ShapeError(
             "logits",
-            f"must be rows and classes; the shape is {tuple(logits.shape)}",
-            "of dense logits make each place a row: logits.movedim(1, -1).flatten(0, -2), and labels.flatten()",
+            f"must have two dimensions (rows, classes); got shape {tuple(logits.shape)}",
+            "for dense predictions, pass logits.movedim(1, -1).flatten(0, -2) and labels.flatten()",
         )
 
 
@@ -254,8 +255,8 @@ def warn_of_absent(rows: TrainingRows) -> None:
     absent = absent_classes(rows)
     if absent:
         warn_caller(
-            f"{absent}, so the module takes the probability there towards 0; fit on rows of every class, or use one that "
-            "treats all classes alike, such as TemperatureModule"
+            f"{absent}, so the module shrinks its probability towards 0; fit on rows of every class, or use a module with "
+            "parameters common to all classes, such as TemperatureModule"
         )
 
 

@@ -1,1 +1,1 @@
-"""What every package uses: blocks and threads, compiled kernels, exact sums, argument checks, results, files."""
+"""Shared utilities: blocks and threads, compiled kernels, exact sums, argument checks, results, files."""

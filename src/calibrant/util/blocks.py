@@ -1,4 +1,4 @@
-"""Work over rows in blocks that stay in cache, on as many threads as the machine has; the result never depends on how many."""
+"""Process rows in blocks that fit into cache, on several threads; results do not depend on their number."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["map_blocks", "rows_per_block", "sort_in_place"]
 T = TypeVar("T")
 
 BLOCK_ENTRIES = 1 << 17
-# A thread that has less than this to do costs more to start than it saves.
+# With less work than this, starting a thread costs more than it saves.
 THREAD_ENTRIES = 1 << 18
-# Beyond this many threads the memory, not the cores, sets the pace.
+# Beyond this many threads memory bandwidth is the bottleneck.
 MAX_THREADS = 16
-# Threads that go from one small block to the next with NumPy soon wait for the interpreter more than they work.
+# Threads that process small blocks with NumPy spend most of their time waiting for the interpreter lock.
 MAX_THREADS_OF_SMALL_BLOCKS = 2
 LARGE_BLOCK = 1 << 18
 
 
 def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
-    """How many rows of `columns` entries make one block."""
+    """Return the number of rows of `columns` entries in one block."""
     return max(1, entries // max(1, columns))
 
 
@@ -38,7 +38,7 @@ def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: 
 
 
 def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], workers: int) -> list[T]:
-    # Threads of this call only: a pool that outlives it would not survive a fork.
+    # Threads of this call only: a persistent pool would not survive a fork.
     from threading import Lock, Thread
 
     results: list[Any] = [None] * len(spans)
@@ -51,7 +51,7 @@ def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], wor
             return next(waiting, None)
 
     def run() -> None:
-        # Each thread takes the next block when it is free, so that a core that is busy elsewhere holds up one block only.
+        # Each thread takes the next block when it is free, so that a busy core delays one block only.
         try:
             while not failures and (number := take()) is not None:
                 results[number] = work(*spans[number])
@@ -77,7 +77,7 @@ def _cores() -> int:
 
 
 def sort_in_place(values: Any) -> None:
-    """Sort an array, long ones in parts on several threads; the parts are runs, which a stable sort merges in one pass."""
+    """Sort an array in place, long ones in parts on several threads; a stable sort then merges the sorted runs in one pass."""
     parts = min(len(values) // THREAD_ENTRIES, _cores(), 4)
     if parts < 2:
         values.sort()

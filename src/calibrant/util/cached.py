@@ -1,4 +1,4 @@
-"""A property that is computed once; unlike `functools.cached_property` in Python 3.11 it takes no lock that threads would wait for."""
+"""A cached property without the lock that `functools.cached_property` has in Python 3.11."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """Compute on first use and keep the result in the instance; two threads may compute it twice, to the same end."""
+    """Property that is computed on first use and cached in the instance; two threads may both compute the same result."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self.function = function

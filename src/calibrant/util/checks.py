@@ -1,4 +1,4 @@
-"""Checks of option values that several metrics share."""
+"""Checks of option values."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
 
 
 def check_positive(value: Any, argument: str) -> float:
-    """A finite number above 0."""
+    """Return a finite number above 0, or raise."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float, np.integer, np.floating))
         or not 0 < value < math.inf
     ):
-        raise ArgumentError(argument, f"must be a finite number above 0; got {value!r}")
+        raise ArgumentError(argument, f"must be a positive finite number; got {value!r}")
     return float(value)
 
 
 def check_whole(value: Any, argument: str, low: int = 1) -> int:
-    """A whole number from `low` up."""
+    """Return an integer of at least `low`, or raise."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ArgumentError(argument, f"must be a whole number from {low} up; got {value!r}")
+        raise ArgumentError(argument, f"must be an integer of at least {low}; got {value!r}")
     return int(value)
 
 
 def weight_per_class(class_weight: Any, count: int) -> NDArray[np.float64]:
-    """One weight for each class: finite, not negative, not all zero."""
+    """Return one weight per class, finite, non-negative and not all zero, or raise."""
     try:
         weight = np.asarray(class_weight, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The only door to the disk: atomic writes, and reading with limits."""
+"""File access: atomic writes, and reads with size limits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..errors import FileError
 
 __all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "read_start", "write_atomic"]
 
-# A small archive can unpack to a thousand times its size.
+# A small archive can expand to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
 MAX_NPZ_MEMBERS = 256
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    """Write a file atomically: a crash leaves the old file or the new one, never a part."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
@@ -34,14 +34,16 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             raise
         _sync_folder(target.parent)
     except FileNotFoundError as error:
-        raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first") from error
+        raise FileError(
+            str(path), "cannot be written (its folder does not exist)", "create the folder first"
+        ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
     return target
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
-    """Raise where a file cannot be written, before the work whose result it is to hold.
+    """Raise if a file cannot be written, before the work whose result it will hold.
 
     Parameters
     ----------
@@ -58,10 +60,10 @@ def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> Non
         while folder and not place.exists() and place != place.parent:
             place = place.parent
         if not place.exists():
-            raise FileError(str(path), "cannot be written (its folder does not exist)", "make the folder first")
+            raise FileError(str(path), "cannot be written (its folder does not exist)", "create the folder first")
         if not place.is_dir():
             raise FileError(str(path), f"cannot be written ({place} is not a folder)", "choose another place")
-        with tempfile.TemporaryFile(dir=place, prefix=".calibrant-"):  # what permissions say is not all
+        with tempfile.TemporaryFile(dir=place, prefix=".calibrant-"):  # permissions alone are not sufficient
             pass
     except FileError:
         raise
@@ -70,12 +72,12 @@ def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> Non
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """A folder, made with those above it where it is not there."""
+    """Return a folder, created with its parents if necessary."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"cannot be made a folder ({error.strerror or error})"
+        problem = f"the folder cannot be created ({error.strerror or error})"
         raise FileError(str(path), problem, "choose another place") from error
     return folder
 
@@ -97,7 +99,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """The bytes of a file, read through one handle, and never more than `max_bytes`."""
+    """Read the bytes of a file through one handle, at most `max_bytes`."""
     try:
         with open(path, "rb") as stream:
             content = stream.read(max_bytes + 1)
@@ -109,7 +111,7 @@ def read_limited(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 
 
 def read_start(path: str | os.PathLike[str], size: int) -> bytes:
-    """The first bytes of a file; none where it cannot be read."""
+    """Read the first bytes of a file; empty if it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return stream.read(size)
@@ -118,7 +120,7 @@ def read_start(path: str | os.PathLike[str], size: int) -> bytes:
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:
-    """The arrays of an ``.npz`` file; nothing in it can run, and no more than `max_bytes` are unpacked."""
+    """Read the arrays of an ``.npz`` file; no code is executed, and at most `max_bytes` are unpacked."""
     import numpy as np
 
     try:
@@ -127,16 +129,16 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> di
             size = sum(member.file_size for member in members)
         if len(members) > MAX_NPZ_MEMBERS or size > max_bytes:
             raise FileError(
-                str(path), f"would unpack to {size:,} bytes in {len(members)} arrays, over the limit of {max_bytes:,}"
+                str(path), f"unpacks to {size:,} bytes in {len(members)} arrays, above the limit of {max_bytes:,}"
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         for name, array in arrays.items():
-            if not isinstance(array, np.ndarray):  # NumPy hands out the raw bytes of what is no array
-                raise ValueError(f"{name!r} is no array")
+            if not isinstance(array, np.ndarray):  # NumPy returns the raw bytes of other members
+                raise ValueError(f"{name!r} is not an array")
         return arrays
     except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
-        raise FileError(str(path), f"is no readable .npz file ({error})", "write it with numpy.savez") from error
+        raise FileError(str(path), f"is not a readable .npz file ({error})", "write it with numpy.savez") from error
     except FileError:
         raise
     except OSError as error:

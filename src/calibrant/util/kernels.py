@@ -1,8 +1,8 @@
-"""The few hot loops that numba compiles where it is installed (extra ``fast``); each has a NumPy twin that gives the same bits.
+"""Hot loops that numba compiles if it is installed (extra ``fast``); each has a NumPy counterpart with bitwise equal results.
 
-The functions below are plain Python and are never run as such outside the tests. `compiled` turns one into machine code at
-its first use on data large enough to repay the import of numba, and gives None otherwise: the caller then takes its twin.
-Sums are integers, so the order of rows, blocks and threads cannot change a bit of the result.
+The functions below are plain Python and are executed as such only in the tests. `compiled` returns machine code at the first
+use on data large enough to amortise the import of numba, and None otherwise: the caller then uses the NumPy counterpart.
+Sums are integers, so that the order of rows, blocks and threads does not affect the result.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from ..errors import warn_caller
 
 __all__ = ["COUNT_UNIT", "FEW_ROWS", "LOW_BITS", "LOW_MASK", "compiled", "loaded"]
 
-# Importing numba and loading the compiled loops takes about a second. Like a skier who buys skis once the rent paid comes near
-# their price, a process does it once it has gone over this many entries without.
+# Importing numba and loading the compiled loops takes about a second. As in the ski rental problem, a process does so once it
+# has processed this many entries without.
 MIN_ENTRIES = 40_000_000
 
-# A score in [0, 1] is the integer floor(score * 2^62), kept as 20 high and 42 low bits. The count of rows rides above the
-# high part, so that one row costs two additions; 2^19 rows fit before either sum can overflow.
+# A score in [0, 1] is the integer floor(score * 2^62), split into 20 high and 42 low bits. The count of rows is stored above the
+# high part, so that one row takes two additions; 2^19 rows fit before either sum can overflow.
 LOW_BITS = 42
 LOW_MASK = (1 << LOW_BITS) - 1
 COUNT_UNIT = 1 << 40
 SCALE = float(1 << 62)
 
-# Fewer rows than these do not count towards the import of numba; they take a compiled loop that is already loaded.
+# Fewer rows than these do not count towards the import of numba; they use a compiled loop if it is already loaded.
 FEW_ROWS = 1 << 11
-# The compiled loops by name, None where numba is absent.
+# The compiled loops by name; None if numba is not installed.
 loaded: dict[str, Any] = {}
 _entries_seen = 0
 
 
 def compiled(function: Callable[..., Any], entries: int) -> Callable[..., Any] | None:
-    """The machine code of `function`, or None where numba is absent, broken, or does not pay yet."""
+    """Return the compiled `function`, or None if numba is not installed, fails, or is not worthwhile yet."""
     global _entries_seen
     name = function.__name__
     if name not in loaded:
@@ -52,10 +52,10 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         import numba
     except ImportError:
         return None
-    except Exception as error:  # a numba that does not fit this NumPy fails in many ways
-        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy path is taken")
+    except Exception as error:  # a numba that is incompatible with this NumPy fails in many ways
+        warn_caller(f"numba is installed but cannot be used ({error}); the slower NumPy code is used")
         return None
-    # Only the check of row sums may be reordered; it is compared with a tolerance and never shown.
+    # Only the check of row sums may be reordered; it is compared with a tolerance and never reported.
     fast = {"reassoc", "nsz"} if function is top_rows else False
     result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     return result
@@ -64,14 +64,14 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
 def top_rows(
     probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
 ) -> int:
-    """Check rows of probabilities and labels, and find the largest entry of each row and whether it is the label's.
+    """Check rows of probabilities and labels, and find the largest entry of each row and whether it belongs to the label.
 
-    `probs` is flat. `bits` is the same seen as unsigned integers: for numbers in [0, 1] they order alike, and everything
+    `probs` is flat. `bits` is the same memory as unsigned integers: for numbers in [0, 1] they have the same order, and everything
     else (negative, above 1, infinite, NaN) is larger than `one`, the bits of 1.0. Rows are summed in the type of `zero`.
-    Returns the first row that needs a closer look, or -1.
+    Returns the first row that needs further checks, or -1.
     """
     half = 0.5 * (1.0 + tolerance)
-    width = np.uint64(columns)  # unsigned positions spare numba the question whether one is negative
+    width = np.uint64(columns)  # unsigned indices avoid the check for negative ones
     for i in range(labels.size):
         first = np.uint64(i) * width
         best = bits[first]
@@ -98,11 +98,11 @@ def top_rows(
 def top_rows_narrow(
     probs: Any, bits: Any, labels: Any, columns: int, one: Any, zero: Any, tolerance: float, top: Any, correct: Any
 ) -> int:
-    """`top_rows` for few classes: no branch depends on the data, and two rows at a time keep the adders busy."""
+    """`top_rows` for few classes: without data-dependent branches, and two rows at a time for instruction-level parallelism."""
     width = np.uint64(columns)
     for start in range(0, labels.size, 2):
         i = np.uint64(start)
-        j = np.uint64(min(start + 1, labels.size - 1))  # an odd last row is its own neighbour
+        j = np.uint64(min(start + 1, labels.size - 1))  # an odd last row is processed twice
         first_i, first_j = i * width, j * width
         best_i, best_j = bits[first_i], bits[first_j]
         where_i, where_j = np.uint32(0), np.uint32(0)
@@ -127,7 +127,7 @@ def top_rows_narrow(
 
 
 def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
-    """The largest bit pattern of the scores, and all labels or-ed together."""
+    """Return the largest bit pattern of the scores, and the bitwise or of all labels."""
     worst = bits[0]
     union = labels[0]
     for i in range(bits.size):
@@ -137,15 +137,15 @@ def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
     return worst, union
 
 
-# The loops below write where scores and labels tell them to. Both were checked, but the arrays are the caller's and may have
-# been changed since: a slot or class out of range is brought back, so that nothing outside the sums is ever touched.
+# The loops below write to positions that scores and labels determine. Both were checked, but the arrays belong to the caller and
+# may have been changed since: a slot or class out of range is clamped, so that nothing outside the sums is written.
 
 
 def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
     """Add rows to right-closed equal-width bins; ``sums[r, 2 * slot + outcome]`` holds (count and high part, low part).
 
-    The first axis has four interleaved copies, so that neighbouring rows of one bin do not wait for each other.
-    Slot 0 is the score 0 alone, slot k the bin that ends at edge k. The product of a single and a bin number is exact in
+    The first axis has four interleaved copies, so that neighbouring rows of one bin do not depend on each other.
+    Slot 0 is the score 0 alone, slot k the bin that ends at edge k. The product of a float32 score and a bin number is exact in
     double, so it finds the slot; for doubles it is made a little too small, and one comparison decides between two slots.
     """
     double = score.itemsize == 8
@@ -178,7 +178,7 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
 def fill_cells(
     score: Any, outcome: Any, guide: Any, edges: Any, floors: Any, starts: Any, cells: Any, sums: Any
 ) -> None:
-    """Add fewer than 2^20 rows to the cells of a sketch; ``sums`` gets rows, positives, and the high and low parts of the scores.
+    """Add fewer than 2^20 rows to the cells of a sketch; ``sums`` receives rows, positives, and the high and low parts of the scores.
 
     A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
     over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell
@@ -229,7 +229,7 @@ def fill_cells(
 
 
 def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
-    """Add what brier, nll and ecd need of rows of probabilities; `probs` is flat, and one column is that of class 1 of two.
+    """Add the contributions of rows of probabilities to brier, nll and ecd; `probs` is flat, and a single column is class 1 of two.
 
     ``sums`` holds the square's high and low parts, the own probability's, the surprise, the entropy, and how many own
     probabilities are 0. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
@@ -248,8 +248,8 @@ def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sum
                 value = 1.0 - value
             scratch[0] = value
             word = bits[0]
-            exponent = (word >> 52) - 1022  # what frexp gives, without a call for each entry
-            if exponent == -1022:  # too small for a leading bit of its own; 0 is put right below
+            exponent = (word >> 52) - 1022  # as frexp, without a function call for each entry
+            if exponent == -1022:  # subnormal; 0 is corrected below
                 scratch[0] = value * 18014398509481984.0
                 word = bits[0]
                 exponent = (word >> 52) - 1076
@@ -288,7 +288,7 @@ def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sum
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:
     """`fill_bins` for every class against the rest: cell ``k * (bins + 1) + slot`` of class k, one pass over all columns.
 
-    Neighbouring entries belong to different classes, so they do not wait for each other.
+    Neighbouring entries belong to different classes, so that they do not depend on each other.
     """
     rows, columns = probs.shape
     double = probs.itemsize == 8
@@ -315,7 +315,7 @@ def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, p
 
 
 def pool_blocks(rows: Any, ones: Any, low: int, high: int, groups: Any, sizes: Any, sums: Any) -> int:
-    """Pool neighbouring groups of rows while their block has at most `low` rows, or at most `high` and their rates do not rise.
+    """Pool neighbouring groups of rows while their block has at most `low` rows, or at most `high` and non-increasing rates.
 
     `groups`, `sizes` and `sums` are filled with the groups, rows and ones of each block; returns how many there are.
     """
@@ -338,9 +338,9 @@ def pool_blocks(rows: Any, ones: Any, low: int, high: int, groups: Any, sizes: A
 
 
 def lipschitz_loop(gap: Any, path: Any) -> float:
-    """The dynamic programme of `largest_lipschitz_sum`; breakpoint 0 is stored at 0, breakpoint k at ``path[k - 1]``.
+    """Dynamic program of `largest_lipschitz_sum`; breakpoint 0 is stored at 0, breakpoint k at ``path[k - 1]``.
 
-    Side 0 is a heap of breakpoints with the lowest on top, side 1 one with the highest; those used up are dropped when met.
+    Side 0 is a heap of breakpoints with the lowest on top, side 1 one with the highest; outdated entries are removed lazily.
     """
     count = gap.size + 1
     place = np.empty(count)

@@ -1,4 +1,4 @@
-"""Packages as namespaces: their public names are listed, and loaded when they are first used."""
+"""Packages as namespaces: public names are listed, and loaded on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOURCES: dict[str, str] = {}
 
 
 def fill_from(table: str, module: str) -> None:
-    """Name the module that fills a table of a lower layer when it is imported."""
+    """Register the module that fills a table of a lower layer when it is imported."""
     _SOURCES[table] = module
 
 
@@ -27,7 +27,7 @@ def fill(table: str) -> None:
 def namespace(
     package: str, names: Homes, types: Homes | None = None, modules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of a package whose `names` and `types` live in the modules given as keys.
+    """Build ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose `names` and `types` are defined in the modules given as keys.
 
     `types` are the classes of results: public in their package, but not names of `calibrant` itself. Modules are attributes too;
     those in `modules` are shown by ``dir``.

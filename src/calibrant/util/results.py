@@ -1,4 +1,4 @@
-"""The base of all results: fields as plain values, as a frame of the library at hand, as text and as a table in a notebook."""
+"""Base classes of results: export to plain values and data frames, and representation as text and HTML."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Result:
 
     _hidden: ClassVar[tuple[str, ...]] = ()
     _numeric: ClassVar[Container[int]] = ()
-    """The columns of `_table` that are set to the right."""
+    """Columns of `_table` that are right-aligned."""
     _width: ClassVar[int] = 0
-    """The least width of a column of the text."""
+    """Smallest width of a column of the text."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON knows them: an infinite number is the text ``"inf"``, and NaN is None."""
@@ -51,24 +51,24 @@ class Result:
         return frame_of(self._columns())
 
     def _fields(self) -> dict[str, Any]:
-        """The exported fields as they are; properties can be added."""
+        """Return the exported fields; subclasses can add properties."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in self._hidden}  # type: ignore[arg-type]
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """The columns of the frame: one row of the fields that hold one value."""
+        """Return the columns of the frame: by default one row of the scalar fields."""
         held = {name: value for name, value in self._fields().items() if not _holds_many(value)}
         return {name: [value] for name, value in held.items()}
 
     def _title(self) -> str:
-        """The first lines of the text, and the caption in a notebook."""
+        """Return the first lines of the text, which are the caption in a notebook."""
         return ""
 
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-        """Headings and rows; without headings there is no table."""
+        """Return headings and rows; without headings there is no table."""
         return (), ()
 
     def _notes(self) -> Sequence[str]:
-        """Lines below the table."""
+        """Return the lines below the table."""
         return ()
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Result:
 
 
 class Record(Result):
-    """A result whose text is its title and notes; in notebooks the columns of its frame are a table below the title."""
+    """Result whose text is its title and notes; in notebooks the columns of its frame are shown as a table."""
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *self._notes()])
@@ -123,18 +123,18 @@ def plain_value(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value) if field.repr or field.compare}
     if isinstance(value, Mapping):
         return {str(name): plain_value(inner) for name, inner in value.items()}
     return [plain_value(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-# P-values below this are lost in rounding.
+# P-values below this are rounding error.
 SMALLEST_PVALUE = 1e-300
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A pandas, polars or pyarrow table: the one already imported, else the first that is installed."""
+    """Build a pandas, polars or pyarrow table: of the library already imported, else of the first that is installed."""
     import narwhals.stable.v2 as nw
 
     known = ("pandas", "polars", "pyarrow")
@@ -145,12 +145,12 @@ def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
             continue
         return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()  # type: ignore[arg-type]
     raise MissingDependencyError(
-        "to_frame", "needs pandas, polars or pyarrow, and none is installed", "pip install pandas, or use to_dict()"
+        "to_frame", "requires pandas, polars or pyarrow", "run pip install pandas, or use to_dict()"
     )
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number for reading: four significant digits, and words where there is none."""
+    """Format a number with four significant digits, and missing or infinite values as words."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -162,7 +162,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def pvalue_text(value: float) -> str:
-    """A p-value for reading: four significant digits, and a bound in place of 0."""
+    """Format a p-value with four significant digits, and a bound in place of 0."""
     if math.isnan(value):
         return "-"
     return f"{value:.4g}" if value >= SMALLEST_PVALUE else f"< {SMALLEST_PVALUE:g}"
@@ -171,7 +171,7 @@ def pvalue_text(value: float) -> str:
 def text_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[int] = (), least: int = 0
 ) -> list[str]:
-    """The lines of a plain table; columns in `numeric` are set to the right."""
+    """Format a text table; columns in `numeric` are right-aligned."""
     table = [headings, *rows]
     widths = [max(least, *(len(row[i]) for row in table)) for i in range(len(headings))]
     return [
@@ -184,7 +184,7 @@ def text_table(
 
 
 def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A plain table for notebooks; every cell is escaped."""
+    """Format an HTML table for notebooks; every cell is escaped."""
     head = "".join(f"<th>{escape(str(text))}</th>" for text in headings)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
@@ -192,7 +192,7 @@ def html_table(headings: Sequence[str], rows: Sequence[Sequence[Any]], caption: 
 
 
 def html_lines(*lines: str) -> str:
-    """Lines of text for notebooks, escaped; empty ones are left out."""
+    """Format lines of text as HTML for notebooks, escaped; empty ones are left out."""
     said = "<br>".join(escape(line.strip()) for text in lines for line in text.split("\n") if line.strip())
     return f"<p>{said}</p>" if said else ""
 
@@ -209,7 +209,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def decimals(size: float, least: int, more: int) -> int:
-    """Decimals that show something of a number of this size: `more` after its first one; what rounding leaves is nothing."""
+    """Return the number of decimals for a number of this size: `more` after the first significant one; rounding error counts as 0."""
     return least if not 1e-9 < size < 1 else max(least, more - math.floor(math.log10(size)))
 
 

@@ -1,4 +1,4 @@
-"""Sums that are accurate and fast: neighbouring numbers added by NumPy, the partial sums added exactly."""
+"""Accurate and fast sums: blocks are summed by NumPy, their partial sums exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN = 256
 
 
 def accurate_sum(values: NDArray[Any]) -> float:
-    """The sum of an array, to within a few units of the last digit however long it is."""
+    """Compute the sum of an array to within a few units in the last place, independent of its length."""
     if len(values) <= 4 * RUN:
         return math.fsum(values)
     whole = len(values) // RUN * RUN

@@ -1,4 +1,4 @@
-"""The scores and outcomes that a metric reads: views, the lenses that make them, and selections of rows."""
+"""Views of predictions (scores and outcomes), the lenses that make them, and selections of rows."""
 
 from ..util.namespace import namespace
 

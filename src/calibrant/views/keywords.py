@@ -1,9 +1,9 @@
-"""Keywords that functions share: their documentation, and the decorators that insert it and answer an unknown keyword."""
+"""Keywords that functions share: their documentation, and decorators that insert it and check for unknown keywords."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -32,8 +32,8 @@ Table = Mapping[str, tuple[str, str]]
 VIEW_KEYWORDS = ("lens", "where", "combine", "class_weight")
 PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
 
-# Parameters that many functions share: type and description as they stand in every docstring. A docstring that names one of them
-# on a line of its own, without type or text, gets the entry from here; ``**keywords`` becomes all keywords of `Predictions`.
+# Parameters that many functions share: type and description for their docstrings. A docstring that names one of them on a line
+# of its own, without type or text, receives the entry from here; ``**keywords`` becomes all keywords of `Predictions`.
 SHARED = {
     "y_true": (
         "array-like of shape (N,), frame, Predictions, View or Sketch",
@@ -106,13 +106,13 @@ prediction was correct). It is never inferred.""",
         "None, int or numpy.random.Generator, optional",
         "Seed or random generator. The same seed gives the same result with any number of workers.",
     ),
-    "workers": ("int, optional", "Number of threads; by default one per processor."),
+    "workers": ("int, optional", "Number of threads; by default one."),
     "ax": ("matplotlib.axes.Axes, optional", "Axes to draw into; by default a new figure."),
 }
 
 
 def shared_entry(name: str, table: Table = SHARED) -> list[str]:
-    """The lines of a shared parameter in a docstring."""
+    """Return the lines of a shared parameter in a docstring."""
     kind, text = table[name]
     return [f"{name} : {kind}", *(f"    {line}" for line in text.split("\n"))]
 
@@ -148,7 +148,7 @@ def documents_keywords(
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         inner = inspect.unwrap(function)
-        called: Any = inner.__init__ if inspect.isclass(inner) else function  # type: ignore[misc]
+        called: Any = inner.__init__ if inspect.isclass(inner) else function
         own = inspect.signature(inspect.unwrap(called))
         passed = [word for word in (*view, *taken) if word not in own.parameters]
         variable = [each for each in own.parameters.values() if each.kind is each.VAR_KEYWORD]
@@ -173,7 +173,7 @@ def documents_keywords(
 
 
 def _has_options(doc: str | None, variable: str) -> bool:
-    """Whether the docstring describes ``**keywords`` as more than the keywords of predictions: options of a metric."""
+    """Whether the docstring describes ``**keywords`` as more than the keywords of `Predictions`, such as options of a metric."""
     lines = [line.strip() for line in (doc or "").split("\n")]
     place = lines.index(f"**{variable}") if f"**{variable}" in lines else -1
     return 0 <= place < len(lines) - 1 and bool(lines[place + 1])
@@ -199,7 +199,7 @@ def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
 
 
 def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARED) -> str:
-    """A docstring in which bare names of shared parameters have their type and text."""
+    """Insert type and text of shared parameters into a docstring."""
     lines, start, end = parameter_lines(doc)
     if not end:
         return doc
@@ -216,8 +216,8 @@ def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARE
     return "\n".join([*lines[:start], *filled, *lines[end:]])
 
 
-# What users of other packages type, and the word here.
-FOREIGN = {
+# Keywords of other packages, and their counterparts here.
+OTHER_SPELLINGS = {
     "n_bins": "bins",
     "num_bins": "bins",
     "nbins": "bins",
@@ -241,7 +241,7 @@ FOREIGN = {
     "from_logits": 'input="logit"',
     "logits": 'input="logit"',
     "average": "combine",
-    "num_classes": "nothing: the number of classes is read from y_prob",
+    "num_classes": "drop it; the number of classes is inferred from y_prob",
     "seed": "rng",
     "cv": "folds",
     "n_splits": "folds",
@@ -250,28 +250,30 @@ FOREIGN = {
 }
 
 
-# Four words for one idea; functions differ in which of them they take.
+# Four keywords for related ideas; functions differ in which of them they accept.
 LEVELS = ("level", "interval", "confidence_level", "alpha")
 
 
 def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> UnknownArgumentError:
-    """The error for a keyword nobody knows, with the word that was probably meant."""
+    """Build the error for an unknown keyword, with the keyword that was probably intended."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:
-        hint = f"here it is {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
-    elif word in FOREIGN and (FOREIGN[word].split()[0] in known or " " in FOREIGN[word] or "=" in FOREIGN[word]):
-        hint = f"here it is {FOREIGN[word]}"
+        hint = f"use {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
+    elif word in OTHER_SPELLINGS and (
+        OTHER_SPELLINGS[word].split()[0] in known or " " in OTHER_SPELLINGS[word] or "=" in OTHER_SPELLINGS[word]
+    ):
+        hint = OTHER_SPELLINGS[word] if OTHER_SPELLINGS[word].startswith("drop it") else f"use {OTHER_SPELLINGS[word]}"
         swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
-        if FOREIGN[word] == "binning" and value in swaps:
-            hint = f"here it is binning={swaps[value]}"
+        if OTHER_SPELLINGS[word] == "binning" and value in swaps:
+            hint = f"use binning={swaps[value]}"
     elif near:
         hint = f"did you mean {near[0]!r}?"
     else:
-        hint = f"{owner} takes {', '.join(known)}"
-    return UnknownArgumentError(word, f"is no argument of {owner}", hint)
+        hint = f"{owner} accepts {', '.join(known)}"
+    return UnknownArgumentError(word, f"unexpected keyword of {owner}", hint)
 
 
 def checks_keywords(
@@ -280,16 +282,19 @@ def checks_keywords(
     *,
     taken: Sequence[str] = PREDICTION_KEYWORDS,
     view: Sequence[str] = VIEW_KEYWORDS,
+    unlisted: Collection[str] = (),
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function answer an unknown keyword by naming those that it takes: its own, those of predictions, options of its metrics.
+    """Make a function raise for an unknown keyword with a list of those that it accepts: its own, those of `Predictions`, options of its metrics.
 
-    Its metrics are given by its keyword `argument`, as entries of `table`; with their options they take those in `view`.
+    Its metrics are given by its keyword `argument`, as entries of `table`; they accept the keywords in `view` besides their options. Keywords in
+    `unlisted` are passed on, for the function to raise its own error, and are neither documented nor suggested.
     """
+    taken = tuple(word for word in taken if word not in unlisted)
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        known = {*names, *taken}
+        known = {*names, *taken, *unlisted}
 
         @wraps(function)
         def call(*args: P.args, **keywords: P.kwargs) -> T:
@@ -301,11 +306,12 @@ def checks_keywords(
                         argument, keywords.get(argument, defaults.get(argument))
                     )
                     if given is None or (callable(given) and not hasattr(given, "options")):
-                        return function(*args, **keywords)  # a function of the user, which takes what it likes
+                        return function(*args, **keywords)  # a function of the user, whose keywords are unknown
                     if not (isinstance(given, str) or callable(given)):
                         keywords[argument] = given = list(given)
                     metrics = [table[m] for m in (given if isinstance(given, list) else [given])]
-                check_keywords(function, keywords, *metrics, taken=taken, view=view)
+                listed = {word: value for word, value in keywords.items() if word not in unlisted}
+                check_keywords(function, listed, *metrics, taken=taken, view=view)
             return function(*args, **keywords)
 
         return documents_keywords(taken=taken, view=view if table is not None else ())(call)
@@ -320,7 +326,7 @@ def check_keywords(
     taken: Sequence[str] = PREDICTION_KEYWORDS,
     view: Sequence[str] = VIEW_KEYWORDS,
 ) -> None:
-    """Raise for the first keyword that neither the function, nor predictions, nor any of its metrics take."""
+    """Raise for the first keyword that neither the function, nor `Predictions`, nor any of its metrics accept."""
     code = inspect.unwrap(function).__code__
     own = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     first = code.co_varnames[: code.co_argcount]

@@ -1,4 +1,7 @@
-"""Lenses: which question is asked of the predictions, as one view or several to combine."""
+"""Lenses: which binary event of the predictions is evaluated.
+
+A lens turns predictions into one view, or into one view per class to be combined.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError
+from ..errors import InPython, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, sigmoid
@@ -32,12 +35,50 @@ AnyView = View | VectorView
 
 @dataclass(frozen=True)
 class Lens:
-    """A question asked of the predictions; `views` gives one view for each answer to combine."""
+    """A binary event, or a vector of class probabilities, that predictions are evaluated on.
+
+    Lenses are passed as ``lens=`` to metrics and other functions, by name (``"top_label"``, ``"class:cat"``) or as objects made by
+    the functions of this module. A user may define further lenses from a function of `Predictions`.
+
+    Parameters
+    ----------
+    name : str
+        Name, shown in results.
+    make : callable
+        Function that returns the views of checked `Predictions`: one, or one per class.
+
+    See Also
+    --------
+    class_ : One class against the rest.
+    top_k : The largest probabilities and the remainder.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> lens = cal.class_("cat")
+    >>> lens
+    Lens('class:cat')
+    >>> y_prob = [[0.9, 0.1], [0.4, 0.6]]
+    >>> lens.views(cal.Predictions(["cat", "dog"], y_prob, classes=["cat", "dog"]))[0].score.tolist()
+    [0.9, 0.4]
+    """
 
     name: str
     make: Callable[[Predictions], list[AnyView]]
 
     def views(self, predictions: Predictions) -> list[AnyView]:
+        """Return the views of the predictions through this lens.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            Checked labels and probabilities.
+
+        Returns
+        -------
+        list of View or VectorView
+            One view, or one view per class.
+        """
         return self.make(predictions)
 
     def __repr__(self) -> str:
@@ -45,11 +86,39 @@ class Lens:
 
 
 def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
-    """A lens from its name (``"top_label"``, ``"class:cat"``, ``"rank:2"``) or as it is; ``"auto"`` looks at the predictions."""
+    """Return the lens of a name; a lens is returned unchanged.
+
+    Parameters
+    ----------
+    lens : str or Lens
+        Name such as ``"top_label"``, ``"class:cat"`` or ``"rank:2"``, or a lens. ``"auto"`` depends on the predictions: the
+        positive class for two classes, the top label for more, ``"classwise"`` for multilabel predictions.
+    predictions : Predictions
+        Predictions that the lens is meant for.
+
+    Returns
+    -------
+    Lens
+        The lens.
+
+    Raises
+    ------
+    LensError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.views.lenses import parse_lens
+    >>> parse_lens("auto", cal.Predictions([0, 1], [0.2, 0.7]))
+    Lens('binary')
+    """
     if isinstance(lens, Lens):
         return lens
     if not isinstance(lens, str):
-        raise LensError("lens", f"must be a name or a Lens; got {type(lens).__name__}", f"one of {', '.join(_NAMES)}")
+        raise LensError(
+            "lens", f"must be a name or a Lens; got {type(lens).__name__}", f"choose one of {', '.join(_NAMES)}"
+        )
     name, _, detail = lens.partition(":")
     if name == "auto":
         name = {"binary": "binary", "multiclass": "top_label", "multilabel": "classwise", "confidence": "top_label"}[
@@ -59,15 +128,17 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
         return Lens(name, _PLAIN[name])
     if name in _MADE and detail:
         return _MADE[name](detail)
-    hint = f"one of {', '.join(_NAMES)}"
+    hint = f"choose one of {', '.join(_NAMES)}"
     if name in _MADE:
-        raise LensError("lens", f"{name!r} needs a detail", f"for example {_EXAMPLES[name]!r}")
+        raise LensError("lens", f"{name!r} is incomplete", f"for example {_EXAMPLES[name]!r}")
     from difflib import get_close_matches
 
     if name in ("class_groups", "class_hierarchy"):
-        raise LensError("lens", f"{name!r} needs a mapping", f"pass the lens itself: calibrant.{name}({{...}})")
+        raise LensError(
+            "lens", f"{name!r} requires a mapping", InPython(f"pass the lens itself: calibrant.{name}({{...}})")
+        )
     near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
-    raise LensError("lens", f"there is no lens {lens!r}", f"did you mean {near[0]!r}? " + hint if near else hint)
+    raise LensError("lens", f"unknown lens {lens!r}", f"did you mean {near[0]!r}?" if near else hint)
 
 
 def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
@@ -84,7 +155,7 @@ def _binary(p: Predictions) -> list[AnyView]:
     if p.kind != "binary":
         raise LensError(
             "lens",
-            f"'binary' needs two classes, and these are {p.kind} predictions",
+            f"'binary' requires two classes; got {p.kind} predictions",
             {"multilabel": "use 'classwise' or 'class:NAME'", "confidence": "use 'top_label'"}.get(
                 p.kind, "use 'top_label', 'classwise' or 'class:NAME'"
             ),
@@ -96,12 +167,12 @@ def _binary(p: Predictions) -> list[AnyView]:
 
 
 def _rest(p: Predictions, column: int | None) -> RestOfColumns | None:
-    """1 - score from the other columns, of the largest where no column is named; None where there are none."""
+    """Return 1 - score from the other columns (of the largest probability if no column is given), or None if there are none."""
     return None if p.probs.ndim == 1 or p.kind == "multilabel" else RestOfColumns(p, column)
 
 
 def _first_of_two(p: Predictions) -> Array:
-    """The probability of class 0 where that of class 1 is given: from the logits, where it is near 0."""
+    """Return the probability of class 0 given that of class 1, from the logits if possible, which keeps digits near 0."""
     if p.logits is not None:
         return sigmoid(-p.logits.astype(np.float64))
     return np.asarray(1 - p.probs.astype(np.float64))
@@ -176,7 +247,7 @@ def _refuse_multilabel(p: Predictions, lens: str) -> None:
     if p.kind == "multilabel":
         raise LensError(
             "lens",
-            f"{lens!r} sets classes against each other, and these are multilabel predictions",
+            f"{lens!r} requires exclusive classes; got multilabel predictions",
             "use 'classwise' or 'class:NAME'",
         )
 
@@ -185,7 +256,7 @@ def _refuse_confidence(p: Predictions, lens: str) -> None:
     if p.kind == "confidence":
         raise LensError(
             "lens",
-            f"{lens!r} needs a probability for every class, and only confidence and correctness were given",
+            f"{lens!r} requires a probability for every class; got confidences only",
             "use 'top_label'",
         )
 
@@ -196,7 +267,26 @@ def _refuse_partial(p: Predictions, lens: str) -> None:
 
 
 def class_(name: Any) -> Lens:
-    """One class against the rest, by name or number."""
+    """Evaluate the probability of one class against the rest.
+
+    Parameters
+    ----------
+    name : object
+        Name of the class, or its index if the classes have no names.
+
+    Returns
+    -------
+    Lens
+        Lens whose score is the probability of the class, and whose outcome is whether it is the true class. Its name is
+        ``"class:NAME"``.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
+    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.class_(2)), 4)
+    -0.0667
+    """
 
     def make(p: Predictions) -> list[AnyView]:
         _refuse_confidence(p, f"class:{name}")
@@ -206,21 +296,44 @@ def class_(name: Any) -> Lens:
 
 
 def pair(first: Any, second: Any) -> Lens:
-    """Class `second` against class `first`, on the rows labelled with either, probabilities rescaled to the two."""
+    """Evaluate one class against one other class, on the rows labelled with either of them.
+
+    Parameters
+    ----------
+    first : object
+        Name or index of the class with outcome 0.
+    second : object
+        Name or index of the class with outcome 1.
+
+    Returns
+    -------
+    Lens
+        Lens whose score is the probability of `second`, rescaled so that the two classes sum to 1. Its name is
+        ``"pair:FIRST,SECOND"``.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.6, 0.2, 0.2], [0.3, 0.3, 0.4], [0.2, 0.6, 0.2]]
+    >>> round(cal.brier(y_true, y_prob, lens=cal.pair(0, 1)), 4)
+    0.0625
+    """
 
     def make(p: Predictions) -> list[AnyView]:
         _refuse_partial(p, "pair")
         a, b = p.class_index(first), p.class_index(second)
         if a == b:
-            raise LensError("lens", f"'pair' needs two different classes; got {first!r} twice")
+            raise LensError("lens", f"'pair' requires two different classes; got {first!r} twice")
         if p.labels is None:
-            raise LensError("lens", "'pair' keeps rows by their label, and these labels are soft", "use 'class:NAME'")
+            raise LensError(
+                "lens", "'pair' selects rows by label, which is not defined for soft labels", "use 'class:NAME'"
+            )
         matrix = p.probs if p.probs.ndim == 2 else np.column_stack([_first_of_two(p), p.probs])
         both = matrix[:, a].astype(np.float64) + matrix[:, b]
         keep = ((p.labels == a) | (p.labels == b)) & (both > 0)
         if not keep.any():
             raise LensError(
-                "lens", f"no row is labelled {first!r} or {second!r} with a positive probability for either"
+                "lens", f"no row has the label {first!r} or {second!r} and a positive probability for either"
             )
         part = p.take(keep)
         assert part.labels is not None
@@ -232,10 +345,10 @@ def pair(first: Any, second: Any) -> Lens:
 
 
 def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
-    """The `k` largest probabilities of each row in falling order, the shares of the classes that hold them, and what is left to 1."""
+    """Return the `k` largest probabilities of each row in decreasing order, the label shares of their classes, and 1 minus their sum."""
     _refuse_partial(p, lens)
     if not 1 <= k <= p.k:
-        raise LensError("lens", f"{lens!r} needs a number from 1 to {p.k}, the number of classes; got {k}")
+        raise LensError("lens", f"{lens!r} requires a number from 1 to {p.k}, the number of classes; got {k}")
 
     whole = _vector(p, p.probs, p.labels, p.soft, lens, logits=p.logits)
 
@@ -243,7 +356,7 @@ def _ranked(p: Predictions, k: int, lens: str) -> tuple[Array, Array, Array]:
         block = whole.block(start, stop)
         order = np.argsort(-block.probs, axis=1, kind="stable")
         probs = np.take_along_axis(block.probs, order, 1)
-        # The other columns hold the digits that 1 minus a sum near 1 loses.
+        # The other columns keep the digits that 1 minus a sum near 1 loses.
         held, others = probs[:, :k].sum(axis=1), probs[:, k:].sum(axis=1)
         left = np.maximum(1 - held, 0)
         near = (held > block.rounding.near) & (np.abs(left - others) <= block.rounding.slack)
@@ -260,7 +373,29 @@ def _outcome(p: Predictions, share: Array) -> Array:
 
 
 def rank(r: int) -> Lens:
-    """The r-th largest probability of each row; yes when the true class holds that rank."""
+    """Evaluate the r-th largest probability of each row.
+
+    Parameters
+    ----------
+    r : int
+        Rank, from 1 (the predicted class) to the number of classes.
+
+    Returns
+    -------
+    Lens
+        Lens whose outcome is whether the true class has rank `r`. Its name is ``"rank:R"``.
+
+    See Also
+    --------
+    within_top : The sum of the k largest probabilities.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
+    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.rank(2)), 4)
+    0.2667
+    """
     r = _whole(r, "rank")
 
     def make(p: Predictions) -> list[AnyView]:
@@ -272,7 +407,30 @@ def rank(r: int) -> Lens:
 
 
 def within_top(k: int) -> Lens:
-    """The sum of the k largest probabilities of each row; yes when the true class is among them."""
+    """Evaluate the sum of the k largest probabilities of each row.
+
+    Parameters
+    ----------
+    k : int
+        Number of classes, from 1 up.
+
+    Returns
+    -------
+    Lens
+        Lens whose outcome is whether the true class is among the `k` most probable ones. Its name is ``"within_top:K"``.
+
+    See Also
+    --------
+    rank : A single rank.
+    top_k : The k largest probabilities as a vector.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
+    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.within_top(2)), 4)
+    0.1667
+    """
     k = _whole(k, "within_top")
 
     def make(p: Predictions) -> list[AnyView]:
@@ -284,7 +442,29 @@ def within_top(k: int) -> Lens:
 
 
 def top_k(k: int) -> Lens:
-    """The k largest probabilities of each row and the rest, as k + 1 columns."""
+    """Evaluate the k largest probabilities of each row and the remainder as a vector of k + 1 entries.
+
+    Parameters
+    ----------
+    k : int
+        Number of classes, from 1 up.
+
+    Returns
+    -------
+    Lens
+        Lens with a `VectorView`, for metrics of whole distributions such as `gece`. Its name is ``"top_k:K"``.
+
+    See Also
+    --------
+    within_top : The sum of the k largest probabilities.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
+    >>> round(cal.gece(y_true, y_prob, lens=cal.top_k(2)), 4)
+    0.4667
+    """
     k = _whole(k, "top_k")
 
     def make(p: Predictions) -> list[AnyView]:
@@ -310,18 +490,46 @@ def top_k(k: int) -> Lens:
 
 
 def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
-    """Classes added up by group: `mapping` names the classes of each group, every class once."""
+    """Evaluate groups of classes by summing the probabilities of their members.
+
+    Parameters
+    ----------
+    mapping : mapping of object to sequence
+        Classes of each group, by name or index; every class must occur exactly once.
+
+    Returns
+    -------
+    Lens
+        Lens with a `VectorView` of one column per group.
+
+    Raises
+    ------
+    LensError
+        If the mapping is nested or empty, or a class is missing or occurs twice.
+
+    See Also
+    --------
+    class_hierarchy : One lens per level of a nested mapping.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]]
+    >>> lens = cal.class_groups({"animal": [0, 1], "vehicle": [2]})
+    >>> round(cal.brier(y_true, y_prob, lens=lens), 4)
+    0.1533
+    """
     if not isinstance(mapping, Mapping) or not mapping:
         raise LensError(
             "lens",
-            "'class_groups' needs a mapping from group to classes",
+            "'class_groups' requires a mapping from groups to classes",
             "for example class_groups({'animal': ['cat', 'dog'], 'other': ['car']})",
         )
     if any(isinstance(members, Mapping) for members in mapping.values()):
         raise LensError(
             "lens",
-            "'class_groups' takes one level, and this mapping is nested",
-            "use class_hierarchy(mapping), which gives one lens per level",
+            "'class_groups' requires one level; this mapping is nested",
+            InPython("use class_hierarchy(mapping), which gives one lens per level"),
         )
     name = "class_groups:" + ",".join(map(str, mapping))
 
@@ -332,14 +540,14 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
             for member in members if isinstance(members, (list, tuple, set, frozenset, range)) else [members]:
                 index = p.class_index(member)
                 if owner[index] >= 0:
-                    raise LensError("lens", f"class {member!r} stands in two groups", "give every class one group")
+                    raise LensError("lens", f"class {member!r} is in two groups", "assign every class to one group")
                 owner[index] = group
         if (owner < 0).any():
             missing = int(np.argmin(owner))
             raise LensError(
                 "lens",
-                f"class {missing if p.classes is None else p.classes[missing]!r} is in no group",
-                "give every class one group",
+                f"class {missing if p.classes is None else p.classes[missing]!r} is not in any group",
+                "assign every class to one group",
             )
         add = np.zeros((p.k, len(mapping)))
         add[np.arange(p.k), owner] = 1
@@ -353,12 +561,33 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
 
 
 def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
-    """One lens for each level of a nested mapping, 1 for the coarsest: ``{'living': {'animal': ['cat'], 'plant': ['oak']}, ...}``."""
+    """Build one lens for each level of a hierarchy of classes.
 
+    Parameters
+    ----------
+    mapping : mapping
+        Nested mapping from groups to groups or classes, such as ``{'living': {'animal': ['cat'], 'plant': ['oak']}, ...}``.
+
+    Returns
+    -------
+    dict of int to Lens
+        Lenses by level; 1 is the coarsest.
+
+    See Also
+    --------
+    class_groups : One level of groups.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> levels = cal.class_hierarchy({"animal": {"pet": [0, 1], "wild": [2]}, "other": [3]})
+    >>> {level: lens.name for level, lens in levels.items()}
+    {1: 'class_groups:animal,other', 2: 'class_groups:pet,wild,other'}
+    """
     if not isinstance(mapping, Mapping) or not mapping:
         raise LensError(
             "lens",
-            "'class_hierarchy' needs a nested mapping from group to classes",
+            "'class_hierarchy' requires a nested mapping from groups to classes",
             "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
         )
 
@@ -387,7 +616,7 @@ def _whole(value: Any, lens: str) -> int:
         number = 0
     if isinstance(value, bool) or number < 1 or number != float(value):
         raise LensError(
-            "lens", f"{lens!r} needs a whole number from 1 up; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
+            "lens", f"{lens!r} requires an integer of at least 1; got {value!r}", f"for example {_EXAMPLES[lens]!r}"
         )
     return number
 
@@ -395,7 +624,7 @@ def _whole(value: Any, lens: str) -> int:
 def _parse_pair(detail: str) -> Lens:
     first, comma, second = detail.partition(",")
     if not comma:
-        raise LensError("lens", f"'pair' needs two classes; got {detail!r}", "for example 'pair:cat,dog'")
+        raise LensError("lens", f"'pair' requires two classes; got {detail!r}", "for example 'pair:cat,dog'")
     return pair(first.strip(), second.strip())
 
 

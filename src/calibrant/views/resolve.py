@@ -1,4 +1,4 @@
-"""From what a user passes to the views a metric reads, and from one value per class to one."""
+"""Resolve the arguments of a user to views, and combine the values of several classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, InputTypeError, LensError
+from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
 from .lenses import AnyView, Lens, parse_lens
@@ -19,36 +19,38 @@ __all__ = ["Source", "are_kept", "as_predictions", "combine_values", "resolve", 
 
 Source = Predictions | View | VectorView | Summary
 
-# Views of several classes are kept for the next metric up to this many entries.
+# Views of several classes are cached for the next metric up to this many entries.
 KEPT_ENTRIES = 4_000_000
 
 
 def resolve(y_true: Any, y_prob: Any = None, keywords: Mapping[str, Any] | None = None, where: Any = None) -> Source:
-    """What a user passes as a source of views: checked predictions of the rows that `where` keeps, or a view or a sketch as it is.
+    """Return a source of views: checked predictions of the rows that `where` selects, or the view or sketch that was passed.
 
-    `keywords` are keywords of `Predictions`. Nothing can be added to what was checked before.
+    `keywords` are keywords of `Predictions`; they cannot be combined with an object that was checked before.
     """
     if not isinstance(y_true, (View, VectorView, Summary)):
         return as_predictions(y_true, y_prob, keywords or {}, where)
     if y_prob is not None or keywords or where is not None:
         kind = _kind(y_true)
-        raise InputTypeError("y_true", f"is a {kind}, which already holds everything", f"pass the {kind} alone")
+        raise InputTypeError(
+            "y_true", f"a {kind} cannot be combined with other arguments", InPython(f"pass the {kind} alone")
+        )
     return y_true
 
 
 def as_predictions(y_true: Any, y_prob: Any, keywords: Mapping[str, Any], where: Any = None) -> Predictions:
-    """Checked predictions of the rows that `where` keeps, for functions that need the rows themselves."""
+    """Return checked predictions of the rows that `where` selects, for functions that need the rows."""
     if isinstance(y_true, (View, VectorView, Summary)):
         raise InputTypeError(
-            "y_true", f"is a {_kind(y_true)}, and rows are needed here", "pass labels and probabilities"
+            "y_true", f"expected rows, got a {_kind(y_true)}", InPython("pass labels and probabilities")
         )
     if isinstance(y_true, Predictions):
         if y_prob is not None or keywords:
             given = "y_prob" if y_prob is not None else next(iter(keywords))
             raise InputTypeError(
                 given,
-                "was given beside Predictions, which already hold everything",
-                "pass it to Predictions(...) instead",
+                "cannot be combined with Predictions",
+                InPython("pass it to Predictions(...) instead"),
             )
         predictions = y_true
     else:
@@ -61,15 +63,15 @@ def _kind(source: Any) -> str:
 
 
 def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyView]:
-    """The views of a lens; those of a named lens are kept with the predictions, with all they have sorted and summed.
+    """Return the views of a lens; views of a named lens are cached with the predictions, including their sorted order and sums.
 
-    The lens of a view was chosen when it was made: only that one, ``"auto"`` and the `usual` one of the caller are accepted.
+    The lens of an existing view is fixed: only this lens, ``"auto"`` and the default `usual` of the caller are accepted.
     """
     if isinstance(source, Summary):
         return source.views(lens)
     if not isinstance(source, Predictions):
         if lens not in (usual, "auto", source.lens):
-            raise LensError("lens", "was chosen when the view was made", "drop it")
+            raise LensError("lens", "is determined by the view", Drop("lens"))
         return [source]
     parsed = parse_lens(lens, source)
     if isinstance(lens, Lens):
@@ -83,29 +85,31 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyV
 
 
 def are_kept(views: list[AnyView]) -> bool:
-    """Whether views stay for the next metric; what they have sorted and summed is too much to keep for many classes."""
+    """Whether views are cached for the next metric; for many classes their sorted order and sums would need too much memory."""
     return len(views) == 1 or len(views) * views[0].n <= KEPT_ENTRIES
 
 
 def combine_values(values: list[float], views: list[AnyView], how: Any, class_weight: Any) -> float:
-    """One number from one per class."""
+    """Combine the values of several classes into one."""
     if how not in ("mean", "sum", "max", "prevalence"):
         raise ArgumentError("combine", f"must be 'mean', 'sum', 'max' or 'prevalence'; got {how!r}")
     if len(values) == 1:
         if class_weight is not None:
-            raise ArgumentError("class_weight", "weighs classes, and this lens has one view", "use lens='classwise'")
+            raise ArgumentError(
+                "class_weight", "requires several classes; this lens has one event", Use("lens", "classwise")
+            )
         return values[0]
     weight = np.ones(len(values))
     if class_weight is not None:
         weight = weight_per_class(class_weight, len(values))
         if how not in ("mean", "sum"):
-            raise ArgumentError("class_weight", f"goes with combine='mean' or 'sum', not {how!r}")
+            raise ArgumentError("class_weight", ("requires ", Argument("combine"), f" 'mean' or 'sum'; got {how!r}"))
     if how == "max":
         return max(values)
     if how == "prevalence":
         weight = np.array([view.mean(view.raw_outcome) for view in views if isinstance(view, View)])
     used = [(w, value) for w, value in zip(weight.tolist(), values, strict=True) if w > 0]
-    if any(value == math.inf for _, value in used):  # one class that is infinitely bad decides, whatever the others are
+    if any(value == math.inf for _, value in used):  # one infinite value makes the result infinite
         return math.inf
     total = math.fsum(w * value for w, value in used)
     return total if how == "sum" else total / math.fsum(weight.tolist())

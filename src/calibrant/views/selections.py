@@ -1,4 +1,4 @@
-"""Selections: which rows are looked at, for ``where=``."""
+"""Selections of rows, for ``where=``."""
 
 from __future__ import annotations
 
@@ -9,25 +9,43 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, ShapeError
+from ..errors import ArgumentError, InPython, LensError, ShapeError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from .lenses import class_, parse_lens
 from .view import View
 
-__all__ = ["Selection", "parse_selection", "select"]
+__all__ = ["Selection", "Selections", "parse_selection", "select"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A choice of rows; combine with ``&``, ``|`` and ``~``."""
+    """A selection of rows, to be combined with ``&``, ``|`` and ``~``.
+
+    Selections are made by the methods of `select` and passed as ``where=``.
+
+    Parameters
+    ----------
+    name : str
+        Description, shown in messages.
+    mask : callable
+        Function that returns a boolean array for checked `Predictions`.
+    reads_labels : bool, default False
+        Whether the selection depends on the true class. Calibration given the true class is not expected even of a calibrated
+        model.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.select.output(low=0.9) & ~cal.select.predicted(0)
+    Selection((output from 0.9 to 1.0 & ~predicted in [0]))
+    """
 
     name: str
     mask: Callable[[Predictions], Array]
     reads_labels: bool = False
-    """Whether the true class decides which rows are chosen."""
 
     def __and__(self, other: Selection) -> Selection:
         _check_selection(other)
@@ -50,22 +68,53 @@ class Selection:
 def _check_selection(other: Any) -> None:
     if not isinstance(other, Selection):
         raise LensError(
-            "where", f"& and | combine selections; got {type(other).__name__}", "wrap a mask: select.mask(...)"
+            "where",
+            f"& and | combine selections; got {type(other).__name__}",
+            InPython("wrap a mask with select.mask(...)"),
         )
 
 
-class select:
-    """Ways to choose rows, for ``where=``."""
+class Selections:
+    """Constructors of selections of rows, for ``where=``; available as ``calibrant.select``.
+
+    See Also
+    --------
+    Selection : The object that they return.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+    >>> round(cal.ece(y_true, y_prob, where=cal.select.output(low=0.5)), 4)
+    0.15
+    """
 
     @staticmethod
     def label(*names: Any) -> Selection:
-        """Rows whose true class is one of `names` (several make a class group)."""
+        """Select rows by their true class.
+
+        Parameters
+        ----------
+        *names : object
+            Names or indices of classes; rows of any of them are selected.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.select.label("cat", "dog")
+        Selection(label in ['cat', 'dog'])
+        """
 
         def mask(p: Predictions) -> Array:
             if p.labels is None or p.labels.ndim == 2 or p.kind == "confidence":
                 raise LensError(
                     "where",
-                    "select.label needs one hard class label per row",
+                    "select.label is not defined for soft or multilabel labels",
                     "use select.output, select.group or a mask",
                 )
             return np.isin(p.labels, [p.class_index(name, "where") for name in names])
@@ -74,13 +123,31 @@ class select:
 
     @staticmethod
     def predicted(*names: Any) -> Selection:
-        """Rows whose predicted class is one of `names`."""
+        """Select rows by their predicted class, the one with the largest probability.
+
+        Parameters
+        ----------
+        *names : object
+            Names or indices of classes; rows of any of them are selected.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> round(cal.ece(y_true, y_prob, where=cal.select.predicted(1)), 4)
+        0.15
+        """
 
         def mask(p: Predictions) -> Array:
             if p.kind in ("multilabel", "confidence"):
                 raise LensError(
                     "where",
-                    f"select.predicted needs a predicted class, and {p.kind} predictions name none",
+                    f"select.predicted is not defined for {p.kind} predictions",
                     "use a mask",
                 )
             return np.isin(p.predicted, [p.class_index(name, "where") for name in names])
@@ -95,27 +162,58 @@ class select:
         of: Any = None,
         closed: Literal["both", "left", "right", "neither"] = "both",
     ) -> Selection:
-        """Rows whose predicted probability lies between the bounds.
+        """Select rows by their predicted probability.
 
-        The probability is that of the class `of`, or the largest with ``of="top"``. By default it is the one that the lens
-        ``"auto"`` reads: that of the positive class for two classes, the largest for more.
+        Parameters
+        ----------
+        low : float, default 0.0
+            Lower bound.
+        high : float, default 1.0
+            Upper bound.
+        of : object, optional
+            Class whose probability is compared, or ``"top"`` for the largest probability. By default the probability that the
+            lens ``"auto"`` evaluates: that of the positive class for two classes, the largest for more.
+        closed : {"both", "left", "right", "neither"}, default "both"
+            Which of the bounds belong to the interval.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        ArgumentError
+            If the bounds do not satisfy ``0 <= low <= high <= 1``, or `closed` is unknown.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.select.output(low=0.9, of="top")
+        Selection(output from 0.9 to 1.0 of top)
         """
         if closed not in ("both", "left", "right", "neither"):
             raise ArgumentError("closed", f"must be 'both', 'left', 'right' or 'neither'; got {closed!r}")
         if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
-            raise ArgumentError("low", f"and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
+            raise ArgumentError("low", f"low and high must satisfy 0 <= low <= high <= 1; got {low!r} and {high!r}")
 
         def mask(p: Predictions) -> Array:
             if of in (None, "top") and p.kind == "multilabel":
-                raise LensError("where", "multilabel predictions have no top class", "name the class: of=...")
+                raise LensError(
+                    "where", "multilabel predictions have no top class", Use("of", None, "to name the class")
+                )
             if of == "top" and p.kind == "binary" and 0 < low < 0.5 and high == 1:
                 raise ArgumentError(
                     "low",
-                    f"{low!r} leaves every row in, since the larger of two probabilities is never below 0.5",
-                    "of=1 asks for the probability of the positive class",
+                    f"{low!r} selects every row, since the larger of two probabilities is at least 0.5",
+                    Use("of", 1, "for the probability of the positive class"),
                 )
             if of not in (None, "top") and p.kind == "confidence":
-                raise LensError("where", f"only confidences were given, and none for class {of!r}", "use of='top'")
+                raise LensError(
+                    "where",
+                    f"the confidence of class {of!r} is unknown; only that of the top label is given",
+                    Use("of", "top"),
+                )
             if of in (None, "top"):
                 lens = parse_lens("auto" if of is None else "top_label", p)
             else:
@@ -132,23 +230,63 @@ class select:
 
     @staticmethod
     def group(*names: Any) -> Selection:
-        """Rows of one of these row groups."""
+        """Select rows by their group.
+
+        Parameters
+        ----------
+        *names : object
+            Groups, as passed in ``groups=``.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> round(cal.ece(y_true, y_prob, groups=["a", "a", "b", "b"], where=cal.select.group("a")), 4)
+        0.35
+        """
 
         def mask(p: Predictions) -> Array:
             if p.groups is None:
-                raise LensError("where", "select.group needs groups", "pass groups=, one per row")
+                raise LensError("where", "select.group requires groups", Use("groups", None, "with one group per row"))
             for name in names:
                 if name not in p.group_names:
-                    raise LensError(
-                        "where", f"there is no group {name!r}", f"the groups are {list(p.group_names[:20])}"
-                    )
+                    raise LensError("where", f"unknown group {name!r}", f"the groups are {list(p.group_names[:20])}")
             return np.isin(p.groups, [p.group_names.index(name) for name in names])
 
         return Selection(f"group in {list(names)}", mask)
 
     @staticmethod
     def mask(rows: Any) -> Selection:
-        """Rows where `rows` is true."""
+        """Select rows by a boolean mask.
+
+        Parameters
+        ----------
+        rows : array-like of bool of shape (N,)
+            Mask, one entry per row.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        LensError
+            If `rows` is not a one-dimensional boolean array.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> mask = cal.select.mask([True, True, False, False])
+        >>> round(cal.ece(y_true, y_prob, where=~mask), 4)
+        0.15
+        """
         try:
             chosen = np.asarray(rows)
         except ValueError:  # ragged
@@ -157,26 +295,52 @@ class select:
             raise LensError(
                 "where",
                 f"must be one boolean per row; got shape {chosen.shape} of {chosen.dtype}",
-                "compare to make a mask, for example age > 60",
+                InPython("for example age > 60"),
             )
 
         def mask(p: Predictions) -> Array:
             given = p.n if p.kept is None else len(p.kept)
             if len(chosen) != given:
-                raise ShapeError(
-                    "where", f"has {len(chosen)} entries and there are {given} rows", "pass one boolean per row"
-                )
+                raise ShapeError("where", f"expected {given} Booleans, one per row; got {len(chosen)}")
             return chosen if p.kept is None else chosen[p.kept]
 
         return Selection("mask", mask)
 
 
+select = Selections
+
+
 def parse_selection(where: Any, predictions: Predictions) -> Predictions:
-    """The rows that `where` keeps: a Selection, a boolean mask, or None for all."""
+    """Return the predictions of the selected rows.
+
+    Parameters
+    ----------
+    where : Selection, array-like of bool or None
+        Rows to keep; None keeps all.
+    predictions : Predictions
+        Checked labels and probabilities.
+
+    Returns
+    -------
+    Predictions
+        Predictions of these rows.
+
+    Raises
+    ------
+    LensError
+        If no row is selected.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.views.selections import parse_selection
+    >>> parse_selection([True, False], cal.Predictions([0, 1], [0.2, 0.7])).n
+    1
+    """
     if where is None:
         return predictions
     selection = where if isinstance(where, Selection) else select.mask(where)
     rows = selection.mask(predictions)
     if not rows.any():
-        raise LensError("where", f"{selection.name} keeps no row of {predictions.n}", "loosen the condition")
+        raise LensError("where", f"{selection.name} selects none of {predictions.n} rows", "relax the condition")
     return predictions.take(rows)

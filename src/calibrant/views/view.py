@@ -1,4 +1,4 @@
-"""View and VectorView: what a metric's formula reads; sorted order and prefix sums are made once and kept."""
+"""View and VectorView: scores and outcomes as metrics read them; sorted order and prefix sums are computed once and cached."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Floats = NDArray[np.float64]
 
 
 def sigmoid(z: Floats) -> Floats:
-    """1 / (1 + exp(-z)), with all digits near 0."""
+    """Compute 1 / (1 + exp(-z)) with full precision near 0."""
     small = np.exp(-np.abs(z))
     return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 
 
-# From here on up 1 - p comes from the other columns: where a single has four binary digits of it left, and a double 43.
+# Above these, 1 - p is computed from the other columns: single precision then has four binary digits of it left, double 43.
 NEAR_SINGLE, NEAR_DOUBLE = 1 - 2.0**-20, 1 - 2.0**-10
 
 
 class Rounding(NamedTuple):
-    """What the type of the probabilities means for 1 - p."""
+    """How 1 - p is computed for probabilities of a given precision."""
 
     near: float
-    """Above this, 1 - p comes from the other columns."""
+    """Above this, 1 - p is computed from the other columns."""
     slack: float
-    """As far as these may be from it: a row that misses 1 by more than rounding has other digits, not better ones."""
+    """Largest accepted difference between the two; in a row whose sum deviates from 1 by more, the other columns are not used."""
 
 
 def rounding_of(probs: Array, logits: Array | None) -> Rounding:
-    """Where 1 - p of such probabilities comes from."""
+    """Return how 1 - p is computed for these probabilities."""
     columns = 2 if probs.ndim == 1 else probs.shape[1]
     if probs.dtype == np.float32 and logits is None:
         return Rounding(NEAR_SINGLE, columns * 2.0**-23)
@@ -50,7 +50,7 @@ def rounding_of(probs: Array, logits: Array | None) -> Rounding:
 
 
 def rest_of(probs: Floats, rounding: Rounding) -> Floats:
-    """1 - p for an (N, K) array; near 1 the sum of the other columns, where that is 1 - p up to rounding."""
+    """Compute 1 - p for an (N, K) array; near 1 as the sum of the other columns where this agrees up to rounding."""
     rest = 1 - probs
     if probs.shape[1] == 2:
         others = probs[:, ::-1]
@@ -64,7 +64,7 @@ def rest_of(probs: Floats, rounding: Rounding) -> Floats:
 
 
 def _log_sum_above_one(z: Floats) -> Floats:
-    """log of the sum of exp(z), where the largest entry of each row is 0: by log1p of the others, so that no digit is lost."""
+    """Compute log(sum(exp(z))) for rows whose largest entry is 0, by log1p of the others to keep full precision."""
     small = np.exp(z)
     total = small.sum(axis=1)
     sure = np.flatnonzero(total < 1 + 2.0**-10)
@@ -76,24 +76,24 @@ def _log_sum_above_one(z: Floats) -> Floats:
 
 
 class Rows:
-    """What else is known of a view's rows, for the metrics that ask for it (``needs=``)."""
+    """Further data of the rows of a view, for metrics that need them (``needs=``)."""
 
     def __init__(self, predictions: Predictions) -> None:
         self._predictions = predictions
 
     @property
     def labels(self) -> Array | None:
-        """The true class of each row; None where only shares, or only whether the prediction was right, are known."""
+        """True class of each row; None for soft labels and for confidences."""
         return None if self._predictions.kind == "confidence" else self._predictions.labels
 
     @property
     def classes(self) -> int:
-        """How many there are."""
+        """Number of classes."""
         return self._predictions.k
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether a row may have several classes at once."""
+        """Whether a row may have several classes."""
         return self._predictions.kind == "multilabel"
 
     @property
@@ -102,12 +102,12 @@ class Rows:
 
     @property
     def kept(self) -> Array | None:
-        """Which of the rows given are here, where some had no weight."""
+        """Mask of the input rows that are present, if rows of weight 0 were dropped."""
         return self._predictions.kept
 
     @property
     def least_top(self) -> float:
-        """The smallest confidence that a predicted class can have: one class in k has a probability of 1/k or more."""
+        """Smallest possible probability of the predicted class, 1/K."""
         return 1 / self._predictions.k if self._predictions.kind in ("binary", "multiclass") else 0.0
 
     @property
@@ -119,17 +119,17 @@ class Rows:
         return self._predictions.features
 
     def part(self) -> None:
-        """Have the predictions forget their views: they know each other, and would wait for the collector to come round."""
+        """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
         self._predictions.views.clear()
 
 
 class Prefix(NamedTuple):
-    """Sums over the rows before each end of a tie group, in rising order of score; the first entry is 0."""
+    """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0."""
 
     end: Array
     """Number of rows up to and including each tie group."""
     score: Floats
-    """The score of each tie group; one entry fewer than the sums."""
+    """Score of each tie group; one entry fewer than the sums."""
     weight: Array
     outcome: Floats
     total: Floats
@@ -141,10 +141,10 @@ class Prefix(NamedTuple):
 
 
 class Ties(NamedTuple):
-    """Rows with equal scores taken together, in rising order of score."""
+    """Sums over rows with equal scores, in increasing order of the score."""
 
     score: Floats
-    """The distinct scores."""
+    """Distinct scores."""
     weight: Floats
     outcome: Floats
     """Sum of weight times outcome."""
@@ -153,7 +153,7 @@ class Ties(NamedTuple):
 
 
 class ClassColumns:
-    """Probabilities and labels of all classes, shared by the views of single classes; `found` keeps what one pass gave them all."""
+    """Probabilities and labels of all classes, shared by the views of single classes; `found` caches results of one pass over all."""
 
     def __init__(self, probs: Array, labels: Array) -> None:
         self.probs = probs
@@ -163,7 +163,7 @@ class ClassColumns:
 
 @dataclass(frozen=True)
 class FixedRest:
-    """1 - score as it is."""
+    """Given values of 1 - score."""
 
     values: Array
 
@@ -173,7 +173,7 @@ class FixedRest:
 
 @dataclass(frozen=True)
 class RestOfColumns:
-    """1 - score from the other columns of the predictions, when asked for: of one column, or of the largest entry of each row."""
+    """1 - score from the other columns of the predictions, on request: of one column, or of the largest entry of each row."""
 
     predictions: Predictions
     column: int | None = None
@@ -194,7 +194,7 @@ class RestOfColumns:
 
 @dataclass(frozen=True)
 class RestOfRows:
-    """1 - score of a view, or of some of its rows, when asked for."""
+    """1 - score of a view, or of some of its rows, on request."""
 
     view: View
     rows: Any = None
@@ -204,7 +204,7 @@ class RestOfRows:
 
 
 class _Weighted:
-    """The weights of a view, of either kind."""
+    """Weights of a view, of either kind."""
 
     n: int
     weight: Array | None
@@ -212,30 +212,87 @@ class _Weighted:
 
     @cached_property
     def total(self) -> float:
-        """Sum of the weights; the number of rows where there are none."""
+        """Sum of the weights; the number of rows without weights."""
         return float(self.n if self.weight is None else self.weight.sum())
 
     @cached_property
     def effective_size(self) -> float:
-        """How many rows of weight 1 this is worth: the sum for counts, (sum w)^2 / sum w^2 for importance."""
+        """Effective sample size: the sum for counts, (sum w)^2 / sum w^2 for importance weights."""
         if self.weight is None or self.weight_kind == "counts":
             return self.total
         return float(self.total**2 / np.square(self.weight).sum())
 
     @cached_property
     def weights(self) -> Floats:
-        """The weight of each row as float64, ones where there are none."""
+        """Weight of each row as float64; ones without weights."""
         return np.ones(self.n) if self.weight is None else self.weight.astype(np.float64)
 
     def mean(self, values: Array) -> float:
-        """Weighted mean of one value per row."""
+        """Compute the weighted mean of one value per row.
+
+        Parameters
+        ----------
+        values : numpy.ndarray of shape (N,)
+            Values.
+
+        Returns
+        -------
+        float
+            Mean with the weights of the view.
+        """
         if self.weight is None and values.dtype.kind in "biu":
-            return int(values.sum()) / self.total  # as exact, and fast
+            return int(values.sum()) / self.total  # exact and fast
         return accurate_sum(values if self.weight is None else values * self.weight) / self.total
 
 
 class View(_Weighted):
-    """A binary question about each row: `score` is the probability given to yes, `outcome` is the answer, `weight` its weight."""
+    """Scores and outcomes of a binary event, one pair per row, with weights.
+
+    A view is what the formula of a metric with one score per row reads. It caches the sorted order and prefix sums, so that
+    several metrics share them. Every function of calibrant accepts a view in place of ``(y_true, y_prob)``.
+
+    Parameters
+    ----------
+    score : numpy.ndarray of shape (N,)
+        Predicted probability of the event.
+    outcome : numpy.ndarray of shape (N,) or None
+        Whether the event occurred: integers 0 and 1, or floats for soft labels. None if `column` is given.
+    weight : numpy.ndarray of shape (N,), optional
+        Weight of each row.
+    weight_kind : {"unit", "counts", "importance"}, default "unit"
+        Kind of the weights.
+    rows : Rows, optional
+        Further data of the rows: labels, groups, features.
+    lens : str, default "binary"
+        Name of the lens.
+    log_odds : numpy.ndarray of shape (N,), optional
+        Log-odds of the scores, if the input was logits.
+    column : tuple of ClassColumns and int, optional
+        All classes and the index of this one; the outcomes are then computed on request, which saves memory for many classes.
+    rest : callable, optional
+        Function that returns 1 - score with more digits than the scores hold.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    tables : dict
+        Cached bin tables and similar results.
+
+    See Also
+    --------
+    VectorView : The whole vector of class probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1]))
+    >>> view
+    View(binary, n=4)
+    >>> round(view.mean(view.score - view.outcome), 4)
+    -0.2
+    """
 
     def __init__(
         self,
@@ -254,42 +311,40 @@ class View(_Weighted):
         self._outcome = outcome if outcome is None or not outcome.flags.writeable else frozen(outcome)
         self.is_soft = outcome is not None and outcome.dtype.kind == "f"
         self.column = column
-        """All classes and which of them this is; `outcome` is then None and made when asked for, K of them being large."""
         self.weight = weight
         self.weight_kind: WeightKind = weight_kind
         self.rows = rows
         self.lens = lens
         self.log_odds = log_odds
         self.complement = rest
-        """What gives 1 - score to more digits than the scores hold, where that is not the logits; None where nothing does."""
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
 
     @cached_property
     def score(self) -> Floats:
-        """The scores, widened to float64."""
+        """Scores as float64."""
         return self.raw_score.astype(np.float64, copy=False)
 
     @cached_property
     def rest(self) -> Floats:
-        """1 - score, which a score near 1 holds to few digits: from the logits or the other columns where those are at hand."""
+        """1 - score, computed from the logits or the other columns where available, since a score near 1 has few digits of it."""
         if self.log_odds is not None:
             return sigmoid(-self.log_odds.astype(np.float64))
         return 1 - self.score if self.complement is None else self.complement()
 
     @property
     def variance(self) -> Floats:
-        """The variance of each outcome if the score is right: score times (1 - score)."""
+        """Variance of each outcome under calibration, score * (1 - score)."""
         return self.score * self.rest
 
     @cached_property
     def outcome(self) -> Floats:
-        """The outcomes as float64: 0 and 1, or shares for soft labels."""
+        """Outcomes as float64: 0 and 1, or fractions for soft labels."""
         return self.raw_outcome.astype(np.float64, copy=False)
 
     @property
     def raw_outcome(self) -> Array:
-        """The outcomes as they came: bytes, or shares for soft labels."""
+        """Outcomes in their original type: integers, or fractions for soft labels."""
         if self._outcome is not None:
             return self._outcome
         assert self.column is not None
@@ -298,15 +353,15 @@ class View(_Weighted):
 
     @cached_property
     def order(self) -> Array:
-        """Row numbers in rising order of score, ties in row order."""
+        """Row indices in increasing order of the score, ties in row order."""
         return np.argsort(self.raw_score, kind="stable")
 
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
-        """Scores, outcomes and weights in rising order of score."""
+        """Scores, outcomes and weights in increasing order of the score."""
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
-            # The bits of a number in [0, 1] order as it does and leave the top two free, so the outcome rides along
-            # in the lowest and one plain sort of integers does the work of an argsort and two gathers.
+            # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
+            # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
             kind = np.uint32 if self.raw_score.dtype.itemsize == 4 else np.uint64
             keys: Array = np.abs(self.raw_score).view(kind)
             keys <<= kind(1)
@@ -319,7 +374,7 @@ class View(_Weighted):
 
     @cached_property
     def prefix(self) -> Prefix:
-        """Prefix sums at the ends of the tie groups."""
+        """Prefix sums up to the end of each tie group."""
         score, outcome, weight = self.sorted_rows
         ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
 
@@ -351,14 +406,20 @@ class View(_Weighted):
         weight = weight.astype(np.float64)
         return Ties(score[starts], sums(weight), sums(weight * outcome), sums(weight * (score - outcome)))
 
-    def forget(self) -> None:
-        """Drop what was sorted and summed, which is several times the size of the view."""
+    def clear_cache(self) -> None:
+        """Drop the cached sorted order and sums, which are several times the size of the view."""
         for name in ("score", "rest", "outcome", "order", "sorted_rows", "prefix", "ties", "weights"):
             self.__dict__.pop(name, None)
         self.tables.clear()
 
     def as_vector(self) -> VectorView:
-        """The same question with both answers as columns: (no, yes)."""
+        """Return the same data as a vector view with two columns, for the complement and the event.
+
+        Returns
+        -------
+        VectorView
+            View with columns ``(1 - score, score)``.
+        """
         soft = self.raw_outcome if self.is_soft else None
         labels = None if self.is_soft else self.raw_outcome
         return VectorView(
@@ -379,35 +440,35 @@ class View(_Weighted):
 
 
 class Summary:
-    """What stands for rows without holding them, such as a sketch; it gives the views of the lenses that it was made with."""
+    """Base of summaries of rows, such as sketches, which provide views of the lenses that they were made with."""
 
     @property
     def n(self) -> int:
-        """How many rows it stands for."""
+        """Number of rows that are summarised."""
         raise NotImplementedError
 
     def view(self, lens: Any = "auto") -> View:
-        """The view of one lens."""
+        """Return the view of one lens."""
         raise NotImplementedError
 
     def views(self, lens: Any = "auto") -> list[View | VectorView]:
-        """The views of a lens, of which ``"classwise"`` has several."""
+        """Return the views of a lens; ``"classwise"`` has several."""
         return [self.view(lens)]
 
 
 class Block(NamedTuple):
-    """Some rows of a VectorView, small enough to stay in cache."""
+    """Some rows of a VectorView, few enough to fit into the processor cache."""
 
     probs: Floats
-    """(B, K) probabilities."""
+    """Probabilities of shape (B, K)."""
     targets: Floats
-    """(B, K): one-hot rows, or shares for soft labels."""
+    """Labels of shape (B, K): one-hot rows, or fractions for soft labels."""
     labels: Array | None
     """Class indices, or None for soft labels."""
     log_probs: Callable[[], Floats]
-    """Logarithms of the probabilities, from the logits where those were given."""
+    """Function that returns the logarithms of the probabilities, from the logits if these were given."""
     log_rest: Callable[[], Floats]
-    """Logarithms of 1 - probability, likewise."""
+    """Function that returns the logarithms of 1 - probability, likewise."""
     rounding: Rounding
 
     @property
@@ -415,20 +476,66 @@ class Block(NamedTuple):
         return self.probs.shape[1]
 
     def rest(self) -> Floats:
-        """1 - probability: near 1 from the other columns, which hold the digits that 1 - p loses there."""
+        """Compute 1 - probability, near 1 from the other columns, which keep the digits that 1 - p loses."""
         return rest_of(self.probs, self.rounding)
 
     def expect(self, values: Floats) -> Floats:
-        """For each row the entry of `values` at the label, or its mean over the shares; 0 times infinity counts 0."""
+        """Return the entry of `values` at the label of each row, or its mean over a soft label, with 0 times infinity as 0."""
         if self.labels is not None:
             return np.asarray(values[np.arange(len(values)), self.labels])
         return np.where(self.targets > 0, values * np.where(self.targets > 0, self.targets, 1), 0).sum(axis=1)
 
 
 class VectorView(_Weighted):
-    """The whole distribution of each row: `probs` against the label or the shares, read block by block.
+    """Vectors of class probabilities and labels, one per row, with weights; read block by block.
 
-    `probs` may have one dimension: it is then the second of two columns, and the first is what is missing to 1.
+    A vector view is what the formula of a metric of whole distributions reads.
+
+    Parameters
+    ----------
+    probs : numpy.ndarray of shape (N, K) or (N,)
+        Predicted probabilities; one dimension holds the second of two columns.
+    labels : numpy.ndarray of shape (N,) or None
+        Class indices; None for soft labels.
+    soft : numpy.ndarray of shape (N, K) or (N,) or None
+        Class probabilities of soft labels.
+    weight : numpy.ndarray of shape (N,), optional
+        Weight of each row.
+    weight_kind : {"unit", "counts", "importance"}, default "unit"
+        Kind of the weights.
+    rows : Rows, optional
+        Further data of the rows: groups, features.
+    lens : str, default "canonical"
+        Name of the lens.
+    logits : numpy.ndarray, optional
+        Logits, if the input was logits.
+    score_column : int, optional
+        Column that determines the row, if the lens evaluates a binary event.
+    tree_columns : int, optional
+        Number of leading columns that a k-d tree splits on; a remainder that completes the row to 1 is left out.
+    rest : callable, optional
+        Function that returns 1 - probability of one-dimensional `probs` with more digits.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    k : int
+        Number of columns.
+
+    See Also
+    --------
+    View : One score per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.views import VectorView
+    >>> view = VectorView(np.array([[0.8, 0.1, 0.1], [0.4, 0.2, 0.4]]), np.array([0, 2]), None)
+    >>> view
+    VectorView(canonical, n=2, k=3)
+    >>> view.mean_gap.round(4)
+    array([ 0.1 ,  0.15, -0.25])
     """
 
     def __init__(
@@ -458,9 +565,7 @@ class VectorView(_Weighted):
         self.n = len(probs)
         self.k = 2 if probs.ndim == 1 else probs.shape[1]
         self.score_column = score_column
-        """The one column that says it all, where the lens asks a yes-or-no question."""
         self.tree_columns = self.k if tree_columns is None else tree_columns
-        """How many leading columns a k-d tree looks at; a remainder that completes the row to 1 is left out."""
 
     @property
     def is_soft(self) -> bool:
@@ -471,7 +576,20 @@ class VectorView(_Weighted):
         return rows_per_block(self.k)
 
     def block(self, start: int, stop: int) -> Block:
-        """Rows `start` to `stop` in float64."""
+        """Return some rows in float64.
+
+        Parameters
+        ----------
+        start : int
+            First row.
+        stop : int
+            Row after the last one.
+
+        Returns
+        -------
+        Block
+            Probabilities and labels of these rows.
+        """
         probs = self._probs(start, stop)
         labels = None if self.labels is None else self.labels[start:stop]
         if labels is not None:
@@ -492,7 +610,7 @@ class VectorView(_Weighted):
 
     @property
     def rounding(self) -> Rounding:
-        """Where 1 - p comes from."""
+        """How 1 - p is computed."""
         return rounding_of(self.raw_probs, self.logits)
 
     def _probs(self, start: int, stop: int) -> Floats:
@@ -518,7 +636,7 @@ class VectorView(_Weighted):
             probs = self._probs(start, stop)
             logs = np.log(probs)
             near = max(self.rounding.near, 1 - 2.0**-26)
-            if probs.max() > near:  # log(p) has lost the digits that the other columns hold
+            if probs.max() > near:  # log(p) has lost digits that the other columns keep
                 sure = probs > near
                 logs[sure] = np.log1p(-rest_of(probs, self.rounding)[sure])
             return logs
@@ -541,23 +659,45 @@ class VectorView(_Weighted):
             return np.where(probs > 0.5, found, np.log1p(-np.minimum(probs, 0.5)))
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
-        """All rows, block by block."""
+        """Iterate over all rows, block by block."""
         for start in range(0, self.n, self.block_rows):
             stop = min(start + self.block_rows, self.n)
             yield slice(start, stop), self.block(start, stop)
 
     def each_row(self, formula: Callable[[Block], Array]) -> Floats:
-        """One number for each row."""
+        """Compute one number for each row.
+
+        Parameters
+        ----------
+        formula : callable
+            Function of a `Block` that returns one number per row.
+
+        Returns
+        -------
+        numpy.ndarray of shape (N,)
+            Values of all rows.
+        """
         return np.concatenate(
             map_blocks(lambda a, b: formula(self.block(a, b)), self.n, self.block_rows, columns=self.k)
         )
 
     def mean_of(self, formula: Callable[[Block], Array]) -> float:
-        """Weighted mean over rows of one number for each row, without keeping them all."""
+        """Compute the weighted mean of one number per row, without storing them all.
+
+        Parameters
+        ----------
+        formula : callable
+            Function of a `Block` that returns one number per row.
+
+        Returns
+        -------
+        float
+            Weighted mean; infinite if any of the numbers is.
+        """
 
         def work(start: int, stop: int) -> float:
             values = formula(self.block(start, stop))
-            if np.isposinf(values).any():  # one row that is infinitely bad decides, whatever the others are
+            if np.isposinf(values).any():  # one infinite row makes the mean infinite
                 return math.inf
             return float(values.sum() if self.weight is None else (values * self.weight[start:stop]).sum())
 

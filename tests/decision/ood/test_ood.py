@@ -1,4 +1,4 @@
-"""Scores of foreignness, detectors and their evaluation: checked values, identities, peers, what is refused."""
+"""Out-of-distribution scores, detectors and their evaluation: checked values, identities, other packages, errors."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_all_told_apart_is_not_certain() -> None:
 
 
 def test_intervals_cover() -> None:
-    """The truth of normal scores a standard deviation apart is inside about as often as promised."""
+    """The truth of normal scores a standard deviation apart is covered at about the nominal rate."""
     rng = np.random.default_rng(0)
     auroc, fpr = stats.norm.cdf(1 / math.sqrt(2)), stats.norm.cdf(stats.norm.ppf(0.95) - 1)
     hits = np.zeros(2)
@@ -220,12 +220,12 @@ def test_intervals_cover() -> None:
 
 def test_the_bootstrap_is_that_of_rows() -> None:
     """Places drawn at once have the distribution of rows drawn one by one."""
-    from calibrant.decision.ood.detection import _false_positives, _redrawn
+    from calibrant.decision.ood.detection import _false_positives, _resampled
 
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(size=50), rng.normal(1, 1, 40)
     slow = [_false_positives(rng.choice(inside, 50), rng.choice(outside, 40), 0.95)[1] for _ in range(3000)]
-    assert stats.ks_2samp(slow, _redrawn(inside, outside, 0.95, 3000, 1)).pvalue > 1e-3
+    assert stats.ks_2samp(slow, _resampled(inside, outside, 0.95, 3000, 1)).pvalue > 1e-3
 
 
 def test_a_detector_learns_and_is_calibrated() -> None:

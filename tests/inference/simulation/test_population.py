@@ -80,7 +80,7 @@ def test_checked_binned_errors() -> None:
 
 
 def test_checked_shift_of_scores_and_prevalence() -> None:
-    warp = prior_shift(0.5, 0.2, change_law=True)
+    warp = prior_shift(0.5, 0.2, shift_scores=True)
     assert true_calibration_error(warp, (2, 2)) == pytest.approx(0.24, abs=1e-13)
     # E s = .44 and E mu = .2, the new prevalence.
     assert true_value(warp, (2, 2), "esce") == pytest.approx(0.44 - 0.2, abs=1e-13)
@@ -231,7 +231,7 @@ def test_given_edges_and_given_functions() -> None:
     assert true_calibration_error(np.square) == pytest.approx(1 / 6, abs=1e-13)
     drawn = make_miscalibrated(1000, warp=np.square, rng=0)
     assert (drawn.truth == drawn.y_prob**2).all()
-    with pytest.raises(cal.ArgumentError, match="name where it bends"):
+    with pytest.raises(cal.ArgumentError, match=r"give its kinks: function\(curve, bends=\(0\.5,\)\)"):
         true_calibration_error(lambda s: np.where(s < 1 / math.pi, 0.9, 0.8))
     assert true_calibration_error(bump(0.3, 0.5, 0.001), (3, 3)) == pytest.approx(
         true_value(bump(0.3, 0.5, 0.001), (3, 3), "abc_above"), abs=1e-12

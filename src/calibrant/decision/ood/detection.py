@@ -1,4 +1,4 @@
-"""A detector of out-of-distribution rows trained on examples, and how well any score separates the two kinds."""
+"""A detector of out-of-distribution rows trained on examples, and the evaluation of out-of-distribution scores."""
 
 from __future__ import annotations
 
@@ -25,16 +25,44 @@ PENALTY = 1.0
 
 @dataclass(frozen=True, repr=False)
 class OodEvaluation(Result):
-    """How well a score separates out-of-distribution from in-distribution rows."""
+    """Evaluation of an out-of-distribution score.
+
+    Parameters
+    ----------
+    auroc : float
+        Area under the ROC curve.
+    auroc_interval : tuple of float
+        Confidence interval of the AUROC.
+    auroc_error : float or None
+        DeLong's standard error of the AUROC; None if the rows are separated perfectly or the variance is undefined.
+    aupr_out : float
+        Average precision with out-of-distribution rows as positives.
+    aupr_in : float
+        Average precision with in-distribution rows as positives.
+    fpr : float
+        False positive rate at the true positive rate `tpr`.
+    fpr_interval : tuple of float
+        Confidence interval of the false positive rate.
+    threshold : float
+        Score at which the true positive rate is attained.
+    inside : int
+        Number of in-distribution rows.
+    outside : int
+        Number of out-of-distribution rows.
+    tpr : float
+        True positive rate at which `fpr` is evaluated.
+    positive : {"in", "out"}
+        The positive class of `tpr` and `fpr`.
+    level : float
+        Confidence level of the intervals.
+    """
 
     auroc: float
     auroc_interval: tuple[float, float]
     auroc_error: float | None
-    """DeLong's standard error; None where all rows are told apart, for it would be 0."""
     aupr_out: float
     aupr_in: float
     fpr: float
-    """Share of the wrong kind let through at `tpr`; by default out-of-distribution rows accepted where 95 % of in-distribution rows are."""
     fpr_interval: tuple[float, float]
     threshold: float
     inside: int
@@ -46,7 +74,7 @@ class OodEvaluation(Result):
 
     @property
     def share_outside(self) -> float:
-        """Share of out-of-distribution rows, on which both AUPR depend."""
+        """Share of out-of-distribution rows, on which both average precisions depend."""
         return self.outside / (self.inside + self.outside)
 
     def _fields(self) -> dict[str, Any]:
@@ -66,7 +94,7 @@ class OodEvaluation(Result):
         ]
 
     def _title(self) -> str:
-        return f"Out-of-distribution detection: {self.inside} rows inside, {self.outside} outside; {self.level:.0%} intervals"
+        return f"Out-of-distribution detection: {self.inside} in-distribution rows, {self.outside} out-of-distribution; {self.level:.0%} intervals"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         rows = [[name, *(number(value) for value in rest)] for name, *rest in self._measures()]
@@ -84,25 +112,54 @@ def ood_evaluate(
     n_resamples: int = 1000,
     rng: Any = 0,
 ) -> OodEvaluation:
-    """AUROC, AUPR and false positive rate of an out-of-distribution score, with intervals.
+    """Evaluate an out-of-distribution score by AUROC, average precision and false positive rate.
 
     Parameters
     ----------
-    inside, outside
-        Scores of in-distribution and of out-of-distribution rows; the latter should be higher.
-    tpr, positive
-        The share kept of the positive kind. ``"in"``: the false positive rate is the share of out-of-distribution rows accepted where
-        that share of in-distribution rows is (ODIN, energy); ``"out"``: the share of in-distribution rows flagged where that share of
-        out-of-distribution rows is.
-    level, interval
-        Level of the intervals; DeLong's for the AUROC, on the logit scale or as it is.
-    n_resamples, rng
-        Bootstrap draws for the interval of the false positive rate, both kinds drawn for themselves.
+    inside : array-like of shape (N,)
+        Scores of in-distribution rows.
+    outside : array-like of shape (M,)
+        Scores of out-of-distribution rows, which should be higher.
+    tpr : float, default 0.95
+        True positive rate at which the false positive rate is evaluated.
+    positive : {"in", "out"}, default "in"
+        ``"in"``: the share of out-of-distribution rows accepted at the threshold that accepts the share `tpr` of in-distribution rows
+        (FPR95 of the literature). ``"out"``: the share of in-distribution rows flagged at the threshold that flags the share `tpr` of
+        out-of-distribution rows.
+    level : float, default 0.95
+        Confidence level of the intervals.
+    interval : {"logit", "wald"}, default "logit"
+        Scale of DeLong's interval of the AUROC.
+    n_resamples : int, default 1000
+        Number of bootstrap replicates for the interval of the false positive rate, stratified by kind of row.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+
+    Returns
+    -------
+    OodEvaluation
+        Result with the attributes ``auroc``, ``auroc_interval``, ``aupr_out``, ``aupr_in``, ``fpr``, ``fpr_interval`` and ``threshold``.
+
+    See Also
+    --------
+    OodDetector : A detector trained on examples.
+    ood_msp : A score of the predicted probabilities.
+
+    Notes
+    -----
+    The evaluation holds for the kind of out-of-distribution rows that is given, not for others. Average precision depends on the share
+    of out-of-distribution rows.
+
+    References
+    ----------
+    .. [1] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two or more correlated receiver operating
+       characteristic curves. Biometrics 44.
+    .. [2] Liang, S., Li, Y. and Srikant, R. (2018). Enhancing the reliability of out-of-distribution image detection in neural networks. ICLR.
 
     Examples
     --------
-    >>> from calibrant.decision.ood.detection import ood_evaluate
-    >>> ood_evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
+    >>> import calibrant as cal
+    >>> cal.ood_evaluate([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.35, 0.5, 0.7, 0.9]).auroc
     0.8125
     """
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
@@ -113,9 +170,9 @@ def ood_evaluate(
     auroc, variance = delong(far, near)
     kept, other = (near, far) if positive == "in" else (-far, -near)
     threshold, fpr = _false_positives(kept, other, tpr)
-    draws = _redrawn(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
+    draws = _resampled(kept, other, tpr, check_whole(n_resamples, "n_resamples"), seed_of(rng))
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    # Where no row or every row is a false positive, redrawn ones are alike: the exact bound says how far others could differ.
+    # If no row or every row is a false positive, all replicates agree: an exact bound takes the place of the quantile.
     if fpr == 0:
         high = max(high, float(upper_bound(0, len(other), (1 - level) / 2)))
     elif fpr == 1:
@@ -139,7 +196,7 @@ def ood_evaluate(
 
 
 def delong(high: Floats, low: Floats) -> tuple[float, float]:
-    """AUROC of telling `high` from `low`, and DeLong's variance (1988) by midranks (Sun and Xu 2014); NaN for a single row."""
+    """AUROC of separating `high` from `low`, and DeLong's variance (1988) by midranks (Sun and Xu 2014); NaN for a single row."""
     m, n = len(high), len(low)
     pooled = _midranks(np.concatenate([high, low]))
     above = (pooled[:m] - _midranks(high)) / n
@@ -151,7 +208,7 @@ def delong(high: Floats, low: Floats) -> tuple[float, float]:
 
 
 def _midranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share their mean rank."""
+    """Ranks from 1; ties share their mean rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return np.asarray((last - (count - 1) / 2)[place])
@@ -175,7 +232,7 @@ def _auroc_interval(auroc: float, variance: float, pairs: int, level: float, sca
 
 
 def average_precision(positives: Floats, negatives: Floats) -> float:
-    """Mean precision over the positives found, equal scores together."""
+    """Mean precision over the positives, with tied scores taken together."""
     values, place = np.unique(-np.concatenate([positives, negatives]), return_inverse=True)
     hits = np.bincount(place[: len(positives)], minlength=len(values)).astype(np.float64)
     rows = np.bincount(place, minlength=len(values))
@@ -189,12 +246,12 @@ def _false_positives(kept: Floats, other: Floats, tpr: float) -> tuple[float, fl
     return threshold, float((other <= threshold).mean())
 
 
-def _redrawn(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
-    """The false positive rate of redrawn rows. A redrawn order statistic is the one at a beta-binomial place, so nothing is sorted anew."""
+def _resampled(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> Floats:
+    """False positive rates of bootstrap replicates, from the beta distribution of a resampled order statistic, without sorting anew."""
     n, m = len(kept), len(other)
     rising, others = np.sort(kept), np.sort(other)
     rng = generator(seed, 0)
-    # The j-th of n draws with replacement is the row at the j-th of n uniform numbers, which has a beta distribution.
+    # The j-th order statistic of n resampled rows is at the j-th of n uniform variables, which has a beta distribution.
     rank = math.ceil(tpr * n - 1e-9)
     spot = rng.beta(rank, n - rank + 1, count)
     threshold = rising[np.minimum((spot * n).astype(np.intp), n - 1)]
@@ -204,37 +261,61 @@ def _redrawn(kept: Floats, other: Floats, tpr: float, count: int, seed: int) -> 
 
 @dataclass(frozen=True, repr=False)
 class OodResult(Result):
-    """Whether new rows can be told from reference rows: a classifier two-sample test."""
+    """Result of a classifier two-sample test of new against reference rows.
+
+    Parameters
+    ----------
+    auroc : float
+        AUROC of the out-of-fold scores; 0.5 if the samples are not distinguishable.
+    pvalue : float
+        Permutation p-value of the null hypothesis that both samples have the same distribution.
+    reference : int
+        Number of reference rows.
+    new : int
+        Number of new rows.
+    n_resamples : int
+        Number of permutations.
+    """
 
     auroc: float
-    """AUROC of out-of-fold scores; 0.5 where nothing tells them apart."""
     pvalue: float
     reference: int
     new: int
     n_resamples: int
 
     def _title(self) -> str:
-        return f"New rows separated from reference rows with AUROC {number(self.auroc)}, p-value {number(self.pvalue)}"
+        return f"Classifier two-sample test: AUROC {number(self.auroc)} of new against reference rows, p-value {number(self.pvalue)}"
 
 
 class OodDetector:
-    """Probability that a row is out-of-distribution, learned from examples of both kinds.
+    """Detector of out-of-distribution rows, trained on examples of both kinds.
 
-    Features are standardised; a logistic regression with a penalty is fitted, out-of-fold scores are kept, and they calibrate the
-    probability (Platt). It knows the kind of out-of-distribution rows it was trained on: on that kind it looks better than on others.
+    A penalised logistic regression, or another classifier, is fitted to standardised features; out-of-fold scores calibrate its
+    probability by Platt scaling. Its performance is specific to the kind of out-of-distribution rows it was trained on.
 
     Parameters
     ----------
-    model
-        A classifier with `fit` and `predict_proba` in place of the logistic regression.
-    folds, rng
-        Number of folds for out-of-fold scores, and the seed of how rows are put into them.
+    model : estimator, optional
+        Classifier with ``fit`` and ``predict_proba``; by default a ridge-penalised logistic regression.
+    folds : int, default 5
+        Number of folds for out-of-fold scores.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator of the folds.
+
+    See Also
+    --------
+    ood_evaluate : Evaluation of any score.
+    OodMahalanobis : A score that needs no out-of-distribution examples.
+
+    References
+    ----------
+    .. [1] Lopez-Paz, D. and Oquab, M. (2017). Revisiting classifier two-sample tests. ICLR.
 
     Examples
     --------
-    >>> from calibrant.decision.ood.detection import OodDetector
-    >>> fitted = OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
-    >>> bool(fitted.score([[1.2]])[0] > fitted.score([[0.1]])[0])
+    >>> import calibrant as cal
+    >>> detector = cal.OodDetector(folds=2).fit([[0.0], [0.1], [0.2], [0.3]], [[1.0], [1.1], [1.2], [1.3]])
+    >>> bool(detector.score([[1.2]])[0] > detector.score([[0.1]])[0])
     True
     """
 
@@ -246,7 +327,20 @@ class OodDetector:
         self.rng = rng
 
     def fit(self, inside: Any, outside: Any) -> Self:
-        """Learn from features of in-distribution and of out-of-distribution rows."""
+        """Fit the detector.
+
+        Parameters
+        ----------
+        inside : array-like of shape (N, d)
+            Features of in-distribution rows.
+        outside : array-like of shape (M, d)
+            Features of out-of-distribution rows.
+
+        Returns
+        -------
+        OodDetector
+            The fitted detector.
+        """
         x, y = self._rows(inside, outside)
         raw = self._out_of_fold(x, y, seed_of(self.rng))
         slope = _Logistic(penalty=1e-6).fit(raw[:, None], y)
@@ -257,14 +351,40 @@ class OodDetector:
         return self
 
     def score(self, features: Any) -> Floats:
-        """Probability that each row is out-of-distribution, at the share of such rows in training."""
+        """Predict the probability that each row is out-of-distribution.
+
+        Parameters
+        ----------
+        features : array-like of shape (N, d)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Probability of being out-of-distribution, at the share of such rows in training.
+        """
         if not hasattr(self, "fitted_"):
-            raise NotFittedError("OodDetector", "is used before it was fitted", "call fit(inside, outside) first")
+            raise NotFittedError("OodDetector", "is not fitted", "call fit(inside, outside) first")
         x = finite_matrix(features, "features", self.columns_)
         return self.calibration_.probability(_raw(self.fitted_, x)[:, None])
 
     def test(self, reference: Any, new: Any, *, n_resamples: int = 200) -> OodResult:
-        """Can new rows be told from reference rows at all? The p-value is that of permuted rows."""
+        """Test whether new rows have the same distribution as reference rows (classifier two-sample test).
+
+        Parameters
+        ----------
+        reference : array-like of shape (N, d)
+            Features of reference rows.
+        new : array-like of shape (M, d)
+            Features of new rows.
+        n_resamples : int, default 200
+            Number of permutations.
+
+        Returns
+        -------
+        OodResult
+            Result with the attributes ``auroc`` and ``pvalue``.
+        """
         x, y = self._rows(reference, new)
         seed = seed_of(self.rng)
 
@@ -283,11 +403,13 @@ class OodDetector:
         far = finite_matrix(outside, "outside")
         if near.shape[1] != far.shape[1]:
             raise ShapeError(
-                "outside", f"has {far.shape[1]} columns and inside has {near.shape[1]}", "pass the same features"
+                "outside",
+                f"has {far.shape[1]} columns, and the in-distribution data have {near.shape[1]}",
+                "pass the same features",
             )
         if min(len(near), len(far)) < self.folds:
             raise UndefinedMetricError(
-                "OodDetector", f"each of {self.folds} folds needs a row of both kinds", "use fewer folds"
+                "OodDetector", f"each of {self.folds} folds requires rows of both kinds", "use fewer folds"
             )
         return np.concatenate([near, far]), np.repeat([0.0, 1.0], [len(near), len(far)])
 
@@ -322,7 +444,7 @@ def _raw(model: Any, x: Floats) -> Floats:
 
 
 class _Logistic:
-    """Logistic regression on standardised features; half the squared coefficients times `penalty` is added to the loss."""
+    """Ridge-penalised logistic regression on standardised features."""
 
     def __init__(self, penalty: float) -> None:
         self.penalty = penalty
@@ -334,7 +456,7 @@ class _Logistic:
         self.spread = np.where(spread > 0, spread, 1.0)
         z = np.column_stack([np.ones(len(x)), (x - self.mean) / self.spread])
         ridge = np.full(z.shape[1], self.penalty)
-        ridge[0] = 1e-9  # keeps the constant finite, too little to move it
+        ridge[0] = 1e-9  # keeps the intercept finite without a noticeable effect
         beta = np.zeros(z.shape[1])
 
         def loss(b: Floats) -> float:

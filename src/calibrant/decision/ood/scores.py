@@ -1,7 +1,6 @@
-"""Out-of-distribution scores from outputs and from features; a higher score is less like the training data.
+"""Out-of-distribution scores from outputs and from features; higher scores are less like the training data.
 
-Calibration on data like the training data guarantees nothing for other data, and neither does any score here: a score ranks
-rows, and how well it does so is known only for the out-of-distribution rows it was evaluated on.
+Scores rank rows. How well they separate is known only for the out-of-distribution rows on which they were evaluated.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError
+from ...errors import InputError, NotFittedError, ShapeError, UndefinedMetricError, Use
 from ...input.convert import column, numbers
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_choice, check_positive, check_whole
-from ..rows import read_distributions
+from ...views.keywords import documents_keywords
+from ..rows import DISTRIBUTION_KEYWORDS, read_distributions
 
 __all__ = [
     "OodKnn",
@@ -30,29 +30,108 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-# Up to this many features a k-d tree beats looking at all rows.
+# Up to this many features a k-d tree is faster than a search of all rows.
 TREE_FEATURES = 15
 SEVERAL_BLOCKS = 1_000_000
 
 
+@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
 def ood_msp(y_prob: Any, **keywords: Any) -> Floats:
-    """One minus the largest probability of each row (Hendrycks and Gimpel 2017); keywords `input`, `normalize` and `clip` as in `Predictions`.
+    """Compute one minus the maximum predicted probability of each row.
 
-    >>> from calibrant.decision.ood.scores import ood_msp
-    >>> ood_msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
+    Parameters
+    ----------
+    y_prob : array-like of shape (N,) or (N, K), or Predictions
+        Predicted probabilities.
+    **keywords
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_entropy : Entropy of the predicted distribution.
+    ood_evaluate : Evaluation of a score.
+
+    References
+    ----------
+    .. [1] Hendrycks, D. and Gimpel, K. (2017). A baseline for detecting misclassified and out-of-distribution examples in neural networks. ICLR.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_msp([[0.75, 0.25], [0.5, 0.5]]).tolist()
     [0.25, 0.5]
     """
     return np.asarray(1 - _probabilities("ood_msp", y_prob, keywords).max(axis=1))
 
 
+@documents_keywords(taken=DISTRIBUTION_KEYWORDS)
 def ood_entropy(y_prob: Any, *, relative: bool = False, **keywords: Any) -> Floats:
-    """Entropy of each row in nats, or relative to its largest value; keywords `input`, `normalize` and `clip` as in `Predictions`."""
+    """Compute the entropy of the predicted distribution of each row.
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (N,) or (N, K), or Predictions
+        Predicted probabilities.
+    relative : bool, default False
+        Whether to divide by the maximum, the logarithm of the number of classes; otherwise the entropy is in nats.
+    **keywords
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_msp : One minus the maximum probability.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_entropy([[0.5, 0.5], [1.0, 0.0]], relative=True).tolist()
+    [1.0, 0.0]
+    """
     probs = _probabilities("ood_entropy", y_prob, keywords)
     return _entropy(probs) / (math.log(probs.shape[1]) if relative else 1.0)
 
 
 def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
-    """Free energy -T ln sum exp(z / T) of each row of logits (Liu et al. 2020); logarithms of probabilities will not do."""
+    r"""Compute the free energy of each row of logits.
+
+    Parameters
+    ----------
+    logits : array-like of shape (N, K)
+        Logits of the model. Log-probabilities are not accepted, because they have lost the constant that is scored.
+    temperature : float, default 1.0
+        Temperature T.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_max_logit : Minus the maximum logit.
+
+    Notes
+    -----
+    .. math:: E(x) = -T \ln \sum_k \exp(z_k / T)
+
+    References
+    ----------
+    .. [1] Liu, W. et al. (2020). Energy-based out-of-distribution detection. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_energy([[3.0, 0.0], [0.5, 0.0]]).round(4).tolist()
+    [-3.0486, -0.9741]
+    """
     from scipy.special import logsumexp
 
     temperature = check_positive(temperature, "temperature")
@@ -60,25 +139,104 @@ def ood_energy(logits: Any, *, temperature: float = 1.0) -> Floats:
 
 
 def ood_max_logit(logits: Any) -> Floats:
-    """Minus the largest logit of each row (Hendrycks et al. 2022); logarithms of probabilities will not do."""
+    """Compute minus the maximum logit of each row.
+
+    Parameters
+    ----------
+    logits : array-like of shape (N, K)
+        Logits of the model. Log-probabilities are not accepted.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_energy : Free energy of the logits.
+
+    References
+    ----------
+    .. [1] Hendrycks, D. et al. (2022). Scaling out-of-distribution detection for real-world settings. ICML.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_max_logit([[3.0, 0.0], [0.5, 0.0]]).tolist()
+    [-3.0, -0.5]
+    """
     return np.asarray(-_logits(logits).max(axis=1))
 
 
 def ood_mutual_information(members: Any, *, input: Literal["prob", "logit"] = "prob") -> Floats:
-    """How much the members of an ensemble tell apart: entropy of the mean less mean entropy, from an (M, N, K) array."""
+    """Compute the mutual information between prediction and ensemble member for each row.
+
+    It is the entropy of the mean prediction minus the mean entropy of the members, a measure of their disagreement.
+
+    Parameters
+    ----------
+    members : array-like of shape (M, N, K)
+        Predictions of the members of an ensemble.
+    input : {"prob", "logit"}, default "prob"
+        Whether `members` holds probabilities or logits.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_variance : Variance over the members.
+
+    References
+    ----------
+    .. [1] Houlsby, N. et al. (2011). Bayesian active learning for classification and preference learning. arXiv:1112.5745.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_mutual_information([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    [0.3681]
+    """
     probs = _members(members, input, "ood_mutual_information")
     mean_entropy = np.mean([_entropy(member) for member in probs], axis=0)
     return np.maximum(_entropy(probs.mean(axis=0)) - mean_entropy, 0.0)
 
 
 def ood_variance(members: Any, *, mean: bool = False, input: Literal["prob", "logit"] = "prob") -> Floats:
-    """Variance of the probabilities over the members of an ensemble, summed over classes or averaged, from an (M, N, K) array."""
+    """Compute the variance of the probabilities over the members of an ensemble.
+
+    Parameters
+    ----------
+    members : array-like of shape (M, N, K)
+        Predictions of the members of an ensemble.
+    mean : bool, default False
+        Whether to average over the classes; otherwise the variances are summed.
+    input : {"prob", "logit"}, default "prob"
+        Whether `members` holds probabilities or logits.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Score; higher is more likely out-of-distribution.
+
+    See Also
+    --------
+    ood_mutual_information : Mutual information between prediction and member.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> cal.ood_variance([[[0.9, 0.1]], [[0.1, 0.9]]]).round(4).tolist()
+    [0.32]
+    """
     spread = _members(members, input, "ood_variance").var(axis=0)
     return np.asarray(spread.mean(axis=1) if mean else spread.sum(axis=1))
 
 
 def _probabilities(who: str, y_prob: Any, keywords: dict[str, Any]) -> Floats:
-    """(N, K) checked probabilities; no labels are needed."""
+    """Validated probabilities of shape (N, K); no labels are needed."""
     source = read_distributions(who, y_prob, keywords)
     probs = source.probs.astype(np.float64, copy=False)
     return np.column_stack([1 - probs, probs]) if probs.ndim == 1 else probs
@@ -94,11 +252,9 @@ def _logits(values: Any) -> Floats:
     logits = finite_matrix(values, "logits")
     if logits.shape[1] < 2:
         raise ShapeError("logits", "must have a column for each of several classes")
-    # The constant of a row is what these scores live on, and probabilities have lost it: every row would score 0.
+    # These scores depend on the constant of each row of logits, which log-probabilities have lost: every row would score 0.
     if np.allclose(np.logaddexp.reduce(logits, axis=1), 0, atol=1e-6):
-        raise InputError(
-            "logits", "are logarithms of probabilities, which have lost what is scored", "pass the model's own logits"
-        )
+        raise InputError("logits", "are log-probabilities, which are normalized", "pass the model's own logits")
     if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=1e-6):
         raise InputError("logits", "are probabilities", "pass the model's own logits, or use ood_msp or ood_entropy")
     return logits
@@ -107,43 +263,61 @@ def _logits(values: Any) -> Floats:
 def _members(members: Any, input: str, who: str) -> Floats:
     stack = [_probabilities(who, member, {"input": input}) for member in members]
     if len(stack) < 2:
-        raise UndefinedMetricError(who, "needs at least two members")
+        raise UndefinedMetricError(who, "requires at least two members")
     if len({member.shape for member in stack}) > 1:
-        raise ShapeError("members", "differ in shape", "give the same rows and classes for each member")
+        raise ShapeError("members", "the members differ in shape", "pass the same rows and classes for each member")
     return np.stack(stack)
 
 
 def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Floats:
-    """(N, d) finite numbers."""
+    """A finite matrix of shape (N, d)."""
     matrix = numbers(column(values, argument).array, argument).astype(np.float64)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.ndim != 2 or not matrix.size:
-        raise ShapeError(argument, f"must have rows and columns; its shape is {matrix.shape}")
+        raise ShapeError(argument, f"must have two dimensions; got shape {matrix.shape}")
     if columns is not None and matrix.shape[1] != columns:
-        raise ShapeError(argument, f"has {matrix.shape[1]} columns, and {columns} were fitted")
+        raise ShapeError(argument, f"has {matrix.shape[1]} columns; expected {columns}, as in fit")
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, f"row {row} holds a value that is not finite", "drop or fill it", row=row)
+        raise InputError(argument, "values must be finite", "drop or fill the row", row=row)
     return matrix
 
 
 class OodMahalanobis:
-    """Squared Mahalanobis distance to the nearest class mean, with one covariance for all classes (Lee et al. 2018).
+    r"""Squared Mahalanobis distance to the nearest class mean.
+
+    The class-conditional distributions of the features are modelled as Gaussian with a common covariance matrix.
 
     Parameters
     ----------
-    relative
-        Subtract the distance to the mean of all rows, with their covariance (Ren et al. 2021).
-    shrinkage
-        ``"none"`` takes the covariance as it is, ``"ledoit_wolf"`` draws it towards a sphere, ``"ridge"`` adds a millionth of its
-        mean variance; ``"auto"`` is ``"ledoit_wolf"`` where the covariance is singular or there are fewer than ten rows for each feature.
+    relative : bool, default False
+        Whether to subtract the distance to the overall mean under the total covariance (relative Mahalanobis distance [2]_).
+    shrinkage : {"auto", "none", "ledoit_wolf", "ridge"}, default "auto"
+        Estimator of the covariance: the sample covariance, Ledoit-Wolf shrinkage towards a multiple of the identity, or a ridge of
+        a millionth of the mean variance. ``"auto"`` uses Ledoit-Wolf if the sample covariance is singular or there are fewer than ten
+        rows per feature.
+
+    See Also
+    --------
+    OodKnn : Nearest-neighbour distance.
+    ood_evaluate : Evaluation of a score.
+
+    Notes
+    -----
+    .. math:: M(x) = \min_k (x - \mu_k)^\top \Sigma^{-1} (x - \mu_k)
+
+    References
+    ----------
+    .. [1] Lee, K. et al. (2018). A simple unified framework for detecting out-of-distribution samples and adversarial attacks. NeurIPS.
+    .. [2] Ren, J. et al. (2021). A simple fix to Mahalanobis distance for improving near-OOD detection. arXiv:2106.09022.
+    .. [3] Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices. JMVA 88.
 
     Examples
     --------
-    >>> from calibrant.decision.ood.scores import OodMahalanobis
+    >>> import calibrant as cal
     >>> features = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4], [4, 5]]
-    >>> fitted = OodMahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
+    >>> fitted = cal.OodMahalanobis(shrinkage="none").fit(features, [0, 0, 0, 1, 1, 1])
     >>> fitted.score([[0, 0], [2, 2]]).round(6).tolist()
     [2.0, 50.0]
     """
@@ -161,17 +335,41 @@ class OodMahalanobis:
         self.shrinkage = shrinkage
 
     def fit(self, features: Any, y: Any) -> Self:
-        """Learn class means and covariance from training features and their classes."""
+        """Estimate the class means and the covariance.
+
+        Parameters
+        ----------
+        features : array-like of shape (N, d)
+            Features of training rows.
+        y : array-like of shape (N,)
+            Class of each training row.
+
+        Returns
+        -------
+        OodMahalanobis
+            The fitted score.
+        """
         f, labels = self._matrix(features), self._labels(y)
         if labels.ndim != 1 or len(labels) != len(f):
-            raise ShapeError("y", f"must hold one class for each of the {len(f)} rows")
+            raise ShapeError("y", f"expected one class for each of {len(f)} rows")
         self._learn(f, labels)
         return self
 
     def score(self, features: Any) -> Any:
-        """How far each row is from the training data."""
+        """Compute the distance of each row from the training data.
+
+        Parameters
+        ----------
+        features : array-like of shape (N, d)
+            Features.
+
+        Returns
+        -------
+        array of shape (N,)
+            Score; higher is more likely out-of-distribution.
+        """
         if not hasattr(self, "means_"):
-            raise NotFittedError("OodMahalanobis", "is used before it was fitted", "call fit(features, y) first")
+            raise NotFittedError("OodMahalanobis", "is not fitted", "call fit(features, y) first")
         return self._distances(self._matrix(features, self.means_.shape[1]))
 
     def __repr__(self) -> str:
@@ -216,18 +414,20 @@ def _factor(off: Floats, shrinkage: str) -> Floats:
 
 def singular_covariance() -> UndefinedMetricError:
     """The error for features some of whose combinations do not vary."""
-    return UndefinedMetricError("OodMahalanobis", "the covariance of the features is singular", "use shrinkage='auto'")
+    return UndefinedMetricError(
+        "OodMahalanobis", "the covariance of the features is singular", Use("shrinkage", "auto")
+    )
 
 
 def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: str) -> Any:
     """The covariance of `n` centred rows under a shrinkage, with NumPy or torch as array namespace `xp`.
 
-    `fourth` is the mean of the fourth power of the lengths of the rows, from which Ledoit and Wolf (2004) tell how far to go to the sphere.
+    `fourth` is the mean fourth power of the lengths of the rows, from which Ledoit and Wolf (2004) determine the shrinkage intensity.
     """
     d = len(spread)
     scale = float(xp.trace(spread)) / d
     if scale == 0:
-        raise UndefinedMetricError("OodMahalanobis", "the features do not vary around their means")
+        raise UndefinedMetricError("OodMahalanobis", "the features are constant within classes")
     if shrinkage == "auto":
         least = float(xp.linalg.eigvalsh(spread)[0])
         shrinkage = "ledoit_wolf" if n < 10 * d or least <= 1e-12 * scale else "none"
@@ -239,24 +439,33 @@ def shrunk_covariance(xp: Any, spread: Any, fourth: float, n: int, shrinkage: st
     square = float(xp.square(spread).sum())
     distance, noise = square / d - scale**2, (fourth - square) / (n * d)
     share = 1.0 if distance <= 0 else min(max(noise / distance, 0.0), 1.0)
-    # Where rows are so many that nothing is shrunk, a singular covariance still needs a little.
+    # With many rows the shrinkage vanishes; a singular covariance still needs a little.
     return (1 - share) * spread + max(share, 1e-9) * scale * sphere
 
 
 class OodKnn:
-    """Distance to the k-th nearest training row (Sun et al. 2022).
+    """Distance to the k-th nearest training row.
 
     Parameters
     ----------
-    k
-        Which neighbour; at most the number of training rows.
-    normalise
-        Give every row of features length 1 first.
+    k : int, default 50
+        Rank of the neighbour; at most the number of training rows.
+    normalise : bool, default True
+        Whether to scale every row of features to unit length first.
+
+    See Also
+    --------
+    OodMahalanobis : Distance to class means.
+    ood_evaluate : Evaluation of a score.
+
+    References
+    ----------
+    .. [1] Sun, Y. et al. (2022). Out-of-distribution detection with deep nearest neighbors. ICML.
 
     Examples
     --------
-    >>> from calibrant.decision.ood.scores import OodKnn
-    >>> OodKnn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
+    >>> import calibrant as cal
+    >>> cal.OodKnn(k=1, normalise=False).fit([[0, 0], [3, 4]]).score([[0, 0], [3, 0]]).tolist()
     [0.0, 3.0]
     """
 
@@ -265,18 +474,44 @@ class OodKnn:
         self.normalise = normalise
 
     def fit(self, features: Any, y: Any = None) -> Self:
-        """Keep the training features; classes are not looked at."""
+        """Store the training features.
+
+        Parameters
+        ----------
+        features : array-like of shape (N, d)
+            Features of training rows.
+        y : object, optional
+            Ignored; present for consistency with `OodMahalanobis`.
+
+        Returns
+        -------
+        OodKnn
+            The fitted score.
+        """
         self.features_ = self._read(features)
         return self
 
     def score(self, features: Any, *, exclude_self: bool = False) -> Any:
-        """How far each row is from the training data; `exclude_self` where the rows are the training rows, each its own neighbour."""
+        """Compute the distance of each row to its k-th nearest training row.
+
+        Parameters
+        ----------
+        features : array-like of shape (N, d)
+            Features.
+        exclude_self : bool, default False
+            Whether the rows are the training rows, each of which is then not its own neighbour.
+
+        Returns
+        -------
+        array of shape (N,)
+            Score; higher is more likely out-of-distribution.
+        """
         if not hasattr(self, "features_"):
-            raise NotFittedError("OodKnn", "is used before it was fitted", "call fit(features) first")
+            raise NotFittedError("OodKnn", "is not fitted", "call fit(features) first")
         f = self._read(features, self.features_.shape[1])
         most = len(self.features_) - (1 if exclude_self else 0)
         if most < 1:
-            raise UndefinedMetricError("OodKnn", "a single training row has no neighbour but itself")
+            raise UndefinedMetricError("OodKnn", "a single training row has no neighbours")
         return self._kth_distance(f, min(self.k, most) + (1 if exclude_self else 0))
 
     def __repr__(self) -> str:
@@ -289,9 +524,7 @@ class OodKnn:
         length = np.linalg.norm(f, axis=1)
         if (length == 0).any():
             row = int(np.argmax(length == 0))
-            raise InputError(
-                "features", f"row {row} has length 0 and cannot be normalised", "use normalise=False", row=row
-            )
+            raise InputError("features", "a vector of length 0 cannot be normalised", Use("normalise", False), row=row)
         return np.asarray(f / length[:, None])
 
     def _kth_distance(self, f: Any, k: int) -> Any:

@@ -1,4 +1,4 @@
-"""Population values of a warp and a distribution by quadrature: what a metric would give with endlessly many rows."""
+"""Population values of metrics for a warp and a distribution of scores, by quadrature."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, InPython
 from .warps import Beta, Warp, sign_changes
 
 __all__ = ["Population"]
@@ -19,12 +19,12 @@ Integrand = Callable[["Points"], Floats]
 
 TOLERANCE = 1e-12
 FEWEST, MOST = 50, 3200
-# Pieces shrink by tens towards 0 and 1 until this little of the distribution is left beyond the last.
+# Pieces shrink by powers of ten towards 0 and 1 until 10^-18 of the distribution is left beyond the last.
 LEFT_OVER = 18
 
 
 class Points:
-    """Scores with the true probability at each, and the complement and the log-odds of the score without loss near 1."""
+    """Scores with the true probability at each, and the complement of the score without cancellation near 1."""
 
     def __init__(self, score: Floats, complement: Floats, weight: Floats, warp: Warp) -> None:
         self.score = score
@@ -39,7 +39,7 @@ class Points:
 
 
 class Population:
-    """Reported scores that follow Beta(a, b), and the truth of a warp."""
+    """Predicted scores that follow Beta(a, b), with the calibration curve of a warp."""
 
     def __init__(self, warp: Warp, distribution: tuple[float, float]) -> None:
         self.warp = warp
@@ -49,7 +49,7 @@ class Population:
         self.marks = sorted({mark for mark in (*self.crossings, *warp.marks(), *spread) if 0 < mark < 1})
 
     def sums(self, integrand: Integrand, cuts: list[float]) -> Floats:
-        """The integral over the distribution between each two neighbours of `cuts`; the nodes are doubled until nothing changes."""
+        """The integral over the distribution between neighbouring `cuts`; the number of nodes is doubled until convergence."""
         last: Floats | None = None
         count = FEWEST
         while count <= MOST:
@@ -57,26 +57,28 @@ class Population:
             cell = np.searchsorted(cuts, points.score) - 1
             with np.errstate(invalid="ignore", over="ignore"):
                 terms = points.weight * integrand(points)
-            # A weight of 0 stands for less of the distribution than a double can hold.
+            # Weights that underflow to 0 contribute nothing.
             terms = np.where(points.weight > 0, terms, 0)
             found: Floats = np.bincount(np.clip(cell, 0, len(cuts) - 2), terms, len(cuts) - 1).astype(np.float64)
             if last is not None and np.abs(found - last).max() < TOLERANCE:
                 return found
             last, count = found, 2 * count
-        raise ArgumentError("warp", "is too rough to integrate", "name where it bends: function(curve, bends=(0.5,))")
+        raise ArgumentError(
+            "warp", "is not smooth enough to integrate", InPython("give its kinks: function(curve, bends=(0.5,))")
+        )
 
     def mean(self, integrand: Integrand) -> float:
         """The mean over the distribution."""
         return math.fsum(self.sums(integrand, [0.0, *self.crossings, 1.0]))
 
     def norm(self, norm: float) -> float:
-        """The norm of truth minus score over the distribution."""
+        """The norm of true rate minus score over the distribution."""
         if norm == math.inf:
             return self._largest_gap()
         return self.mean(lambda at: np.abs(at.gap) ** norm) ** (1 / norm)
 
     def binned_norm(self, norm: float, edges: list[float]) -> float:
-        """The same once scores of one bin are thrown together."""
+        """The norm after averaging within bins."""
         gap = self.sums(lambda at: at.gap, edges)
         share = self.sums(lambda at: np.ones(at.score.shape), edges)
         full = share > 0
@@ -86,7 +88,7 @@ class Population:
         return math.fsum(share[full] * size**norm) ** (1 / norm)
 
     def path(self) -> Floats:
-        """E[(truth - score) 1{score <= t}] at 0, at each crossing, where alone it can turn, and at 1."""
+        """E[(truth - score) 1{score <= t}] at 0, at each crossing of the diagonal (the only extrema), and at 1."""
         steps = self.sums(lambda at: -at.gap, [0.0, *self.crossings, 1.0])
         return np.concatenate([[0.0], np.cumsum(steps)])
 
@@ -137,7 +139,7 @@ def _rule(count: int, power: float) -> tuple[Floats, Floats]:
 
 
 def _half(a: float, b: float, marks: list[float], count: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of Beta(a, b) on [0, 1/2], split at the marks and by tens towards 0, where curves bend like powers."""
+    """Nodes and weights of Beta(a, b) on [0, 1/2], split at the marks and geometrically towards 0, where curves behave like powers."""
     from scipy.special import betaln
 
     decades = min(300, math.ceil(LEFT_OVER / min(a, 1.0)))
@@ -146,7 +148,7 @@ def _half(a: float, b: float, marks: list[float], count: int) -> tuple[Floats, F
     x = ends[:-1, None] + np.diff(ends)[:, None] * node
     log_density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - betaln(a, b)
     w = np.diff(ends)[:, None] * weight * np.exp(log_density)
-    # The last piece reaches 0, where the density may be infinite: its power is part of the rule.
+    # The last piece reaches 0, where the density may be infinite: its power is part of the quadrature rule.
     node, weight = _rule(count, a - 1 if a < 2 else 0.0)
     first = ends[0] * node
     rest = 0.0 if a < 2 else a - 1
@@ -156,7 +158,7 @@ def _half(a: float, b: float, marks: list[float], count: int) -> tuple[Floats, F
 
 
 def true_values() -> dict[str, Callable[[Population], float]]:
-    """What each metric tends to, by its id."""
+    """Population value of each metric, by its identifier."""
 
     def excess(p: Population) -> float:
         return p.mean(lambda at: at.gap)
@@ -189,7 +191,7 @@ def true_values() -> dict[str, Callable[[Population], float]]:
         "brier": brier,
         "root_brier": lambda p: math.sqrt(brier(p)),
         "nll": lambda p: p.mean(surprise),
-        # (s - mu) logit s, written as surprise less the surprise that was expected.
+        # (s - mu) logit s, as log loss minus expected log loss.
         "ecd": lambda p: p.mean(lambda at: surprise(at) - entropy(at)),
         "ecce_mad": lambda p: float(np.abs(p.path()).max()),
         "ecce_r": lambda p: float(np.ptp(p.path())),

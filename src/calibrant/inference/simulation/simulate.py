@@ -1,4 +1,4 @@
-"""Predictions whose calibration is known: calibrated by construction, or wrong in a way that is known exactly."""
+"""Simulated predictions whose true calibration is known."""
 
 from __future__ import annotations
 
@@ -57,9 +57,18 @@ Distribution = float | Sequence[float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Record):
-    """Labels, reported probabilities and the true ones: ``truth`` is the probability of each class given the report.
+    """Simulated labels, predicted probabilities and true probabilities.
 
-    With one dimension, `y_prob` and `truth` are the probability of class 1; else they have one column per class.
+    Parameters
+    ----------
+    y_true : ndarray of shape (N,)
+        Labels.
+    y_prob : ndarray of shape (N,) or (N, K)
+        Predicted probabilities: of class 1, or one column per class.
+    truth : ndarray of shape (N,) or (N, K)
+        True probabilities given the prediction, in the same form.
+    groups : ndarray of shape (N,), optional
+        Group of each row.
     """
 
     y_true: Array
@@ -82,13 +91,24 @@ class Simulation(Record):
 
     @property
     def predictions(self) -> Predictions:
-        """Labels, reports and groups as checked predictions, which every calibrant function takes."""
+        """Labels, predicted probabilities and groups as `Predictions`."""
         return Predictions(self.y_true, self.y_prob, groups=self.groups)
 
     def calibration_error(self, norm: float = 1) -> float:
-        """How far the reports of these very rows are from the truth: no estimate, no bins.
+        """Compute the calibration error of these rows from the true probabilities.
 
-        For many classes the distance of two distributions is the total variation, half the sum of the differences.
+        It uses neither labels nor bins. For several classes the distance of two distributions is the total variation distance, half the
+        sum of absolute differences.
+
+        Parameters
+        ----------
+        norm : float, default 1
+            Exponent of the norm; ``inf`` for the largest error.
+
+        Returns
+        -------
+        float
+            The calibration error.
         """
         norm = check_norm(norm)
         gap = np.abs(self.y_prob - self.truth)
@@ -96,7 +116,7 @@ class Simulation(Record):
         return float(gap.max()) if norm == math.inf else float((gap**norm).mean() ** (1 / norm))
 
     def _fields(self) -> dict[str, Any]:
-        """By column; many classes have columns ``y_prob_0``, ``y_prob_1``, ..."""
+        """The columns; several classes have columns ``y_prob_0``, ``y_prob_1``, ..."""
         columns: dict[str, Any] = {"y_true": self.y_true}
         for name, values in (("y_prob", self.y_prob), ("truth", self.truth)):
             if values.ndim == 1:
@@ -122,19 +142,30 @@ class Simulation(Record):
 
 
 def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int = 2, rng: Any = None) -> Simulation:
-    """Predictions that are calibrated by construction, under every lens: labels are drawn from the probabilities.
+    """Simulate calibrated predictions.
+
+    Labels are drawn from the predicted probabilities, so the predictions are calibrated under every lens.
 
     Parameters
     ----------
-    n
+    n : int
         Number of rows.
-    distribution
-        Two classes: a and b of the Beta distribution of the scores. More: the parameters of a Dirichlet distribution, one for each class. One
-        number serves all classes; below 1 the forecasts are sharp.
-    classes
-        Number of classes; a longer `distribution` says it too.
-    rng
-        None, a seed or a Generator; the same seed gives the same bits.
+    distribution : float or sequence of float, default (1, 1)
+        Distribution of the predictions: the parameters (a, b) of a Beta distribution for two classes, one parameter per class of a
+        Dirichlet distribution for more. A single number applies to all classes; values below 1 give confident predictions.
+    classes : int, default 2
+        Number of classes; it may also follow from the length of `distribution`.
+    rng : None, int or numpy.random.Generator, optional
+        Seed or random generator; the same seed gives the same data.
+
+    Returns
+    -------
+    Simulation
+        Result with the attributes ``y_true``, ``y_prob`` and ``truth``.
+
+    See Also
+    --------
+    make_miscalibrated : Predictions with a known calibration curve.
 
     Examples
     --------
@@ -154,30 +185,39 @@ def make_calibrated(n: int, *, distribution: Distribution = (1, 1), classes: int
 
 
 def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1), rng: Any = None) -> Simulation:
-    """Predictions that are wrong in a known way.
+    """Simulate predictions with a known calibration curve.
 
-    Two classes: the reported score follows the distribution and the label is drawn from ``warp.curve(score)``, so the warp is the
-    calibration curve. More classes, by a longer `distribution`: rows follow the Dirichlet distribution, and the warp says what is reported and
-    what is true.
+    For two classes the predicted score follows the distribution and the label is drawn with probability ``warp.curve(score)``, so the warp is
+    the calibration curve. For more classes, rows follow a Dirichlet distribution, and the warp determines predicted and true probabilities.
 
     Parameters
     ----------
-    n
+    n : int
         Number of rows.
-    warp
-        One of this module: `temperature`, `bias`, `bump`, `label_noise`, `prior_shift`, `by_group`; for many classes
-        `temperature`, `softmax_map`, `label_noise`, `confusion`, `by_group`; or a function from scores to true probabilities.
-    distribution
-        a and b of the Beta distribution, or the parameters of a Dirichlet distribution.
-    rng
-        None, a seed or a Generator; the same seed gives the same bits.
+    warp : Warp or callable
+        Form of the miscalibration: `temperature`, `bias`, `bump`, `label_noise`, `prior_shift` or `by_group`; for more than two classes
+        `temperature`, `softmax_map`, `label_noise`, `confusion` or `by_group`; or a function from scores to true probabilities.
+    distribution : float or sequence of float, default (1, 1)
+        Parameters (a, b) of a Beta distribution, or of a Dirichlet distribution with one per class.
+    rng : None, int or numpy.random.Generator, optional
+        Seed or random generator; the same seed gives the same data.
+
+    Returns
+    -------
+    Simulation
+        Result with the attributes ``y_true``, ``y_prob``, ``truth`` and ``groups``.
+
+    See Also
+    --------
+    make_calibrated : Calibrated predictions.
+    true_calibration_error : The calibration error of the population.
 
     Examples
     --------
     >>> import calibrant as cal
     >>> from calibrant.inference.simulation import temperature
-    >>> drawn = cal.make_miscalibrated(100_000, warp=temperature(1.5), rng=0)
-    >>> round(cal.ece(drawn.y_true, drawn.y_prob), 2), round(cal.true_calibration_error(temperature(1.5)), 4)
+    >>> data = cal.make_miscalibrated(100_000, warp=temperature(1.5), rng=0)
+    >>> round(cal.ece(data.y_true, data.y_prob), 2), round(cal.true_calibration_error(temperature(1.5)), 4)
     (0.06, 0.0587)
     """
     n, distribution, warp, draw = check_whole(n, "n"), _distribution(distribution), as_warp(warp), _generator(rng)
@@ -203,17 +243,35 @@ def make_miscalibrated(n: int, *, warp: Any, distribution: Distribution = (1, 1)
 def true_calibration_error(
     warp: Any, distribution: Distribution = (1, 1), *, norm: float = 1, bins: int | Sequence[float] | None = None
 ) -> float:
-    """The calibration error that endlessly many rows of a warp and a Beta distribution would show, by quadrature.
+    r"""Compute the population calibration error of a warp by quadrature.
 
     Parameters
     ----------
-    warp, distribution
-        As in `make_miscalibrated`, for two classes.
-    norm
-        Exponent: 1 for the mean of |truth - score|, 2 for the root of the mean square, ``inf`` for the largest.
-    bins
-        Number of bins of equal width, or edges: the error once scores of one bin are thrown together, never larger. None for
-        the error itself.
+    warp : Warp or callable
+        The calibration curve; see `make_miscalibrated`.
+    distribution : float or sequence of float, default (1, 1)
+        Parameters (a, b) of the Beta distribution of the scores.
+    norm : float, default 1
+        Exponent of the norm: 1 for the mean absolute error, 2 for the root mean square error, ``inf`` for the largest error.
+    bins : int or sequence of float, optional
+        Number of bins of equal width, or bin edges: the error after averaging within bins, which is never larger. By default the error
+        without bins.
+
+    Returns
+    -------
+    float
+        The calibration error.
+
+    See Also
+    --------
+    true_value : Population value of other metrics.
+    make_miscalibrated : Samples from the same population.
+
+    Notes
+    -----
+    With score S and calibration curve c,
+
+    .. math:: \left( E |c(S) - S|^p \right)^{1/p}.
 
     Examples
     --------
@@ -234,17 +292,32 @@ def true_calibration_error(
 
 
 def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ece") -> float:
-    """What a metric tends to for endlessly many rows of a warp and a Beta distribution, by quadrature.
+    """Compute the population value of a metric for a warp by quadrature.
 
     Parameters
     ----------
-    warp, distribution
-        As in `make_miscalibrated`, for two classes.
-    metric
-        An id of the catalogue: ``"ece"``, ``"rmsce"``, ``"mce"``, ``"esce"``, ``"calibration_in_the_large"``,
-        ``"abc_above"``, ``"abc_below"``, ``"mdca"``, ``"global_squared_bias"``, ``"expected_observed_ratio"``,
-        ``"brier"``, ``"root_brier"``, ``"nll"``, ``"ecd"``, ``"ecce_mad"`` or ``"ecce_r"``. Of binned metrics this is the limit of
-        ever narrower bins.
+    warp : Warp or callable
+        The calibration curve; see `make_miscalibrated`.
+    distribution : float or sequence of float, default (1, 1)
+        Parameters (a, b) of the Beta distribution of the scores.
+    metric : str, default "ece"
+        One of ``"ece"``, ``"rmsce"``, ``"mce"``, ``"esce"``, ``"calibration_in_the_large"``, ``"abc_above"``, ``"abc_below"``, ``"mdca"``,
+        ``"global_squared_bias"``, ``"expected_observed_ratio"``, ``"brier"``, ``"root_brier"``, ``"nll"``, ``"ecd"``, ``"ecce_mad"``,
+        ``"ecce_r"``. For binned metrics it is the limit of ever narrower bins.
+
+    Returns
+    -------
+    float
+        The value to which the metric converges as the number of rows grows.
+
+    Raises
+    ------
+    ArgumentError
+        If the limit of the metric is not implemented.
+
+    See Also
+    --------
+    true_calibration_error : Calibration error in any norm, also after binning.
 
     Examples
     --------
@@ -254,7 +327,9 @@ def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ec
     """
     forms = true_values()
     if metric not in forms:
-        raise ArgumentError("metric", f"{metric!r} has no known limit here", f"one of {', '.join(forms)}")
+        raise ArgumentError(
+            "metric", f"the population value of {metric!r} is unknown", f"choose one of {', '.join(forms)}"
+        )
     return forms[metric](_population(warp, distribution))
 
 
@@ -262,13 +337,13 @@ def _population(warp: Any, distribution: Distribution) -> Population:
     a, *rest = _distribution(distribution)
     if len(rest) > 1:
         raise ArgumentError(
-            "distribution", f"has {len(rest) + 1} classes, and the integral is over one score", "simulate instead"
+            "distribution", f"the integral is over one score; got {len(rest) + 1} classes", "simulate instead"
         )
     return Population(as_warp(warp), (a, rest[0]))
 
 
 def _distribution(distribution: Any, classes: int = 2) -> tuple[float, ...]:
-    """Parameters of the Beta or Dirichlet distribution, one for each class; ones where only the number of classes was given."""
+    """Parameters of the Beta or Dirichlet distribution, one per class; ones if only the number of classes was given."""
     values = (distribution,) * classes if is_number(distribution) else distribution
     try:
         values = tuple(float(value) for value in values)
@@ -282,7 +357,7 @@ def _distribution(distribution: Any, classes: int = 2) -> tuple[float, ...]:
         return (1.0,) * classes
     if classes not in (2, len(values)):
         raise ArgumentError(
-            "distribution", f"has {len(values)} numbers, and there are {classes} classes", "give one per class"
+            "distribution", f"has {len(values)} numbers for {classes} classes", "give one number per class"
         )
     return values
 
@@ -295,7 +370,7 @@ def _generator(rng: Any) -> np.random.Generator:
 
 
 def _scores(n: int, a: float, b: float, warp: Warp, draw: np.random.Generator) -> Floats:
-    """Reported scores of two classes: from Beta(a, b), or from the mixture into which the warp turns it."""
+    """Predicted scores of two classes: from Beta(a, b), or from the mixture into which the warp turns it."""
     parts = warp.distributions(a, b)
     if len(parts) == 1:
         return draw.beta(a, b, n)
@@ -308,7 +383,7 @@ def _report(warp: Warp, drawn: Floats) -> tuple[Floats, Floats]:
 
 
 def _labels(truth: Floats, draw: np.random.Generator) -> NDArray[np.int64]:
-    """One label for each row, drawn from its probabilities; a class of probability 0 is never drawn."""
+    """One label per row, drawn from its probabilities; a class of probability 0 is never drawn."""
     chance = draw.random(len(truth))
     if truth.ndim == 1:
         return (chance < truth).astype(np.int64)

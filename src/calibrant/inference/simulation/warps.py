@@ -1,4 +1,4 @@
-"""Warps: ways in which a reported probability can be wrong, each with the truth known in closed form."""
+"""Warps: forms of miscalibration whose calibration curve is known in closed form."""
 
 from __future__ import annotations
 
@@ -31,36 +31,99 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Beta = tuple[float, float, float]
-"""A part of a distribution of scores: its share, and the a and b of Beta(a, b)."""
+"""A component of a mixture of scores: its share, and the a and b of Beta(a, b)."""
 
 
 class Warp:
-    """What the reported score means: `curve` is the true probability of yes given the score, the calibration curve itself."""
+    """Base class of forms of miscalibration.
+
+    A warp defines the calibration curve: `curve` is the true probability of the event given the predicted score. Subclasses for more than two
+    classes also implement `rows`.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import Warp, bias
+    >>> isinstance(bias(0.5), Warp)
+    True
+    """
 
     def curve(self, score: Any) -> Floats:
-        """P(yes | reported score)."""
+        """Evaluate the calibration curve.
+
+        Parameters
+        ----------
+        score : array-like
+            Predicted scores.
+
+        Returns
+        -------
+        ndarray
+            True probability of the event given each score.
+        """
         raise NotImplementedError
 
     def marks(self) -> tuple[float, ...]:
-        """Scores at which the curve is not smooth, or changes fast."""
+        """List the scores at which the curve is not smooth or changes rapidly.
+
+        Returns
+        -------
+        tuple of float
+            Scores at which integrals are split.
+        """
         return ()
 
     def distributions(self, a: float, b: float) -> list[Beta]:
-        """The distribution of the reported scores as a mixture, where the distribution asked for is Beta(a, b)."""
+        """Give the distribution of the predicted scores as a mixture of Beta distributions.
+
+        Parameters
+        ----------
+        a, b : float
+            Parameters of the Beta distribution that was requested.
+
+        Returns
+        -------
+        list of tuple
+            Share, a and b of each component.
+        """
         return [(1.0, a, b)]
 
     def rows(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """For many classes: the report and the true probabilities, from rows drawn from a Dirichlet distribution."""
+        """Give predicted and true probabilities for more than two classes.
+
+        Parameters
+        ----------
+        drawn : ndarray of shape (N, K)
+            Rows sampled from a Dirichlet distribution.
+
+        Returns
+        -------
+        predicted : ndarray of shape (N, K)
+            Predicted probabilities.
+        truth : ndarray of shape (N, K)
+            True probabilities given the prediction.
+        """
         raise ArgumentError(
-            "warp", f"{self!r} is for two classes", "use temperature, softmax_map, label_noise, confusion"
+            "warp", f"{self!r} is defined for two classes only", "use temperature, softmax_map, label_noise, confusion"
         )
 
 
 @dataclass(frozen=True)
 class temperature(Warp):
-    """The truth is sigmoid(logit(s) / k): for k above 1 the report is overconfident, below 1 underconfident.
+    r"""Over- or underconfidence by a temperature.
 
-    For many classes the distribution is that of the truth q, and the report is softmax(k ln q).
+    The true probability is :math:`\sigma(\operatorname{logit}(s) / k)`: predictions are overconfident for k above 1 and underconfident below. For
+    more classes the truth q follows the distribution, and the prediction is :math:`\operatorname{softmax}(k \ln q)`.
+
+    Parameters
+    ----------
+    k : float
+        The temperature that would recalibrate the predictions.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import temperature
+    >>> temperature(2.0).curve([0.5, 0.9]).round(4).tolist()
+    [0.5, 0.75]
     """
 
     k: float
@@ -77,7 +140,21 @@ class temperature(Warp):
 
 @dataclass(frozen=True)
 class bias(Warp):
-    """The truth is sigmoid(logit(s) + d): for d above 0 the report is too low."""
+    r"""Constant shift in log-odds.
+
+    The true probability is :math:`\sigma(\operatorname{logit}(s) + d)`: for d above 0 predictions underestimate the risk.
+
+    Parameters
+    ----------
+    d : float
+        Shift in log-odds.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import bias
+    >>> bias(1.0).curve([0.5]).round(4).tolist()
+    [0.7311]
+    """
 
     d: float
 
@@ -90,7 +167,25 @@ class bias(Warp):
 
 @dataclass(frozen=True)
 class bump(Warp):
-    """The truth is the score plus a hill of height h and width w around c, kept in [0, 1]: an error in one place only."""
+    r"""Local deviation around one score.
+
+    The true probability is :math:`s + h \exp(-(s - c)^2 / (2 w^2))`, clipped to [0, 1].
+
+    Parameters
+    ----------
+    h : float, default 0.1
+        Height, in [-1, 1].
+    c : float, default 0.7
+        Centre.
+    w : float, default 0.1
+        Width (standard deviation).
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import bump
+    >>> bump().curve([0.1, 0.7]).round(4).tolist()
+    [0.1, 0.8]
+    """
 
     h: float = 0.1
     c: float = 0.7
@@ -116,9 +211,21 @@ class bump(Warp):
 
 @dataclass(frozen=True)
 class label_noise(Warp):
-    """Labels of calibrated forecasts go wrong: of two classes the label is flipped with probability e.
+    """Noisy labels of calibrated predictions.
 
-    Of many classes it is drawn anew, all alike, with probability e: the truth is (1 - e) q + e / K.
+    For two classes the label is flipped with probability e: the true probability is :math:`s + e (1 - 2 s)`. For K classes it is
+    replaced by a uniformly random class with probability e: the truth is :math:`(1 - e) q + e / K`.
+
+    Parameters
+    ----------
+    e : float
+        Probability of a noisy label, in [0, 1].
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import label_noise
+    >>> label_noise(0.1).curve([0.0, 0.5, 1.0]).tolist()
+    [0.1, 0.5, 0.9]
     """
 
     e: float
@@ -136,15 +243,31 @@ class label_noise(Warp):
 
 @dataclass(frozen=True)
 class prior_shift(Warp):
-    """Forecasts calibrated at one prevalence are used at another: the truth moves by the difference of the two in log-odds.
+    """Change of prevalence.
 
-    With ``change_law=True`` the scores follow the shift too, as they do when only the mix of the classes changes; `before` is
-    then the mean of the distribution, or the forecasts would not have been calibrated.
+    Predictions calibrated at one prevalence are used at another (label shift): the log-odds of the truth change by the difference of the log-odds
+    of the two prevalences.
+
+    Parameters
+    ----------
+    before : float
+        Prevalence for which the predictions are calibrated.
+    after : float
+        Prevalence of the simulated data.
+    shift_scores : bool, default False
+        Whether the distribution of the scores shifts accordingly, as it does if only the class proportions change. `before` must
+        then equal the mean of the distribution of the scores.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import prior_shift
+    >>> prior_shift(0.5, 0.2).curve([0.5]).round(4).tolist()
+    [0.2]
     """
 
     before: float
     after: float
-    change_law: bool = False
+    shift_scores: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("before", self.before), ("after", self.after)):
@@ -154,14 +277,13 @@ class prior_shift(Warp):
         return _sigmoid(_logit(score) + math.log(self.after / (1 - self.after) * (1 - self.before) / self.before))
 
     def distributions(self, a: float, b: float) -> list[Beta]:
-        if not self.change_law:
+        if not self.shift_scores:
             return [(1.0, a, b)]
         mean = a / (a + b)
         if abs(mean - self.before) > 1e-9:
             raise ArgumentError(
                 "before",
-                f"is {self.before:g}, and scores of this distribution have mean {mean:.6g}",
-                "they must be the same",
+                f"must be the mean of the scores, {mean:.6g}; got {self.before:g}",
             )
         # f(s) [s after / before + (1 - s) (1 - after) / (1 - before)] is the mix of the scores of the two classes.
         return [(self.after, a + 1, b), (1 - self.after, a, b + 1)]
@@ -169,9 +291,24 @@ class prior_shift(Warp):
 
 @dataclass(frozen=True)
 class softmax_map(Warp):
-    """For many classes: the truth q follows the distribution and the report is softmax(k ln q + b), one shift `b` for each class.
+    r"""Temperature and class-specific shifts for several classes.
 
-    The report determines q, so the truth given the report is known. Two classes: as `temperature`, with a shift.
+    The truth q follows the distribution, and the prediction is :math:`\operatorname{softmax}(k \ln q + b)`. The prediction determines q, so the
+    truth given the prediction is known.
+
+    Parameters
+    ----------
+    k : float, default 1.0
+        Scale of the log-probabilities.
+    b : sequence of float, default ()
+        Shift of each class; no shifts by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.inference.simulation import softmax_map
+    >>> softmax_map(2.0).rows(np.array([[0.5, 0.3, 0.2]]))[0].round(4).tolist()
+    [[0.6579, 0.2368, 0.1053]]
     """
 
     k: float = 1.0
@@ -200,7 +337,19 @@ class softmax_map(Warp):
 
 @dataclass(frozen=True)
 class confusion(Warp):
-    """Labels of calibrated forecasts are mistaken class by class: row i of `matrix` says how often class i is labelled as each."""
+    """Class-dependent label errors of calibrated predictions.
+
+    Parameters
+    ----------
+    matrix : sequence of sequence of float
+        Entry (i, j) is the probability that class i is labelled as class j; rows sum to 1.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import confusion
+    >>> confusion([[0.9, 0.1], [0.2, 0.8]]).curve([0.0, 1.0]).tolist()
+    [0.1, 0.8]
+    """
 
     matrix: tuple[tuple[float, ...], ...]
 
@@ -228,9 +377,20 @@ class confusion(Warp):
 
 @dataclass(frozen=True)
 class by_group(Warp):
-    """Every row belongs to one of several groups, all equally likely, and each group has its own warp.
+    """A separate warp for each of several equally likely groups.
 
-    The curve is that of the score alone, the mean over the groups: groups may be far off and the whole look calibrated.
+    The curve given the score alone is the mean over the groups: the groups may be miscalibrated although the whole is calibrated.
+
+    Parameters
+    ----------
+    warps : mapping of object to Warp
+        Warp of each group, by name.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import bias, by_group
+    >>> by_group({"a": bias(1.0), "b": bias(-1.0)}).curve([0.5]).round(4).tolist()
+    [0.5]
     """
 
     warps: Mapping[Any, Warp]
@@ -239,7 +399,7 @@ class by_group(Warp):
         _check(isinstance(self.warps, Mapping) and len(self.warps) > 0, "warps", "must map groups to warps", self.warps)
         made = {name: as_warp(warp) for name, warp in self.warps.items()}
         for name, warp in made.items():
-            moves = isinstance(warp, by_group) or (isinstance(warp, prior_shift) and warp.change_law)
+            moves = isinstance(warp, by_group) or (isinstance(warp, prior_shift) and warp.shift_scores)
             _check(
                 not moves,
                 "warps",
@@ -257,9 +417,20 @@ class by_group(Warp):
 
 @dataclass(frozen=True)
 class function(Warp):
-    """A calibration curve of one's own: `of` gives the true probability for an array of scores.
+    """An arbitrary calibration curve.
 
-    `bends` names the scores at which it jumps or has a corner, so that integrals can be split there.
+    Parameters
+    ----------
+    of : callable
+        True probabilities as a function of an array of scores.
+    bends : tuple of float, default ()
+        Scores at which the curve has a jump or a kink; integrals are split there.
+
+    Examples
+    --------
+    >>> from calibrant.inference.simulation import function
+    >>> function(lambda s: s**2).curve([0.5]).tolist()
+    [0.25]
     """
 
     of: Callable[[Floats], Any]
@@ -279,7 +450,7 @@ class function(Warp):
 
 
 def as_warp(warp: Any) -> Warp:
-    """A warp as it is, or from a function of the scores."""
+    """A warp, also from a function of the scores."""
     if isinstance(warp, Warp):
         return warp
     if isinstance(warp, type) or not callable(warp):
@@ -291,7 +462,7 @@ def as_warp(warp: Any) -> Warp:
 
 
 def sign_changes(curve: Callable[[Floats], Floats]) -> list[float]:
-    """Scores at which a function changes its sign."""
+    """Scores at which a function changes sign."""
     from scipy.optimize import brentq
 
     fine = np.power(10.0, -np.arange(16, 3, -1))

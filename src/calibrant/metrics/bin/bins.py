@@ -1,4 +1,4 @@
-"""Binned metrics of one score per row: every one reads the same BinTable."""
+"""Binned metrics of one score per row, all computed from the same BinTable."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..registry import metric, norm_root, preset
 
 Floats = NDArray[np.float64]
 
-# The mean of |x| is at least |mean of x|: of noise, which raises the value, and of the rows of a bin, which lowers it.
-PLUG_IN = "sampling noise raises it, most where bins hold few rows; depends on the bins; errors of opposite sign inside a bin cancel"
+# The mean of |x| is at least |mean of x|: for noise this inflates the value, for the rows of a bin it reduces it.
+PLUG_IN = "inflated by sampling noise, most where bins contain few rows; depends on the bins; errors of opposite sign inside a bin cancel"
 
 
 @metric(
@@ -39,11 +39,11 @@ PLUG_IN = "sampling noise raises it, most where bins hold few rows; depends on t
     ),
     cite="naeini2015",
     finish=norm_root,
-    pros="simple; familiar",
+    pros="simple and widely reported",
     cons=f"{PLUG_IN}; 0 for a constant forecast at the base rate",
 )
 def ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", norm: float = 1) -> float:
-    """Mean gap between confidence and accuracy over bins, weighted by how full each bin is."""
+    """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     table = bin_table(view, binning, bins)
     if norm == 1:
         return math.fsum(np.abs(table.excess)) / table.total
@@ -54,7 +54,7 @@ rmsce = preset(
     ece,
     "rmsce",
     "Root mean squared calibration error",
-    summary="Root of the mean squared gap between confidence and accuracy over bins.",
+    summary="Root mean squared difference between mean score and outcome rate over bins, weighted by the number of rows.",
     norm=2,
     recommended=False,
     use_cases=(),
@@ -71,23 +71,23 @@ rmsce = preset(
         "MCE",
     ),
     cite="kumar2019",
-    pros="for one score its square is the reliability term of the binned Brier score, `smbs`; with other norms one family from the mean over "
-    "bins (norm 1, `ece`) to the largest gap (norm inf, `mce`)",
+    pros="for one score its square is the reliability term of the binned Brier score, `smbs`; with other norms it ranges from the mean over bins "
+    "(norm 1, `ece`) to the largest difference (norm inf, `mce`)",
     cons=PLUG_IN,
 )
 ece_em = preset(
     ece,
     "ece_em",
     "Expected calibration error, equal mass",
-    summary="Expected calibration error over bins that hold equally many rows.",
+    summary="Expected calibration error over bins with equal numbers of rows.",
     binning="equal_mass",
     cost="N log N",
     recommended=False,
     use_cases=(),
     aliases=("ECE-EM", "adaptive ECE", "equal-mass ECE", "ece_fott", "ECE-FOTT", "tilted-roof ECE"),
     cite="roelofs2022",
-    pros="where scores are not tied, bins hold equally many rows (up to one), so that none has much more sampling noise than another",
-    cons="bins move with the data, so two models are compared on different bins; ties make bins unequal or leave fewer of them; where "
+    pros="without ties all bins contain the same number of rows (up to one), so that none has much more sampling noise than another",
+    cons="bins depend on the data, so that two models are compared on different bins; ties make bins unequal or reduce their number; where "
     "scores are sparse a bin is wide, and errors of opposite sign inside it cancel; not less biased than equal width in general",
 )
 cwce = preset(
@@ -107,14 +107,14 @@ cwce = preset(
         "binned multiclass CE",
     ),
     cite="kull2019",
-    pros="looks at every class, not only the predicted one",
-    cons="at most 2 / K by arithmetic, so it is small where there are many classes; sampling noise raises it; depends on the bins",
+    pros="evaluates every class, not only the predicted one",
+    cons="at most 2 / K by arithmetic, hence small for many classes; inflated by sampling noise; depends on the bins",
 )
 ace = preset(
     ece,
     "ace",
     "Adaptive calibration error",
-    summary="Class-wise calibration error over bins that hold equally many rows.",
+    summary="Class-wise calibration error over bins with equal numbers of rows.",
     lens="classwise",
     binning="equal_mass",
     cost="N K log N",
@@ -122,8 +122,8 @@ ace = preset(
     use_cases=("classwise",),
     aliases=("ACE",),
     cite="nixon2019",
-    pros="looks at every class; where scores are not tied, bins hold equally many rows",
-    cons="at most 2 / K by arithmetic, so it is small where there are many classes; bins move with the data; sampling noise raises it",
+    pros="evaluates every class; without ties all bins contain the same number of rows",
+    cons="at most 2 / K by arithmetic, hence small for many classes; bins depend on the data; inflated by sampling noise",
 )
 
 
@@ -138,24 +138,24 @@ ace = preset(
     use_cases=("safety", "familiar"),
     aliases=("MCE", "l_inf calibration error"),
     cite="naeini2015",
-    pros="the worst bin, where one bad region matters",
-    cons="decided by one bin, which may hold a handful of rows: sampling noise alone then makes it large",
-    explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
+    pros="reports the worst bin, where a single region with a large error matters",
+    cons="determined by one bin, which may contain only a few rows, so that sampling noise alone can make it large",
+    explain={"min_count": "Bins with fewer rows are left out; under `counts` every copy of a row counts."},
 )
 def mce(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
-    """Largest gap between confidence and accuracy over bins that hold any rows."""
+    """Largest absolute difference between mean score and outcome rate over non-empty bins."""
     return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).max())
 
 
 def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
-    """Distances between confidence and accuracy of the bins that hold at least `min_count` rows, and any at all."""
+    """Return the absolute gaps of the non-empty bins with at least `min_count` rows."""
     if not (is_number(min_count) and min_count >= 0):
-        raise ArgumentError("min_count", f"must be a number from 0 up; got {min_count!r}")
-    # Importance has no unit (scaling it changes nothing), so only counts can say that a row stands for several.
+        raise ArgumentError("min_count", f"must be a non-negative number; got {min_count!r}")
+    # Importance weights have no unit, so that only counts can state that a row represents several.
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():
-        raise UndefinedMetricError("min_count", f"no bin holds {min_count:g} rows", "lower min_count or use fewer bins")
+        raise UndefinedMetricError("min_count", f"no bin contains {min_count:g} rows", "lower it, or use fewer bins")
     return np.abs(table.gap[kept])
 
 
@@ -171,13 +171,11 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     use_cases=("direction",),
     aliases=("ESCE", "miscalibration score", "MCS"),
     cite="ao2023",
-    pros="one signed number: for the top label over- or underconfidence, for one class probabilities that are too high or too low",
+    pros="a single signed number: for the top label over- or underconfidence, for one class over- or underestimation",
     cons="errors of opposite sign cancel",
-    notes="With the mean score of each bin (the default) the value is mean score minus mean outcome whatever the bins are, so averaging "
-    "over bin widths changes nothing; only ``representative='midpoint'`` depends on them.",
-    explain={
-        "representative": "What stands for a bin's confidence: its mean score, or the ``'midpoint'`` of its edges."
-    },
+    notes="With the mean score of each bin (the default) the value is mean score minus mean outcome for any bins, so that averaging over bin "
+    "widths changes nothing; only ``representative='midpoint'`` depends on them.",
+    explain={"representative": "Representative score of a bin: its mean score, or the ``'midpoint'`` of its edges."},
 )
 def esce(
     view: View,
@@ -186,7 +184,7 @@ def esce(
     binning: Binning = "equal_width",
     representative: Literal["mean", "midpoint"] = "mean",
 ) -> float:
-    """Mean over bins of mean score minus outcome rate: positive where scores are too high on average, negative where too low."""
+    """Mean over bins of mean score minus outcome rate: positive for overestimation on average, negative for underestimation."""
     table = bin_table(view, binning, bins)
     if representative == "midpoint":
         middle = (table.low + table.high) / 2
@@ -206,8 +204,8 @@ def esce(
     cite="hagopian2023",
     pros="the part of `ece` from bins whose outcome rate is above their mean score; `abc_above` and `abc_below` add up to `ece`",
     cons=PLUG_IN,
-    certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
-    explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
+    certainty="fairly sure: from the description in the survey, with the density weights for which above and below add up to the expected calibration error",
+    explain={"measure": "``'density'`` weights bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
 )
 def abc_above(
     view: View,
@@ -216,7 +214,7 @@ def abc_above(
     binning: Binning = "equal_width",
     measure: Literal["density", "lebesgue"] = "density",
 ) -> float:
-    """The part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
+    """Part of the expected calibration error from bins whose outcome rate is above their mean score (top label: underconfident)."""
     return _area(bin_table(view, binning, bins), -1, measure)
 
 
@@ -232,8 +230,8 @@ def abc_above(
     cite="hagopian2023",
     pros="the part of `ece` from bins whose outcome rate is below their mean score; `abc_above` and `abc_below` add up to `ece`",
     cons=PLUG_IN,
-    certainty="fairly sure: the survey's words, with the density weights that make above + below the expected calibration error",
-    explain={"measure": "``'density'`` weighs bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
+    certainty="fairly sure: from the description in the survey, with the density weights for which above and below add up to the expected calibration error",
+    explain={"measure": "``'density'`` weights bins by their rows; ``'lebesgue'`` is the area in the plotted diagram."},
 )
 def abc_below(
     view: View,
@@ -242,7 +240,7 @@ def abc_below(
     binning: Binning = "equal_width",
     measure: Literal["density", "lebesgue"] = "density",
 ) -> float:
-    """The part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
+    """Part of the expected calibration error from bins whose outcome rate is below their mean score (top label: overconfident)."""
     return _area(bin_table(view, binning, bins), 1, measure)
 
 
@@ -254,7 +252,7 @@ def _area(table: BinTable, side: int, measure: str) -> float:
 
 
 def _polyline_area(x: Floats, gap: Floats) -> float:
-    """Area of the positive part of the piecewise linear `gap` over `x`, pieces split where they cross zero."""
+    """Compute the area of the positive part of the piecewise linear `gap` over `x`, splitting pieces at zero crossings."""
     area = 0.0
     for width, left, right in zip(np.diff(x).tolist(), gap[:-1].tolist(), gap[1:].tolist(), strict=True):
         if left >= 0 and right >= 0:

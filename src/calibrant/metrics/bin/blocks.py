@@ -1,4 +1,4 @@
-"""Blocks of pooled neighbours with bounds on their size (PAVA-BC), and the exact binomial test of many forecasts at once."""
+"""Blocks of pooled neighbours with bounds on their size (PAVA-BC), and exact binomial tests of many forecasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util import kernels
 from ...util.checks import check_whole
 from ...util.kernels import compiled
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block: int, max_block: int) -> float:
-    """The share of rows whose score the binomial test on their block rejects at level `alpha`."""
+    """Compute the fraction of rows whose score is rejected by the binomial test of its block at level `alpha`."""
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
     if isinstance(binning, str) and binning == "pava" and are_edges(bins) and is_default(binning):
@@ -26,7 +26,9 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
     if isinstance(binning, str) and binning == "pava":
         if not is_default(bins):
             raise ArgumentError(
-                "bins", f"{bins!r} was given, and binning='pava' finds its own blocks", "pass binning too"
+                "bins",
+                f"has no effect with 'pava', which determines its own blocks; got {bins!r}",
+                Use("binning", None, "as well"),
             )
         score, trials, successes, weight = _pooled(
             view, check_whole(min_block, "min_block", 0), check_whole(max_block, "max_block")
@@ -41,16 +43,18 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
 
 
 def _pooled(view: View, low: int, high: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Each distinct score, its block's size and successes, and how many rows have it; rows of one score are never parted."""
+    """Return each distinct score, the size and successes of its block, and its number of rows; rows of one score stay together."""
     if high < low:
-        raise ArgumentError("max_block", f"must be at least min_block = {low}; got {high}")
+        raise ArgumentError("max_block", f"must not be below the minimum block size {low}; got {high}")
     score, outcome = view.score[view.order], view.outcome[view.order]
     rows = np.ones(len(score), np.int64) if view.weight is None else view.weight[view.order].astype(np.int64)
     starts = np.flatnonzero(np.diff(score, prepend=np.nan) != 0)
     count, ones = np.add.reduceat(rows, starts), np.add.reduceat(rows * outcome, starts)
     n = int(count.sum())
     if n <= low:
-        raise UndefinedMetricError("tce", f"needs more than min_block = {low} rows; there are {n}", "lower min_block")
+        raise UndefinedMetricError(
+            "tce", f"requires more rows than the minimum block size {low}; got {n}", "use a smaller min_block"
+        )
     blocks = pool_blocks(count, ones, low, high)
     lengths = np.diff(blocks)
     size, successes = (np.repeat(np.add.reduceat(part, blocks[:-1]), lengths) for part in (count, ones))
@@ -67,7 +71,7 @@ def pool_blocks(count: NDArray[np.int64], ones: Floats, low: int, high: int) -> 
     last = int(np.searchsorted(np.cumsum(count[::-1]), low)) + 1 if low and count[-1] <= low else 0
     head = len(count) - last
     groups, sizes, sums = np.empty(head, np.int64), np.empty(head, np.int64), np.empty(head)
-    # In plain Python a row costs a hundred times what it costs compiled, so numba pays early.
+    # Plain Python is a hundred times slower per row than compiled code, so that numba is worthwhile early.
     loop = compiled(kernels.pool_blocks, 100 * head) or kernels.pool_blocks
     lengths = groups[: loop(count[:head], ones[:head], low, high, groups, sizes, sums)].tolist()
     if last and lengths and 2 * low <= high:
@@ -78,10 +82,10 @@ def pool_blocks(count: NDArray[np.int64], ones: Floats, low: int, high: int) -> 
 
 
 def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Floats:
-    """P-values of exact two-sided binomial tests: all outcomes at most as likely as the one seen, as R and SciPy define it."""
+    """Compute p-values of exact two-sided binomial tests: the probability of all outcomes at most as likely as the observed one, as in R and SciPy."""
     from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-    # Seen from the side where too few happened; the other is its mirror image.
+    # For fewer events than expected; the other case follows by symmetry.
     mirrored = successes > trials * chance
     k = np.where(mirrored, trials - successes, successes)
     p = np.where(mirrored, 1 - chance, chance)
@@ -95,7 +99,7 @@ def two_sided_binomial(successes: Floats, trials: Floats, chance: Floats) -> Flo
         return choose + xlogy(outcome, p) + xlog1py(trials - outcome, -p)
 
     limit = log_likelihood(k) + 1e-7
-    # Above the mean the likelihood falls: halve the range until the first outcome as unlikely as the one seen is left.
+    # Above the mean the likelihood decreases: bisect for the first outcome as unlikely as the observed one.
     low, high = np.ceil(mean), trials + 1
     while (low < high).any():
         middle = np.floor((low + high) / 2)

@@ -31,10 +31,10 @@ Floats = NDArray[np.float64]
     use_cases=("classwise",),
     aliases=("TACE",),
     cite="nixon2019",
-    pros="leaves out scores at or below the threshold, which are most of them where there are many classes",
-    cons="one more parameter; a class without scores above the threshold counts 0; sampling noise raises it",
+    pros="leaves out scores at or below the threshold, which are the majority for many classes",
+    cons="an additional parameter; a class without scores above the threshold contributes 0; inflated by sampling noise",
     explain={
-        "threshold": "Only scores above this count.",
+        "threshold": "Only scores above this value are used.",
         "mode": "``'drop'`` leaves the other rows out; ``'zero'`` keeps them with score 0.",
     },
 )
@@ -46,7 +46,7 @@ def tace(
     threshold: float = 0.01,
     mode: Literal["drop", "zero"] = "drop",
 ) -> float:
-    """Adaptive calibration error of every class, over scores above a threshold only."""
+    """Adaptive calibration error of every class over the scores above a threshold."""
     if not 0 <= threshold < 1:
         raise ArgumentError("threshold", f"must lie in [0, 1); got {threshold!r}", "for example 0.01")
     kept = view.score > threshold
@@ -74,13 +74,13 @@ def tace(
     cost="N K log N",
     aliases=("top-k ECE",),
     cite="gupta2021",
-    pros="looks at the second and further choices too",
+    pros="evaluates the second and further choices of the model as well",
     cons="two definitions share the name; probabilities of low ranks are small, which makes the mean over ranks small",
-    certainty="fairly sure of both readings; which is the survey's is reconstructed",
+    certainty="fairly sure of both definitions; which of them the survey means is reconstructed",
     explain={
-        "k": "How many ranks; None is 5, or all classes where there are fewer.",
-        "reading": "``'rank'``: mean over ranks 1 to k of the error of that rank; ``'cumulative'``: the sum of the k largest against the true "
-        "class being among them.",
+        "k": "Number of ranks; by default 5, or all classes if there are fewer.",
+        "reading": "``'rank'``: mean over ranks 1 to k of the error of that rank; ``'cumulative'``: error of the sum of the k largest probabilities "
+        "for the event that the true class is among them.",
     },
 )
 def topk_ece(
@@ -91,13 +91,13 @@ def topk_ece(
     binning: Binning = "equal_width",
     reading: Literal["rank", "cumulative"] = "rank",
 ) -> float:
-    """Expected calibration error of the k most probable classes of each row."""
+    """Expected calibration error of the probabilities of the k most probable classes of each row."""
     ranks = min(5, view.k) if k is None else check_whole(k, "k")
     if ranks > view.k:
         raise ArgumentError("k", f"must be at most {view.k}, the number of classes; got {ranks}")
 
     def first(block: Block) -> Floats:
-        """The largest probabilities, and beside them the shares of the classes that hold them."""
+        """Return the largest probabilities and the labels of their classes."""
         probs, shares = ranked(block)
         return np.hstack([probs[:, :ranks], shares[:, :ranks]])
 
@@ -122,10 +122,10 @@ multiclass_ce = preset(
     bins=10,
     aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
     cite="vaicenavicius2019",
-    pros="looks at the whole distribution on fixed cells",
-    cons="with more than a few classes most rows are alone in their cell; a row alone adds 1 minus the probability of its true class, "
-    "calibrated or not",
-    notes="`bins` is the number of bins of every class; a rule such as `KDTree()` may stand as `binning`.",
+    pros="evaluates the whole distribution on fixed cells",
+    cons="with more than a few classes most rows are alone in their cell; such a row contributes 1 minus the probability of its true class, "
+    "whether calibrated or not",
+    notes="`bins` is the number of bins of every class; a rule such as `KDTree()` can be passed as `binning`.",
 )
 ece_ea = preset(
     ece,
@@ -140,13 +140,13 @@ ece_ea = preset(
     cite="roechner2024",
     certainty="certain rule, reconstructed algorithm",
     pros="between equal width and equal mass: bins are narrow where scores are dense and wide where they are sparse",
-    cons="bins move with the data; ties and gaps between scores leave bins of unequal area; sampling noise raises it",
+    cons="bins depend on the data; ties and gaps between scores leave bins of unequal area; inflated by sampling noise",
 )
 ece_sweep = preset(
     ece,
     "ece_sweep",
     "Monotonic sweep expected calibration error",
-    summary="Expected calibration error over the most equal-mass bins up to which outcome rates never fall.",
+    summary="Expected calibration error over the largest number of equal-mass bins for which outcome rates are non-decreasing.",
     binning="equal_mass",
     bins="sweep",
     cost="N log N",
@@ -155,7 +155,7 @@ ece_sweep = preset(
     aliases=("ECE-sweep", "monotonic sweep calibration error"),
     cite="roelofs2022",
     pros="the number of bins follows from the data",
-    cons="where the outcome rate falls along the score few bins are left, whose errors cancel; bins move with the data; sampling noise "
-    "raises it, and its bias can be above or below that of a fixed number of bins",
-    notes="The published code uses norm 2; the survey treats it as an expected calibration error, so the default here is 1.",
+    cons="where the outcome rate decreases with the score, few bins remain, whose errors cancel; bins depend on the data; inflated by sampling "
+    "noise, and its bias can be above or below that of a fixed number of bins",
+    notes="The published code uses norm 2; the survey treats the metric as an expected calibration error, hence the default norm of 1.",
 )

@@ -1,4 +1,4 @@
-"""Debiased errors and the statistics of binned tests: what bins give by chance alone is taken away or weighed."""
+"""Debiased errors and statistics of binned tests, which account for the sampling noise of bins."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 
 
 def rate_variance(table: BinTable, unbiased: bool) -> Floats:
-    """Variance of each bin's outcome rate; 0 where `unbiased` has no degree of freedom left.
+    """Estimate the variance of the outcome rate of each bin; 0 where `unbiased` leaves no degree of freedom.
 
     Counts: a(1-a)/n, or /(n-1) with one copy removed. Importance: a(1-a) V, or V/(1-V) with the row removed, V = sum w^2 / (sum w)^2.
     """
     rate = np.where(table.empty, 0.0, table.rate)
     spread = rate * (1 - rate)
     if table.weight_kind == "importance":
-        spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights miss a rate of 0 or 1 by rounding
+        spread = np.where(spread > 1e-12, spread, 0.0)  # sums of real weights deviate from a rate of 0 or 1 by rounding
         share = np.divide(table.square, table.weight**2, out=np.ones(len(table)), where=table.weight > 0)
         left = np.where(share < 1 - 1e-12, 1 - share, np.inf) if unbiased else 1.0
         return np.where(table.empty, 0.0, spread * share / left)
@@ -41,29 +41,33 @@ def _squared(view: View, bins: Bins, binning: Binning, single: str) -> float:
     alone = (table.rows == 1) if table.weight_kind == "importance" else (table.weight == 1)
     if single == "raise" and alone.any():
         place = int(np.argmax(alone))
-        raise UndefinedMetricError("bins", f"bin {place} holds one row, whose variance is unknown", "use fewer bins")
+        raise UndefinedMetricError(
+            "bins", f"bin {place} contains one row, so its variance is unknown", "use fewer bins"
+        )
     term = np.square(table.gap) - rate_variance(table, unbiased=True)
     if single == "zero":
         term = np.where(alone, 0.0, term)
     return math.fsum(table.share * term)
 
 
-SINGLE = "What a bin of one row adds: ``'keep'`` its squared gap uncorrected, ``'zero'`` nothing, or ``'raise'``."
+SINGLE = (
+    "Contribution of a bin with one row: ``'keep'`` its squared gap uncorrected, ``'zero'``, or ``'raise'`` an error."
+)
 
 
 @metric(
     "Debiased squared calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-0.5, 1),  # two rows, one of them with nearly all importance; with counts -1/4
+    range=(-0.5, 1),  # attained by two rows, one of them with nearly all weight; -1/4 with counts
     ideal=0,
     cost="N log N",
     soft=False,
     aliases=("CE2-DB", "debiased squared l2 calibration error"),
     cite="kumar2019",
-    pros="unbiased for the squared gap of given bins of at least two rows each where true probabilities are equal inside a bin",
-    cons="too low by the variance of the true probabilities inside a bin over its rows; errors of opposite sign inside a bin cancel; can "
-    "be negative",
+    pros="unbiased for the squared gap of given bins of at least two rows if true probabilities are equal inside a bin",
+    cons="biased downwards by the variance of the true probabilities inside a bin divided by its number of rows; errors of opposite sign inside "
+    "a bin cancel; can be negative",
     explain={"single": SINGLE},
 )
 def ce2_db(
@@ -73,7 +77,7 @@ def ce2_db(
     binning: Binning = "equal_mass",
     single: Literal["keep", "zero", "raise"] = "keep",
 ) -> float:
-    """Mean squared gap over bins minus the variance of each bin's outcome rate."""
+    """Mean squared difference between mean score and outcome rate over bins minus the estimated variance of the rate."""
     return _squared(view, bins, binning, single)
 
 
@@ -93,9 +97,10 @@ def _clipped_root(value: float, options: Mapping[str, Any]) -> float:
     cite="petersen2023",
     finish=_clipped_root,
     pros="on the scale of a probability; the variance of the outcome rates is subtracted",
-    cons="cut at 0, so its mean is above 0 for calibrated forecasts; errors of opposite sign inside a bin cancel",
-    notes="Classes are averaged as squares, cut at 0 once, then the root is taken; ``clip_each=True`` cuts each class first, as published code does.",
-    explain={"single": SINGLE, "clip_each": "Cut each class at 0 before averaging."},
+    cons="truncated at 0, so that its expected value is above 0 for calibrated forecasts; errors of opposite sign inside a bin cancel",
+    notes="Classes are averaged as squares, truncated at 0 once, and then the root is taken; ``clip_each=True`` truncates each class first, as "
+    "published code does.",
+    explain={"single": SINGLE, "clip_each": "Whether to truncate each class at 0 before averaging."},
 )
 def drmsce(
     view: View,
@@ -105,7 +110,7 @@ def drmsce(
     single: Literal["keep", "zero", "raise"] = "keep",
     clip_each: bool = False,
 ) -> float:
-    """Root of the debiased squared calibration error, cut at 0."""
+    """Square root of the debiased squared calibration error, truncated at 0."""
     value = _squared(view, bins, binning, single)
     return max(value, 0.0) if clip_each else value
 
@@ -114,14 +119,14 @@ drmsce_bcs = preset(
     drmsce,
     "drmsce_bcs",
     "Debiased root mean squared calibration error, bin count search",
-    summary="Debiased root mean squared calibration error with a number of equal-mass bins at which outcome rates do not fall.",
+    summary="Debiased root mean squared calibration error with a data-driven number of equal-mass bins for which outcome rates are non-decreasing.",
     bins="search",
     recommended=True,
     use_cases=("classwise",),
     aliases=("DRMSCE-BCS",),
     cite="petersen2023",
     pros="recommended by the survey: the number of bins follows from the data, and the variance of the outcome rates is subtracted",
-    cons="cut at 0, so its mean is above 0 for calibrated forecasts; needs at least 10 rows",
+    cons="truncated at 0, so that its expected value is above 0 for calibrated forecasts; requires at least 10 rows",
 )
 
 
@@ -129,14 +134,14 @@ drmsce_bcs = preset(
     "Debiased expected calibration error",
     family="bin",
     subfamily="debiased",
-    range=(-0.5 / math.sqrt(math.pi), 1),  # two rows, an event and none, at a score of one half
+    range=(-0.5 / math.sqrt(math.pi), 1),  # attained by two rows, one of them an event, at a score of one half
     ideal=0,
     cost="N log N",
     soft=False,
     aliases=("ECE-DB", "ECE-DEBIAS", "debiased ECE"),
     cite="kumar2019",
-    pros="takes away part of what sampling noise adds to `ece_em`; computed in closed form, where the reference simulates 1000 samples",
-    cons="not unbiased: with few rows a bin a part of the noise stays; can be negative; assumes normal rates in each bin",
+    pros="removes part of the sampling bias of `ece_em`; computed in closed form, where the reference implementation simulates 1000 samples",
+    cons="not unbiased: with few rows per bin part of the bias remains; can be negative; assumes normally distributed rates in each bin",
 )
 def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
@@ -147,7 +152,7 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> f
     gap = np.abs(table.gap)
     safe = np.where(deviation > 0, deviation, 1.0)
     # Mean of |normal|: the folded normal in closed form.
-    apart = np.minimum(gap / safe, 40.0)  # beyond that both terms have reached their limit
+    apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit
     folded = safe * math.sqrt(2 / math.pi) * np.exp(-np.square(apart) / 2) + gap * (1 - 2 * ndtr(-apart))
     redrawn = np.where(deviation > 0, folded, gap)
     return math.fsum(table.share * (2 * gap - redrawn))
@@ -163,13 +168,13 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> f
     soft=False,
     aliases=("HL", "Hosmer-Lemeshow C", "hl_c", "HL C-statistic"),
     cite="hosmer1980",
-    pros="the classical test of clinical models; compared with chi-square, one degree of freedom for each bin that holds rows of new data",
-    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; depends on the bins; far from "
-    "chi-square where few events are expected in a bin",
+    pros="the classical test of clinical models; on new data asymptotically chi-square with one degree of freedom per non-empty bin",
+    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; depends on the bins; the "
+    "chi-square approximation is poor where few events are expected in a bin",
     notes="``binning='equal_mass'`` (deciles of risk) is the C statistic, ``'equal_width'`` the H statistic. ``variance='exact'`` is the "
     "statistic of Pigeon and Heyse.",
     explain={
-        "variance": "Of a bin's outcomes: ``'binomial'`` at the bin's mean score, or the ``'exact'`` sum over its rows."
+        "variance": "Variance of the outcomes of a bin: ``'binomial'`` at its mean score, or the ``'exact'`` sum over its rows."
     },
 )
 def hosmer_lemeshow(
@@ -179,15 +184,15 @@ def hosmer_lemeshow(
     binning: Binning = "equal_mass",
     variance: Literal["binomial", "exact"] = "binomial",
 ) -> float:
-    """Squared differences of expected and observed events over bins, each divided by its variance."""
+    """Sum over bins of the squared difference between expected and observed events divided by its variance."""
     excess, spread = group_moments(view, binning, bins, variance)
-    with np.errstate(over="ignore"):  # an event of probability next to 0 may be off by more than a double holds
+    with np.errstate(over="ignore"):  # an event of tiny probability may overflow
         terms = np.divide(np.square(excess), spread, out=np.where(excess == 0, 0.0, np.inf), where=spread > 0)
     return float(terms.sum())
 
 
 def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tuple[Floats, Floats]:
-    """Expected minus observed events of each bin that holds rows, and the variance of the latter under calibration.
+    """Return expected minus observed events of each non-empty bin, and the variance of the latter under calibration.
 
     Both are exactly 0 in a bin of scores 0 and 1 that were all right: they are summed row by row, for the difference of two large
     sums would leave its rounding error, which is not small beside the variance of very sure scores.
@@ -209,7 +214,7 @@ def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tu
 
 
 def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDArray[np.intp], int]:
-    """T-Cal's bins: equal width for one score per row, a grid of the simplex for the whole vector."""
+    """Return the bins of T-Cal: equal width for one score per row, a grid of the simplex for vectors."""
     if bins is None:
         k = 2 if view.score_column is not None else view.k
         exponent = 2 / (4 * check_positive(smoothness, "smoothness") + k - 1)
@@ -227,17 +232,17 @@ def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDAr
     soft=False,
     aliases=("T-Cal", "DPE", "debiased plug-in estimator", "TCal"),
     cite="lee2023",
-    pros="its mean is exactly 0 for calibrated forecasts; the basis of a test of optimal rate (Lee et al.)",
+    pros="its expected value is exactly 0 for calibrated forecasts; the basis of a test with optimal rate (Lee et al.)",
     cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
-    notes="The number of bins follows from the smoothness of the calibration curves to be detected; the adaptive version is a test only.",
+    notes="The number of bins follows from the smoothness of the calibration curves to be detected; the adaptive version is available as a test only.",
     explain={
-        "bins": "Number of equal-width bins (cells per class for the whole vector); None follows from `smoothness`.",
-        "smoothness": "Hoelder smoothness that sets the number of bins.",
-        "unbiased": "Divide by n - 1 instead of n in each bin.",
+        "bins": "Number of equal-width bins (per class for vectors); by default it follows from `smoothness`.",
+        "smoothness": "Hölder smoothness of the calibration curve, which determines the number of bins.",
+        "unbiased": "Whether to divide by n - 1 instead of n in each bin.",
     },
 )
 def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, unbiased: bool = False) -> float:
-    """Sum over bins of products of residuals of different rows, so that no row meets itself."""
+    """Mean over bins of products of residuals of different rows, an estimate of the squared calibration error without self-pairs."""
     cell, count = debiased_cells(view, bins, smoothness)
     weights, own = view.weights, _own_weights(view)
     mass, divisor = _divisors(cell, count, weights, own, unbiased)
@@ -253,14 +258,14 @@ def t_cal(view: VectorView, *, bins: int | None = None, smoothness: float = 1, u
 
 
 def _own_weights(view: View | VectorView) -> Floats:
-    """What a row weighs when it meets itself; under counts each copy does so once."""
+    """Return the weight of the self-pairs of each row; under counts each copy has one."""
     return view.weights**2 if view.weight_kind == "importance" else view.weights
 
 
 def _divisors(
     cell: NDArray[np.intp], count: int, weights: Floats, own: Floats, unbiased: bool
 ) -> tuple[Floats, Floats]:
-    """The weight of each bin, and what its pairs are divided by: the same, or what is left when no row meets itself."""
+    """Return the weight of each bin and the divisor of its pairs: the same weight, or the weight without self-pairs."""
     mass: Floats = np.bincount(cell, weights, count).astype(np.float64)
     if not unbiased:
         return mass, mass
@@ -268,12 +273,12 @@ def _divisors(
 
 
 def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float:
-    """Exact standard deviation of `t_cal` under calibration, given the scores: its mean is then 0."""
+    """Compute the exact standard deviation of `t_cal` under calibration given the scores; its mean is then 0."""
     cell, count = bin_cells(view, EQUAL_WIDTH, bins)
     own = _own_weights(view)
     variance = own * view.variance
     mass, divisor = _divisors(cell, count, view.weights, own, unbiased)
-    # A row under importance meets itself once, a count each of its copies.
+    # Under importance a row has one self-pair, under counts each copy has one.
     alone = variance**2 if view.weight_kind == "importance" else variance**2 / own
     pairs = np.square(np.bincount(cell, variance, count)) - np.bincount(cell, alone, count)
     full = divisor > 1e-12 * mass
@@ -281,7 +286,7 @@ def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float
 
 
 def l2ce_bounds(view: View, bins: int, level: float = 0.95, unbiased: bool = False) -> tuple[float, float]:
-    """An interval for the squared calibration error that holds whether or not the model is calibrated.
+    """Compute an interval of the squared calibration error that is valid whether or not the model is calibrated.
 
     Its variance adds that of the debiased estimator under calibration and that of its influence otherwise. The influence is
     the same with either divisor: n - 1 and n differ by a share that vanishes as bins fill.
@@ -303,11 +308,11 @@ l2ce_interval = preset(
     t_cal,
     "l2ce_interval",
     "l2 calibration error with an interval",
-    summary="Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models alike.",
+    summary="Debiased squared calibration error, with a large-sample interval for calibrated and miscalibrated models.",
     aliases=("l2-ECE interval",),
     cite="sun2024",
-    certainty="reconstructed: the paper is known, its formulas were not read",
-    pros="the estimator of `t_cal`, with an interval made for both regimes",
+    certainty="reconstructed: the formulas of the paper were not available",
+    pros="the estimator of `t_cal`, with an interval that is valid in both regimes",
     cons="on a squared scale; can be negative; errors of opposite sign inside a bin cancel",
 )
 
@@ -325,18 +330,19 @@ l2ce_interval = preset(
     cost="N log N",
     aliases=("TCE", "tce_test"),
     cite="matsubara2023",
-    pros="a percentage: how many forecasts a binomial test rejects",
-    cons="for miscalibrated forecasts it grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a block spans distant scores",
-    notes="Neighbouring rows are pooled while their block has at most `min_block` rows, or at most `max_block` and rates that do not rise; rows "
-    "of one score are never parted, however many. The last `min_block` rows, and all of their scores, join the block before them, or are one of "
-    "their own where `max_block` is below twice `min_block`; where more rows than that share the last score, they are pooled like any others. The "
-    "exact two-sided binomial test then judges every forecast against its block.",
+    pros="interpretable as the percentage of forecasts that a binomial test rejects",
+    cons="for miscalibrated forecasts it grows with the number of rows; calibrated forecasts are rejected too, some by chance and more where a "
+    "block spans distant scores",
+    notes="Neighbouring rows are pooled while their block has at most `min_block` rows, or at most `max_block` rows and rates that do not "
+    "increase; rows with the same score are never separated. The last `min_block` rows, and all rows with their scores, join the block "
+    "before them, or form their own block if `max_block` is below twice `min_block`; where more rows than that share the last score, they "
+    "are pooled like any others. An exact two-sided binomial test then compares every forecast with its block.",
     explain={
-        "alpha": "Level of the test of each forecast.",
-        "binning": "``'pava'`` (pooled blocks), or a rule for bins.",
-        "bins": "Number of bins, where `binning` is a rule.",
-        "min_block": "Neighbours are pooled up to so many rows whatever their rates.",
-        "max_block": "Neighbours whose rates do not rise are pooled up to so many rows.",
+        "alpha": "Significance level of the test of each forecast.",
+        "binning": "``'pava'`` (pooled blocks), or a binning rule.",
+        "bins": "Number of bins if `binning` is a rule.",
+        "min_block": "Number of rows up to which neighbours are always pooled.",
+        "max_block": "Number of rows up to which neighbours with non-increasing rates are pooled.",
     },
 )
 def tce(
@@ -348,7 +354,7 @@ def tce(
     min_block: int = 10,
     max_block: int = 1000,
 ) -> float:
-    """Percentage of rows whose forecast a binomial test on their block of neighbours rejects."""
+    """Percentage of rows whose score is rejected by a binomial test on their block of neighbouring rows."""
     from .blocks import rejected_share
 
     return 100 * rejected_share(view, alpha, binning, bins, min_block, max_block)

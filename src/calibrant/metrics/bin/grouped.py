@@ -1,4 +1,4 @@
-"""Metrics that look at groups or features of the rows: errors that cancel over all rows need not cancel inside a group."""
+"""Metrics by groups or features of the rows, inside which errors cannot cancel with those of other rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Cells = NDArray[np.intp]
 
 
 def cell_error(view: View, cell: Cells) -> float:
-    """Sum over cells of |sum of residuals|, over all weight: the expected calibration error of any partition."""
+    """Compute the sum over cells of |sum of residuals| divided by the total weight: the expected calibration error of any partition."""
     return math.fsum(np.abs(np.bincount(cell, view.weights * (view.score - view.outcome)))) / view.total
 
 
@@ -29,7 +29,7 @@ def _crossed(first: Cells, second: Cells) -> Cells:
 
 
 def _of_rows(view: View, values: Any) -> NDArray[Any]:
-    """One value for each row given, less those of rows without weight."""
+    """Return one value per input row, without rows of weight 0."""
     values = np.asarray(values)
     kept = None if view.rows is None else view.rows.kept
     return values if kept is None or values.shape != kept.shape else values[kept]
@@ -59,13 +59,13 @@ def _features(view: View) -> Floats:
     aliases=("PCE",),
     cite="yang2023",
     pros="recommended by the survey for local calibration: errors of opposite sign in two groups do not cancel; at least `ece` over the same bins",
-    cons="the groups must mean something; cells of few rows are mostly sampling noise",
-    notes="``bins`` cuts the scores inside each group as well, with bins common to all groups; None compares the means of each group, which is "
-    "`fece`. The general form averages over several partitions: ``partitions``, each an array with a group for each row.",
+    cons="requires meaningful groups; cells with few rows are dominated by sampling noise",
+    notes="``bins`` divides the scores inside each group, with bins common to all groups; None compares the means of each group, which is `fece`. "
+    "The general form averages over several partitions: ``partitions``, each an array with the group of each row.",
     explain={
-        "bins": "Number of bins of the score inside each group; None for one.",
-        "partitions": "Further partitions, each one value per row, averaged with the groups.",
-        "partition_weight": "One weight for each partition, the groups first; None for equal weights.",
+        "bins": "Number of bins of the score inside each group; None for a single bin.",
+        "partitions": "Further partitions, each with one value per row, averaged with the groups.",
+        "partition_weight": "Weight of each partition, beginning with the groups; by default equal weights.",
     },
 )
 def pce(
@@ -76,13 +76,14 @@ def pce(
     partitions: Any = None,
     partition_weight: Any = None,
 ) -> float:
-    """Expected calibration error over cells of group and score."""
+    """Expected calibration error over the cells of groups and bins of the score."""
     cells = [_groups(view)]
     for number, labels in enumerate(() if partitions is None else partitions):
         values = _of_rows(view, labels)
         if values.shape != (view.n,):
             raise ShapeError(
-                "partitions", f"number {number} has shape {values.shape}, and {view.n} rows need ({view.n},)"
+                "partitions",
+                f"partition {number} must have one entry for each of {view.n} rows; got shape {values.shape}",
             )
         cells.append(np.unique(values, return_inverse=True)[1].ravel())
     if bins is not None:
@@ -91,7 +92,7 @@ def pce(
     weight = np.ones(len(cells)) if partition_weight is None else np.asarray(partition_weight, dtype=np.float64)
     if weight.shape != (len(cells),) or not (weight >= 0).all() or not 0 < weight.sum() < math.inf:
         raise ArgumentError(
-            "partition_weight", f"must be {len(cells)} numbers from 0 up, not all zero", "one per partition"
+            "partition_weight", f"must be {len(cells)} non-negative numbers, not all zero, one per partition"
         )
     return math.fsum(w * cell_error(view, cell) for w, cell in zip(weight.tolist(), cells, strict=True)) / float(
         weight.sum()
@@ -109,14 +110,17 @@ def pce(
     use_cases=("local",),
     aliases=("FECE", "Field-ECE"),
     cite="pan2020",
-    pros="compares the mean forecast with the observed rate in every group; errors of opposite sign in two groups do not cancel",
-    cons="one bin of scores per group, so errors of opposite sign inside a group cancel; sampling noise raises it",
-    notes="``relative=True`` is the paper's Field-RCE: each group's error is divided by its events, and a group without events makes it infinite "
-    "unless `eps` is above 0.",
-    explain={"relative": "Divide each group's error by its number of events.", "eps": "Added to the number of events."},
+    pros="compares the mean prediction with the observed rate in every group; errors of opposite sign in two groups do not cancel",
+    cons="a single bin of scores per group, so that errors of opposite sign inside a group cancel; inflated by sampling noise",
+    notes="``relative=True`` is the Field-RCE of the paper: the error of each group is divided by its events, and a group without events makes "
+    "the value infinite unless `eps` is above 0.",
+    explain={
+        "relative": "Whether to divide the error of each group by its number of events.",
+        "eps": "Constant added to the number of events.",
+    },
 )
 def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
-    """Mean over rows of the gap between mean score and outcome rate of the row's group."""
+    """Mean over groups of the absolute difference between mean score and outcome rate, weighted by the number of rows."""
     group = _groups(view)
     if not relative:
         return cell_error(view, group)
@@ -124,7 +128,7 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
         raise ArgumentError("eps", f"must not be negative; got {eps!r}")
     weight = np.bincount(group, view.weights)
     excess = np.abs(np.bincount(group, view.weights * (view.score - view.outcome)))
-    # Importance has no unit, so eps counts in rows of the mean weight.
+    # Importance weights have no unit, so that eps is in units of the mean weight.
     events = np.bincount(group, view.weights * view.outcome) + eps * view.total / view.effective_size
     terms = np.divide(weight * excess, events, out=np.where(excess > 0, np.inf, 0.0), where=events > 0)
     return float(terms.sum()) / view.total
@@ -142,9 +146,9 @@ def fece(view: View, *, relative: bool = False, eps: float = 0.0) -> float:
     use_cases=("local",),
     aliases=("VECE",),
     cite="kelly2023",
-    pros="finds errors along a variable that cancel inside bins of the score",
-    cons="one variable at a time; errors of opposite sign inside a bin of the variable cancel; sampling noise raises it",
-    explain={"feature": "Which column of the features.", "bins": "Number of bins of the variable, of equal weight."},
+    pros="detects errors along a variable that cancel inside bins of the score",
+    cons="one variable at a time; errors of opposite sign inside a bin of the variable cancel; inflated by sampling noise",
+    explain={"feature": "Index of the column of the features.", "bins": "Number of equal-mass bins of the variable."},
 )
 def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     """Expected calibration error over bins of a feature instead of the score."""
@@ -168,15 +172,15 @@ def vece(view: View, *, feature: int = 0, bins: int = 10) -> float:
     use_cases=("local",),
     aliases=("PIECE",),
     cite="xiong2023",
-    pros="sets apart rows in sparse regions, where the paper finds overconfidence; at least `ece` over the same bins",
-    cons="depends on the features and their scale; cells of few rows are mostly sampling noise",
-    notes="Both bins hold equally many rows, as in the survey; the authors' code cuts confidence by width. Neighbours are sought among these "
-    "rows, the row itself excluded.",
+    pros="separates rows in sparse regions, where the paper finds overconfidence; at least `ece` over the same bins",
+    cons="depends on the features and their scale; cells with few rows are dominated by sampling noise",
+    notes="Both kinds of bins have equal mass, as in the survey; the authors' code uses equal-width bins of the confidence. Neighbours are "
+    "searched among these rows, without the row itself.",
     explain={
         "bins": "Number of bins of the score.",
-        "proximity_bins": "Number of bins of the proximity, of equal weight.",
-        "neighbours": "How many nearest rows make the proximity.",
-        "proximity": "A proximity for each row, given instead of computed.",
+        "proximity_bins": "Number of equal-mass bins of the proximity.",
+        "neighbours": "Number of nearest rows that determine the proximity.",
+        "proximity": "Proximity of each row, if it is not to be computed from the features.",
     },
 )
 def piece(
@@ -188,7 +192,7 @@ def piece(
     neighbours: int = 10,
     proximity: Any = None,
 ) -> float:
-    """Expected calibration error over cells of score and of closeness to other rows in feature space."""
+    """Expected calibration error over cells of the score and of the proximity to other rows in feature space."""
     if proximity is None:
         near = _proximity(_features(view), check_whole(neighbours, "neighbours"))
     else:
@@ -200,15 +204,15 @@ def piece(
 
 
 def _proximity(features: Floats, neighbours: int) -> Floats:
-    """Minus the mean distance to the nearest other rows; the proximity is its exponential, and only the order counts."""
+    """Compute minus the mean distance to the nearest other rows; the proximity is its exponential, and only the order matters."""
     from scipy.spatial import cKDTree
 
     k = min(neighbours, len(features) - 1)
     if k == 0:
         return np.ones(len(features))
     distance, _ = cKDTree(features).query(features, k + 1)
-    far = distance.sum(axis=1)  # the row itself is among the nearest, at distance 0
-    # Rounded, so that ties stay ties in any order of the rows.
+    far = distance.sum(axis=1)  # includes the row itself, at distance 0
+    # Rounded, so that ties do not depend on the order of the rows.
     return -np.round(far / far.max(), 12) if far.max() > 0 else far
 
 
@@ -224,15 +228,15 @@ def _proximity(features: Floats, neighbours: int) -> Floats:
     use_cases=("local",),
     aliases=("MVCE",),
     cite="huang2022",
-    pros="looks along every feature in turn",
-    cons="one feature at a time; errors of opposite sign inside a bin of a feature cancel; which views count is a choice",
+    pros="evaluates every feature in turn",
+    cons="one feature at a time; errors of opposite sign inside a bin of a feature cancel; the choice of views is arbitrary",
     certainty="reconstructed, with low confidence: the formula was not readable",
-    notes="The paper takes random views. Each view here is one feature cut into bins of equal weight; ``views=None`` takes every feature once, "
-    "which is what many random views tend to, and a number takes that many at random with `rng`.",
+    notes="The paper uses random views. Here each view is one feature, divided into equal-mass bins; ``views=None`` uses every feature once, "
+    "which is the limit of many random views, and a number selects that many at random with `rng`.",
     explain={
-        "views": "How many features to take at random, or None for each once.",
+        "views": "Number of features to select at random; by default every feature is used once.",
         "bins": "Number of bins of each feature.",
-        "rng": "Seed or Generator for the choice.",
+        "rng": "Seed or random generator of the selection.",
     },
 )
 def mvce(view: View, *, views: int | None = None, bins: int = 10, rng: Any = None) -> float:

@@ -1,4 +1,4 @@
-"""Metrics over many partitions into intervals at once: all shifts of a width, or every interval there is."""
+"""Metrics over many partitions into intervals: all shifts of bins of one width, or all intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def shifted_error(view: View, width: float) -> float:
-    """Expected calibration error averaged over all shifts of bins of one width, exactly.
+    """Compute the expected calibration error averaged over all shifts of bins of one width, exactly.
 
     Every interval (x - width, x] is a bin of one shift, so the average is the integral over x of the window's |sum of
     residuals|, which is constant between the places where a score enters (x = p) or leaves (x = p + width).
@@ -37,12 +37,12 @@ def shifted_error(view: View, width: float) -> float:
     cost="N log N",
     aliases=("RICE",),
     cite="blasiok2023",
-    pros="does not depend on where bin edges lie; computed exactly, where the reference takes 100 random shifts",
-    cons="depends on the width; sampling noise raises it",
+    pros="does not depend on the position of bin edges; computed exactly, where the reference implementation uses 100 random shifts",
+    cons="depends on the width; inflated by sampling noise",
     explain={"width": "Width of the bins."},
 )
 def rice(view: View, *, width: float = 1 / 15) -> float:
-    """Expected calibration error averaged over every shift of bins of one width."""
+    """Expected calibration error averaged over all shifts of bins of one width."""
     if check_positive(width, "width") > 1:
         raise ArgumentError("width", f"must be at most 1; got {width!r}")
     return shifted_error(view, width)
@@ -57,13 +57,13 @@ def rice(view: View, *, width: float = 1 / 15) -> float:
     cost="N log N",
     aliases=("SICE", "interval calibration error"),
     cite="blasiok2023",
-    pros="the width is part of the minimum; an upper bound of `dce_lower`, the lower distance to calibration",
+    pros="no choice of a width, over which it is minimised; an upper bound of `dce_lower`, the lower distance to calibration",
     cons="never below the smallest width, 2^-9 by default",
-    notes="The exact average over shifts replaces the reference's random shifts, whose minimum is biased downwards.",
-    explain={"levels": "Widths 1, 1/2, ... 2^-(levels - 1) are tried."},
+    notes="The exact average over shifts replaces the random shifts of the reference implementation, whose minimum is biased downwards.",
+    explain={"levels": "Number of widths: 1, 1/2, ..., 2^-(levels - 1)."},
 )
 def sice(view: View, *, levels: int = 10) -> float:
-    """Least sum of a bin width and the error averaged over all shifts of bins of that width."""
+    """Minimum over bin widths of the width plus the error averaged over all shifts of bins of that width."""
     widths = [2.0**-level for level in range(check_whole(levels, "levels"))]
     return min(shifted_error(view, width) + width for width in widths)
 
@@ -77,10 +77,10 @@ def sice(view: View, *, levels: int = 10) -> float:
     cost="N log N",
     aliases=("CCE",),
     cite="rossellini2025",
-    pros="no bins: the worst interval of scores, weighed by its rows",
-    cons="the worst interval alone decides; errors of alternating sign inside it cancel",
+    pros="no bins: the worst interval of scores, weighted by its rows",
+    cons="determined by the worst interval alone; errors of alternating sign inside it cancel",
     notes="Equal to the range of the cumulative differences (ECCE-R, Kuiper).",
 )
 def cce(view: View) -> float:
-    """Largest gap between scores and outcomes over any interval of scores, weighed by how many rows it holds."""
+    """Largest absolute difference between the sums of scores and of outcomes over any interval of scores, divided by the number of rows."""
     return float(np.ptp(view.prefix.excess)) / view.total

@@ -1,4 +1,4 @@
-"""Binned metrics of the whole distribution of each row: variation calibration and the generalised error over any lens."""
+"""Binned metrics of the whole distribution: variation calibration, and the generalised error for any lens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...binning.parse import Binning, Bins
 from ...binning.partition import auto_binning, bin_of_each, cells_of
 from ...binning.table import weighted_power
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
@@ -27,7 +27,7 @@ def _entropy(q: Floats) -> Floats:
     return np.clip(-terms.sum(axis=1) / math.log(q.shape[1]), 0, 1)
 
 
-# Each is 0 for a sure and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
+# Each is 0 for a degenerate and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
 _VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
     "entropy": _entropy,
     "confidence": lambda q: q[:, 0],
@@ -38,7 +38,7 @@ _VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def ranked(block: Block) -> tuple[Floats, Floats]:
-    """Probabilities in falling order, and the target shares in the same order; ties by the lowest class."""
+    """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
     order = np.argsort(-block.probs, axis=1, kind="stable")
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
 
@@ -46,7 +46,7 @@ def ranked(block: Block) -> tuple[Floats, Floats]:
 def _sums_by_bin(
     view: VectorView, cell: NDArray[np.intp], count: int, columns: Callable[[Block], Floats]
 ) -> tuple[Floats, Floats]:
-    """The weight in each bin, and weighted sums of one row of numbers for each row of the view."""
+    """Compute the weight of each bin, and weighted sums of vectors over its rows."""
     weight = np.bincount(cell, view.weights, count).astype(np.float64)
     sums = np.zeros((count, 0))
     for span, block in view.blocks():
@@ -71,13 +71,14 @@ def _sums_by_bin(
     use_cases=("multiclass",),
     aliases=("VCE",),
     cite="thompson2026",
-    pros="looks at the whole distribution; falls to 0 for calibrated forecasts as rows are added",
-    cons="classes are replaced by ranks, so errors between classes of one rank cancel; mean vectors that differ but vary equally count as equal",
-    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper calls it the maximum; taken "
-    "literally the maximum of a mean rank vector need not be its first entry, and the identity would fail.",
+    pros="evaluates the whole distribution; tends to 0 for calibrated forecasts as the number of rows grows",
+    cons="classes are replaced by ranks, so that errors between classes of one rank cancel; different mean vectors with the same variation count as equal",
+    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper describes it as the maximum; taken "
+    "literally, the maximum of a mean rank vector need not be its first entry, and this identity would not hold.",
     explain={
-        "variation": "What is compared: normalised ``'entropy'``, ``'confidence'``, Freeman's ``'variation_ratio'`` (1 minus the largest), index of qualitative variation ``'iqv'``, or ``'gini'``.",
-        "bins": "Number of bins of the variation on [0, 1], or rising edges.",
+        "variation": "Measure of variation: normalised ``'entropy'``, ``'confidence'``, Freeman's ``'variation_ratio'`` (1 minus the largest "
+        "probability), the index of qualitative variation ``'iqv'``, or ``'gini'``.",
+        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
     },
     finish=norm_root,
 )
@@ -89,7 +90,7 @@ def vce(
     binning: Binning = "equal_width",
     norm: float = 1,
 ) -> float:
-    """Mean gap over bins between the variation the model states and the variation that is observed."""
+    """Mean absolute difference over bins between the predicted and the observed variation."""
     measure = _VARIATIONS[variation]
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
     cell, count = bin_of_each(view, key, binning, bins)
@@ -113,13 +114,13 @@ def vce(
     cost="N K",
     aliases=("UCE",),
     cite="laves2019",
-    pros="relates entropy to the error rate directly",
-    cons="in general not 0 for calibrated forecasts, however many rows there are, and overconfidence can lower it; use vce",
-    explain={"bins": "Number of bins of the entropy on [0, 1], or rising edges."},
+    pros="relates predictive entropy to the error rate directly",
+    cons="in general not 0 for calibrated forecasts, even for infinitely many rows, and overconfidence can lower it; prefer `vce`",
+    explain={"bins": "Number of bins of the entropy on [0, 1], or increasing edges."},
 )
 def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
-    """Mean gap over entropy bins between the error rate and the mean normalised entropy."""
-    # Summed in falling order: rows that differ only in which class is which then tie to the last bit.
+    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
+    # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
     entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
     cell, count = bin_of_each(view, entropy, binning, bins)
     _, sums = _sums_by_bin(
@@ -143,21 +144,21 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     use_cases=("multiclass",),
     aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
-    pros="any lens, selection, binning and distance in one",
-    cons="cells in many dimensions hold few rows each, and sampling noise raises the value",
-    notes="One score per row (binary, top label, one class) is cut into 15 equal-width bins, as in `ece`, to which it is then equal; a vector "
-    "into the cells of a k-d tree. The stopping rule of the tree (no cell under `min_size` rows) is ours.",
+    pros="one definition for any lens, selection, binning and distance",
+    cons="cells in many dimensions contain few rows each, so that sampling noise inflates the value",
+    notes="One score per row (binary, top label, one class) is divided into 15 equal-width bins, for which the value equals `ece`; vectors are "
+    "divided by a k-d tree. The stopping rule of the tree (no cell with fewer than `min_size` rows) is chosen here.",
     explain={
-        "distance": "Between the mean output and the mean target of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
-        "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (how far the target lies outside `interval`).",
+        "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
+        "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (distance of the mean label from `interval`).",
         "norm": "Exponent of ``distance='lp'``.",
         "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``.",
-        "indefinite": "Take `matrix` even if it is not positive semi-definite.",
-        "interval": "The interval of ``distance='interval'``, as (low, high): a Likert category, for one score per row.",
-        "binning": "``'auto'``, a rule for scores when there is one score per row, or a `KDTree`.",
-        "gamma": "Cells of the k-d tree with more than this part of all rows are split.",
-        "min_size": "A split that would leave fewer rows than this on one side is not made.",
-        "class_weight": "One weight per class, for ``distance='l2'``: sqrt(sum of w_k times the squared difference).",
+        "indefinite": "Whether to accept a `matrix` that is not positive semi-definite.",
+        "interval": "Interval of ``distance='interval'`` as (low, high), such as a Likert category, for one score per row.",
+        "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",
+        "gamma": "Cells of the k-d tree with more than this fraction of the rows are split.",
+        "min_size": "Smallest number of rows in a cell; a split that would leave fewer is not made.",
+        "class_weight": "Weight of each class for ``distance='l2'``: the square root of the weighted sum of squared differences.",
     },
 )
 def gece(
@@ -174,7 +175,7 @@ def gece(
     indefinite: bool = False,
     interval: tuple[float, float] | None = None,
 ) -> float:
-    """Mean distance over cells between the mean output and the mean target, for any lens."""
+    """Mean distance between mean forecast and mean label over cells, for any lens."""
     cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
     if distance == "interval":
         weight, sums = _sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
@@ -196,13 +197,15 @@ def gece(
 def _score_column(view: VectorView) -> int:
     if view.score_column is None:
         raise ArgumentError(
-            "distance", f"'interval' needs one score per row, and {view.lens!r} has several", "use lens='top_label'"
+            "distance",
+            f"'interval' requires one score per row, and {view.lens!r} has several",
+            Use("lens", "top_label"),
         )
     return view.score_column
 
 
 def _outside(target: Floats, options: Mapping[str, Any]) -> Floats:
-    """How far the mean target of each cell lies outside the interval promised."""
+    """Compute the distance of the mean label of each cell from the predicted interval."""
     bounds = options["interval"]
     if not (isinstance(bounds, (tuple, list)) and len(bounds) == 2 and 0 <= bounds[0] <= bounds[1] <= 1):
         raise ArgumentError(
@@ -216,7 +219,7 @@ def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
     weight = options["class_weight"]
     if weight is not None:
         if distance != "l2":
-            raise ArgumentError("class_weight", f"goes with distance='l2', not {distance!r}")
+            raise ArgumentError("class_weight", f"requires the distance 'l2'; got {distance!r}")
         return np.sqrt((np.square(gap) * weight_per_class(weight, gap.shape[1])).sum(axis=1))
     if distance == "mahalanobis":
         return _mahalanobis(gap, options["matrix"], options["indefinite"])
@@ -244,11 +247,11 @@ def _mahalanobis(gap: Floats, matrix: Any, indefinite: bool) -> Floats:
         raise ArgumentError(
             "matrix",
             f"is not positive semi-definite: its least eigenvalue is {least:.3g}",
-            "pass indefinite=True to take it all the same",
+            Use("indefinite", True, "to use it nevertheless"),
         )
     squared = np.einsum("ij,jk,ik->i", gap, values, gap)
     if (squared < -1e-12).any():
         raise UndefinedMetricError(
-            "gece", "the matrix gives a cell a negative squared distance", "use a positive semi-definite one"
+            "gece", "the squared distance of a cell is negative", "use a positive semi-definite matrix"
         )
     return np.sqrt(np.maximum(squared, 0))

@@ -1,4 +1,4 @@
-"""Metrics that bin one side only (scores or labels), or weigh bins in another way than by their rows."""
+"""Metrics that bin the scores or the labels only, or weight bins other than by their rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Floats = NDArray[np.float64]
     ideal=0,
     aliases=("RBECE", "average calibration error", "ACE"),
     cite="dawkins2022",
-    pros="every region of confidence counts the same, however few rows it has",
-    cons="nearly empty bins weigh as much as full ones, so that sampling noise can dominate",
-    certainty="fairly sure: the number of bins and the smallest region were not seen",
-    explain={"min_count": "Bins with fewer rows than this are left out; a row counts as many times as `counts` says."},
+    pros="every range of scores has the same weight, however few rows it contains",
+    cons="nearly empty bins have the same weight as full ones, so that sampling noise can dominate",
+    certainty="fairly sure: the number of bins and the smallest region could not be verified",
+    explain={"min_count": "Bins with fewer rows are left out; under `counts` every copy of a row counts."},
 )
 def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_count: float = 0) -> float:
-    """Plain mean over bins of the gap between confidence and accuracy."""
+    """Unweighted mean over non-empty bins of the absolute difference between mean score and outcome rate."""
     return float(gaps_of_full_bins(bin_table(view, binning, bins), min_count).mean())
 
 
@@ -46,11 +46,11 @@ def rbece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width", min_
     soft=False,
     aliases=("SMBS", "Murphy's Brier score"),
     cite="sanders1963",
-    pros="the Brier score of binned forecasts: reliability minus resolution plus uncertainty, exactly",
-    cons="mixes calibration with discrimination; depends on the bins",
+    pros="the Brier score of binned forecasts, exactly reliability minus resolution plus uncertainty",
+    cons="measures calibration and discrimination together; depends on the bins",
 )
 def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
-    """Mean squared distance between each label and the mean score of its bin."""
+    """Mean squared difference between each outcome and the mean score of its bin."""
     table = bin_table(view, binning, bins)
     full = ~table.empty
     score, positives, weight = table.mean_score[full], table.positives[full], table.weight[full]
@@ -68,13 +68,13 @@ def smbs(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> fl
     ideal_for="nothing",
     alternative="two-sided",
     pros="with ``bound=True`` an upper bound of `dce_lower`, the lower distance to calibration",
-    cons="without ``bound=True`` not a bound; above 0 for calibrated forecasts, since the largest score stands for its bin; depends on the bins",
-    certainty="reconstructed from the survey's words; the paper was not found",
+    cons="not a bound without ``bound=True``; above 0 for calibrated forecasts, since a bin is represented by its largest score; depends on the bins",
+    certainty="reconstructed from the description in the survey; the paper was not found",
     explain={
-        "bins": "Number of bins; None is the cube root of the number of rows, rounded up.",
-        "aggregate": "What stands for the scores of a bin: ``'max'``, ``'upper_edge'`` or ``'mean'`` (then it is `ece`).",
-        "variant": "``'sum'`` compares the bin's labels together, ``'pointwise'`` one by one.",
-        "bound": "Add the distance moved within bins, which makes it an upper bound of the distance to calibration.",
+        "bins": "Number of bins; by default the cube root of the number of rows, rounded up.",
+        "aggregate": "Representative score of a bin: ``'max'``, ``'upper_edge'`` or ``'mean'`` (which gives `ece`).",
+        "variant": "Whether the labels of a bin are compared with its score by their ``'sum'`` or ``'pointwise'``.",
+        "bound": "Whether to add the mean displacement of the scores within bins, which makes the value an upper bound of the distance to calibration.",
     },
 )
 def dce(
@@ -86,7 +86,7 @@ def dce(
     variant: Literal["sum", "pointwise"] = "sum",
     bound: bool = False,
 ) -> float:
-    """Gap over bins between the labels and the largest score of the bin."""
+    """Mean absolute difference over bins between the outcome rate and the largest score of the bin."""
     bins = as_default(math.ceil(round(view.effective_size ** (1 / 3), 9))) if bins is None else bins
     cell, count = bin_cells(view, binning, bins)
     table = bin_table(view, binning, bins)
@@ -114,11 +114,11 @@ def dce(
     aliases=("ECE-LB", "probability deviation error", "PDE", "label-binned ECE"),
     cite="roelofs2022",
     finish=norm_root,
-    pros="scores are not averaged, so errors within a bin do not cancel",
-    cons="counts the spread of scores within a bin as error, so it is not 0 for calibrated forecasts",
+    pros="scores are not averaged, so that errors within a bin do not cancel",
+    cons="the spread of the scores within a bin counts as error, so that it is not 0 for calibrated forecasts",
 )
 def ece_lb(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
-    """Mean distance between each score and the outcome rate of its bin."""
+    """Mean absolute difference between each score and the outcome rate of its bin."""
     cell, _ = bin_cells(view, binning, bins)
     distance = np.abs(view.score - bin_table(view, binning, bins).rate[cell])
     return float(distance.max()) if norm == math.inf else view.mean(distance**norm)

@@ -1,4 +1,4 @@
-"""Signed metrics beside the expected signed error: by true class, and relative to the largest error possible."""
+"""Further signed metrics: by true class, and relative to the largest possible error."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from ..registry import metric
     sketch=False,
     aliases=("WSMCS",),
     cite="ao2023",
-    pros="looks at each true class on its own, so that errors of two classes cancel only in part",
-    cons="given the true class, a calibrated model is underconfident on the rows it gets right and overconfident on the others, so "
-    "0 is not what calibration gives",
+    pros="evaluates each true class separately, so that errors of two classes cancel only in part",
+    cons="given the true class, a calibrated model is underconfident on correctly classified rows and overconfident on the others, so that 0 is "
+    "not what calibration gives",
     certainty="fairly sure: from the authors' code",
-    notes="Over- and underconfident classes are summed apart, each side multiplied by its number of classes, and divided by the number of "
-    "classes that occur. The authors' code rounds each class to three decimals; this does not.",
+    notes="Over- and underconfident classes are summed separately, each sum is multiplied by its number of classes, and the total is divided by "
+    "the number of classes that occur. The authors' code rounds each class to three decimals; this implementation does not.",
 )
 def wsmcs(view: View) -> float:
-    """Confidence minus accuracy on the rows of each true class, the two signs summed and weighed by their number of classes."""
+    """Confidence minus accuracy on the rows of each true class, summed by sign and weighted by the number of classes of each sign."""
     assert view.rows is not None
     labels = view.rows.labels
     assert labels is not None
     weight = np.bincount(labels, view.weights)
     gap = np.bincount(labels, view.weights * (view.score - view.outcome))
     scores = gap[weight > 0] / weight[weight > 0]
-    scores[np.abs(scores) < 1e-12] = 0  # rounding must not decide the side of a class that is right on average
+    scores[np.abs(scores) < 1e-12] = 0  # rounding must not decide the sign of a calibrated class
     over, under = scores[scores >= 0], scores[scores < 0]
     return (len(over) * math.fsum(over) + len(under) * math.fsum(under)) / len(scores)
 
@@ -60,16 +60,16 @@ def wsmcs(view: View) -> float:
     cost="N log N",
     aliases=("DICI", "directional interpretable calibration index"),
     cite="cabitza2022",
-    pros="relative to the largest gap possible at each score; the sign says which side has the larger mean relative gap",
-    cons="each side is averaged on its own, so one bin can decide a side, and the sign can differ from that of mean score minus mean outcome",
-    certainty="reconstructed from the authors' later package; the original formulas were not seen",
+    pros="relative to the largest possible difference at each score; the sign indicates which direction has the larger mean relative difference",
+    cons="each direction is averaged separately, so that one bin can determine it, and the sign can differ from that of mean score minus mean outcome",
+    certainty="reconstructed from the authors' later package; the original formulas were not available",
 )
 def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
-    """Mean relative gap of bins whose scores are too high minus that of bins whose scores are too low."""
+    """Mean relative difference of bins with overestimation minus that of bins with underestimation."""
     table = bin_table(view, binning, bins)
     full = ~table.empty
     gap, weight, score = table.gap[full], table.weight[full], table.mean_score[full]
-    gap = np.where(np.abs(gap) < 1e-12, 0.0, gap)  # rounding must not decide the side of a bin that is right on average
+    gap = np.where(np.abs(gap) < 1e-12, 0.0, gap)  # rounding must not decide the sign of a calibrated bin
     relative = np.abs(gap) / np.maximum(score, 1 - score)
 
     def side(chosen: np.ndarray) -> float:
@@ -77,5 +77,5 @@ def dici(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> flo
         return math.fsum(weight[chosen] * relative[chosen]) / total if total > 0 else 0.0
 
     if not full.any():
-        raise UndefinedMetricError("dici", "no bin holds any rows")
+        raise UndefinedMetricError("dici", "all bins are empty")
     return side(gap > 0) - side(gap < 0)

@@ -1,4 +1,4 @@
-"""Soft bins: a row belongs a little to several bins, so that the value is smooth in the scores."""
+"""Soft bins: a row belongs to several bins in part, so that the value is smooth in the scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def _soft_sums(n: int, bins: int, member: Callable[[int, int], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Over all rows, the membership of each bin and the sums of membership times a number; `member` gives both for a block."""
+    """Sum the memberships of each bin, and memberships times a number, over all rows; `member` returns both for a block."""
 
     def work(start: int, stop: int) -> tuple[Floats, Floats]:
         share, values = member(start, stop)
@@ -48,11 +48,11 @@ def _softmax(logits: Floats) -> Floats:
     aliases=("SBECE", "SB-ECE", "soft-binned ECE"),
     cite="karandikar2021",
     finish=norm_root,
-    pros="differentiable almost everywhere; no jump where a score crosses an edge",
-    cons="one more parameter; the default norm is 2, as published, so compare with `rmsce`; sampling noise raises it",
+    pros="differentiable almost everywhere; continuous where a score crosses an edge",
+    cons="an additional parameter; the default norm is 2, as published, so compare with `rmsce`; inflated by sampling noise",
     explain={
-        "temperature": "Width of the memberships: towards 0 they become hard bins.",
-        "form": "``'soft'`` compares mean score and rate of each soft bin; ``'label_binned'`` each score with the soft bins' rates.",
+        "temperature": "Temperature of the memberships; in the limit 0 they become hard bins.",
+        "form": "``'soft'`` compares mean score and outcome rate of each soft bin; ``'label_binned'`` compares each score with the rates of the soft bins.",
     },
 )
 def sbece(
@@ -63,10 +63,10 @@ def sbece(
     norm: float = 2,
     form: Literal["soft", "label_binned"] = "soft",
 ) -> float:
-    """Gap between confidence and accuracy over bins to which rows belong by a softmax of their distance."""
+    """Calibration error over soft bins, to which rows belong by a softmax of their distance."""
     count, width = check_bins(bins, edges=False), check_positive(temperature, "temperature")
     if form == "label_binned" and norm == math.inf:
-        raise ArgumentError("norm", "must be finite with form='label_binned': every row belongs to every bin a little")
+        raise ArgumentError("norm", "must be finite for label-binned soft bins, to which every row contributes")
     anchors = (np.arange(count) + 0.5) / count
     weights = view.weights
 
@@ -104,12 +104,12 @@ def sbece(
     aliases=("DECE",),
     cite="bohdal2023",
     pros="differentiable almost everywhere, in the bins and in the accuracy",
-    cons="two temperatures; a soft accuracy is not an accuracy",
-    notes="The authors' code adds 1e-6 to each membership; this does not. With a yes-or-no lens the outcome is taken as it is and only the "
-    "bins are soft.",
+    cons="two temperatures to choose; the soft accuracy differs from the accuracy",
+    notes="The authors' code adds 1e-6 to each membership; this implementation does not. With a binary lens the outcome is used unchanged, and "
+    "only the bins are soft.",
     explain={
-        "rank_sharpness": "How sharply the rank of the true class is counted (tau_a of the paper).",
-        "bin_temperature": "Width of the memberships (tau_b of the paper).",
+        "rank_sharpness": "Sharpness of the soft rank of the true class (tau_a of the paper).",
+        "bin_temperature": "Temperature of the memberships (tau_b of the paper).",
     },
 )
 def dece(view: VectorView, *, bins: int = 15, rank_sharpness: float = 100, bin_temperature: float = 0.01) -> float:
@@ -136,7 +136,7 @@ def dece(view: VectorView, *, bins: int = 15, rank_sharpness: float = 100, bin_t
 
 
 def _soft_accuracy(block: Block, sharp: float) -> Floats:
-    """2 minus the soft rank of the true class, not below 0; a class counts by a sigmoid of how far it is ahead."""
+    """Compute 2 minus the soft rank of the true class, at least 0; each class counts by a sigmoid of its lead."""
     own = block.expect(block.probs)
     with np.errstate(over="ignore"):
         ahead = 1 / (1 + np.exp(-sharp * (block.probs - own[:, None])))
@@ -155,19 +155,19 @@ def _soft_accuracy(block: Block, sharp: float) -> Floats:
     sketch=False,
     aliases=("LSE-ECE", "LogSumExp ECE"),
     cite="wang2023",
-    pros="a smooth confidence, so that gradients reach every class",
-    cons="the smooth maximum is larger than the maximum, most where classes are nearly tied, which raises the confidence",
-    certainty="reconstructed: the formula was not seen",
+    pros="the confidence is smooth, so that gradients reach every class",
+    cons="the smooth maximum exceeds the maximum, most where classes are nearly tied, which raises the confidence",
+    certainty="reconstructed: the formula was not available",
     explain={
-        "temperature": "How smooth the maximum is: towards 0 the value is the top-label expected calibration error."
+        "temperature": "Temperature of the smooth maximum; in the limit 0 the value is the top-label expected calibration error."
     },
 )
 def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_width", temperature: float = 0.01) -> float:
-    """Top-label expected calibration error with a smooth maximum for the confidence."""
+    """Top-label expected calibration error with a smooth maximum as the confidence."""
     width = check_positive(temperature, "temperature")
 
     def confidence(block: Block) -> Floats:
-        if view.score_column is not None:  # one score, and no other to smooth it with
+        if view.score_column is not None:  # a single score, without others to smooth over
             return block.probs[:, view.score_column]
         best = block.probs.max(axis=1)
         smooth = best + width * np.log(np.exp((block.probs - best[:, None]) / width).sum(axis=1))
@@ -193,12 +193,12 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     ideal=0,
     aliases=("FCE",),
     cite="bihani2023",
-    pros="rows near an edge count for both bins",
-    cons="rows within a quarter of a bin of 0 or 1 count less, down to half; sampling noise raises it",
-    notes="The paper's formula. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
+    pros="rows near an edge belong to both bins",
+    cons="rows within a quarter of a bin width of 0 or 1 have less weight, down to half; inflated by sampling noise",
+    notes="This is the formula of the paper. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
 )
 def fce(view: View, *, bins: int = 15) -> float:
-    """Gap between confidence and accuracy over bins with sloping sides, divided by all membership."""
+    """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""
     count = check_bins(bins, edges=False)
     position = view.score * count
     home = np.clip(np.ceil(position) - 1, 0, count - 1).astype(np.intp)

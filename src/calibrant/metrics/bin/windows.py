@@ -1,4 +1,4 @@
-"""Overlapping bins: a window of neighbouring rows around or after each."""
+"""Overlapping bins: windows of neighbouring rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..registry import metric
 
 Floats = NDArray[np.float64]
 
-# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+# Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000
 
 
 def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
-    """Scores, outcomes and weights in rising order, counts laid out as rows; tied rows share their mean outcome.
+    """Return scores, outcomes and weights in increasing order, with counts expanded to rows; tied rows share their mean outcome.
 
     Without that, the order of rows inside a tie would move the value.
     """
@@ -31,7 +31,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     if view.weight_kind == "counts" and view.weight is not None:
         if view.total > MAX_ROWS:
             raise WeightsNotSupportedError(
-                "counts", f"{id} lays counts out as rows, and {view.total:.3g} are too many", "thin them out"
+                "counts", f"{id} expands counts to rows, and {view.total:.3g} are too many", "use fewer rows"
             )
         sizes = weight.astype(np.int64)
         return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), np.ones(int(view.total))
@@ -40,7 +40,7 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     if view.weight is not None:
         _, _, ordered = view.sorted_rows
         assert ordered is not None
-        # Equal shares inside a tie, for the same reason.
+        # Equal weights inside a tie, for the same reason.
         rows = np.repeat(weight / sizes, sizes)
     return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
 
@@ -63,14 +63,15 @@ def _sums(values: Floats) -> Floats:
     pros="no bin edges: every run of `size` neighbouring rows is a window",
     cons="rows at the ends are in fewer windows; depends on the window size; in general above 0 for calibrated forecasts, since scores differ "
     "inside a window",
-    certainty="fairly sure of the normalisation: with 1/s inside, and every window",
+    certainty="fairly sure of the normalisation: 1/s inside the sum, and all windows",
     explain={
-        "size": "Rows in a window; None is a tenth of the rows.",
-        "inner": "``'mean_abs'`` (Bella, Ferri): distance of each score to the window's rate; ``'abs_mean'`` (Caruana): of their mean.",
+        "size": "Number of rows in a window; by default a tenth of the rows.",
+        "inner": "``'mean_abs'`` (Bella, Ferri): mean distance of the scores from the outcome rate of the window; ``'abs_mean'`` (Caruana): distance "
+        "of their mean.",
     },
 )
 def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "abs_mean"] = "mean_abs") -> float:
-    """Gap between scores and outcome rate, averaged over all windows of neighbouring rows."""
+    """Mean absolute difference between scores and outcome rate over all windows of neighbouring rows."""
     score, outcome, weight = _sorted_rows(view, "calbin")
     n = len(score)
     length = max(1, round(round(view.effective_size, 9) / 10)) if size is None else check_whole(size, "size")
@@ -82,7 +83,7 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     rate = (ones[stop] - ones[start]) / inside
     if inner == "abs_mean":
         return float(np.abs((scores[stop] - scores[start]) / inside - rate).mean())
-    # Scores are sorted, so the window splits where they pass its rate: below it p counts negative, above it positive.
+    # Scores are sorted, so that the window splits at its rate: below it p has a negative sign, above it a positive one.
     turn = np.clip(np.searchsorted(score, rate), start, stop)
     below = rate * (mass[turn] - mass[start]) - (scores[turn] - scores[start])
     above = (scores[stop] - scores[turn]) - rate * (mass[stop] - mass[turn])
@@ -99,12 +100,14 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
     aliases=("ECE-KNN", "KNN-ECE"),
     cite="peng2023",
     pros="no bin edges: each row has its own neighbourhood",
-    cons="depends on the number of neighbours; sampling noise raises it",
-    certainty="fairly sure: that the row itself counts beside its k neighbours is ours",
-    explain={"neighbours": "How many nearest scores beside the row's own; None is the root of the number of rows."},
+    cons="depends on the number of neighbours; inflated by sampling noise",
+    certainty="fairly sure: including the row itself besides its k neighbours is a choice made here",
+    explain={
+        "neighbours": "Number of nearest scores besides the row's own; by default the square root of the number of rows."
+    },
 )
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
-    """Gap between mean score and mean outcome around each row, averaged over rows."""
+    """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
     score, outcome, weight = _sorted_rows(view, "ece_knn")
     n = len(score)
     k = (

@@ -1,4 +1,4 @@
-"""Cumulative differences: scores minus outcomes added up in order of score, and how far that path strays."""
+"""Cumulative differences: the path of partial sums of scores minus outcomes in order of the score."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Floats = NDArray[np.float64]
 
 
 def path_of(view: View) -> Floats:
-    """Cumulative differences over all weight at the end of each tie group, 0 first; positive where scores are too high."""
+    """Return the cumulative differences divided by the total weight at the end of each tie group, beginning with 0; positive for overestimation."""
     return view.prefix.excess / view.total
 
 
 def null_scale(view: View) -> float:
-    """Standard deviation of the end of the path under calibration: the unit of its limit distributions."""
+    """Compute the standard deviation of the end of the path under calibration, the unit of its limit distributions."""
     own = view.weights if view.weight_kind != "importance" else view.weights**2
     return math.sqrt(accurate_sum(own * view.variance)) / view.total
 
@@ -42,12 +42,12 @@ def null_scale(view: View) -> float:
     use_cases=("parameter-free",),
     aliases=("ECCE-MAD", "ECCE", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="arrieta2022",
-    pros="no bins and no parameters; a test whose large-sample distribution does not depend on the scores",
-    cons="the path starts at the lowest score, so the value for the other class differs (see `ecce_r`); errors of alternating sign at "
+    pros="no bins and no parameters; a test whose asymptotic null distribution does not depend on the scores",
+    cons="the path starts at the lowest score, so that the value for the other class differs (see `ecce_r`); errors of alternating sign at "
     "neighbouring scores cancel",
 )
 def ecce_mad(view: View) -> float:
-    """Largest distance from zero of the cumulative differences between scores and outcomes."""
+    """Largest absolute cumulative difference between scores and outcomes in order of the score."""
     return float(np.abs(path_of(view)).max())
 
 
@@ -55,18 +55,18 @@ ecce_r = preset(
     cce,
     "ecce_r",
     "Range of cumulative differences",
-    summary="Distance between the highest and the lowest point of the cumulative differences between scores and outcomes.",
+    summary="Range of the cumulative differences between scores and outcomes in order of the score.",
     family="cumulative",
     subfamily="path",
     aliases=("ECCE-R", "Kuiper", "Kuiper calibration error", "ECCE"),
     cite="arrieta2022",
-    pros="no bins and no parameters; the same for either of two classes; a test whose large-sample distribution does not depend on the scores",
-    cons="errors of alternating sign at neighbouring scores cancel; the worst interval alone decides",
+    pros="no bins and no parameters; the same value for either of two classes; a test whose asymptotic null distribution does not depend on the scores",
+    cons="errors of alternating sign at neighbouring scores cancel; determined by the worst interval alone",
 )
 
 
 def _mean_along(view: View, power: int) -> float:
-    """Mean over rows of |path|^power; rows of a tie share its residual, so the path is a line inside it."""
+    """Compute the mean over rows of |path|^power; tied rows share their residual, so that the path is linear inside a tie."""
     path = path_of(view)
     start, end = path[:-1], path[1:]
     rows = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end).astype(np.float64)
@@ -74,7 +74,7 @@ def _mean_along(view: View, power: int) -> float:
     if power == 2:
         total = rows * start**2 + start * step * rows * (rows + 1) + step**2 * rows * (rows + 1) * (2 * rows + 1) / 6
     else:
-        # The line crosses zero after `before` rows; the sums on both sides keep their sign.
+        # The path crosses zero after `before` rows; the sums on both sides have constant sign.
         crossing = np.divide(-start, step, out=np.zeros(len(step)), where=step != 0)
         before = np.clip(np.floor(crossing), 0, rows)
         first = before * start + step * before * (before + 1) / 2
@@ -92,8 +92,8 @@ def _mean_along(view: View, power: int) -> float:
     cost="N log N",
     aliases=("area under the cumulative difference",),
     cite="arrieta2022",
-    pros="looks at the whole path, not only its peak",
-    cons="its null distribution depends on the scores, so that a test simulates; errors of alternating sign cancel",
+    pros="evaluates the whole path, not only its extreme",
+    cons="its null distribution depends on the scores, so that tests rely on simulation; errors of alternating sign cancel",
 )
 def ecce_mean_abs(view: View) -> float:
     """Mean over rows of the absolute cumulative difference."""
@@ -109,8 +109,8 @@ def ecce_mean_abs(view: View) -> float:
     cost="N log N",
     aliases=("Cramer-von Mises calibration error",),
     cite="arrieta2022",
-    pros="looks at the whole path, not only its peak",
-    cons="on a squared scale; its null distribution depends on the scores, so that a test simulates",
+    pros="evaluates the whole path, not only its extreme",
+    cons="on a squared scale; its null distribution depends on the scores, so that tests rely on simulation",
 )
 def ecce_l2(view: View) -> float:
     """Mean over rows of the squared cumulative difference."""
@@ -118,14 +118,14 @@ def ecce_l2(view: View) -> float:
 
 
 def rank_view(view: VectorView, first: int, last: int) -> View:
-    """The sum of the probabilities of ranks `first` to `last`, against the true class being one of them."""
+    """Return the view of the sum of the probabilities of ranks `first` to `last`, with the event that the true class is among them."""
 
     def both(block: Block) -> Floats:
         probs, shares = ranked(block)
         return np.column_stack([probs[:, first:last].sum(axis=1), shares[:, first:last].sum(axis=1)])
 
     score, share = np.vstack([both(block) for _, block in view.blocks()]).T
-    score = np.where(score > 1 - 1e-12, 1.0, score)  # all classes together are certain, up to rounding
+    score = np.where(score > 1 - 1e-12, 1.0, score)  # the sum over all classes is 1 up to rounding
     outcome = np.clip(share, 0, 1) if view.is_soft else share.astype(np.uint8)
     return View(np.ascontiguousarray(score), outcome, view.weight, view.weight_kind)
 
@@ -147,12 +147,12 @@ def _check_rank(r: int, view: VectorView) -> int:
     cost="N K log N",
     aliases=("KS top-r", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
     cite="gupta2021",
-    pros="no bins; looks at any choice of the model, not only its first",
+    pros="no bins; evaluates any choice of the model, not only the first",
     cons="one rank at a time; errors of alternating sign at neighbouring scores cancel",
-    explain={"r": "Which choice of the model: 1 is the predicted class."},
+    explain={"r": "Rank of the class; 1 is the predicted class."},
 )
 def ks_top_r(view: VectorView, *, r: int = 1) -> float:
-    """Largest cumulative difference between the r-th largest probability and the true class having that rank."""
+    """Largest absolute cumulative difference between the r-th largest probability and the event that the true class has this rank."""
     rank = _check_rank(r, view)
     return float(np.abs(path_of(rank_view(view, rank - 1, rank))).max())
 
@@ -168,12 +168,12 @@ def ks_top_r(view: VectorView, *, r: int = 1) -> float:
     cost="N K log N",
     aliases=("KS within-top-r",),
     cite="gupta2021",
-    pros="no bins; judges the probability that the true class is in a short list",
-    cons="0 by construction where r is the number of classes; errors of alternating sign at neighbouring scores cancel",
-    explain={"r": "How many choices of the model are taken together."},
+    pros="no bins; evaluates the probability that the true class is in a short list",
+    cons="0 by construction if r is the number of classes; errors of alternating sign at neighbouring scores cancel",
+    explain={"r": "Number of most probable classes that are taken together."},
 )
 def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
-    """Largest cumulative difference between the sum of the r largest probabilities and the true class being among them."""
+    """Largest absolute cumulative difference between the sum of the r largest probabilities and the event that the true class is among them."""
     return float(np.abs(path_of(rank_view(view, 0, _check_rank(r, view)))).max())
 
 
@@ -188,23 +188,23 @@ def ks_within_top_r(view: VectorView, *, r: int = 1) -> float:
     cost="N log N",
     aliases=("BBT", "BB"),
     cite="sadatsafavi2024",
-    pros="combines two tests, of the mean and of the shape of the path; asymptotically chi-square with 4 degrees of freedom under calibration",
-    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; far from chi-square with few "
-    "events",
+    pros="combines tests of the mean and of the shape of the path; asymptotically chi-square with 4 degrees of freedom under calibration",
+    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; the chi-square approximation is "
+    "poor with few events",
     certainty="certain; that the survey means this combination is fairly sure",
     explain={
-        "form": "``'fisher'`` combines the tests of mean and bridge, ``'bridge'`` is the largest bridge value alone, ``'mean'`` the "
+        "form": "``'fisher'`` combines the tests of mean and bridge, ``'bridge'`` is the largest absolute value of the bridge alone, ``'mean'`` the "
         "standardised mean difference."
     },
 )
 def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> float:
-    """Evidence against calibration from the mean difference and from the shape of the cumulative path, combined."""
+    """Fisher's combination of tests of the mean difference and of the shape of the cumulative path."""
     own = view.weights if view.weight_kind != "importance" else view.weights**2
     score, _, _ = view.sorted_rows
     weight = np.ones(view.n) if view.weight is None else own[view.order]
     time = np.append(0.0, np.cumsum(weight * score * (1 - score)))[view.prefix.end]
     if time[-1] <= 0:
-        raise UndefinedMetricError("bbt", "every score is 0 or 1, so nothing could vary by chance")
+        raise UndefinedMetricError("bbt", "every score is 0 or 1, so the statistic has no variance")
     path = view.prefix.excess / math.sqrt(time[-1])
     largest = float(np.abs(path - time / time[-1] * path[-1]).max())
     if form != "fisher":

@@ -1,4 +1,4 @@
-"""Limit distributions of cumulative differences under calibration: Brownian motion and bridge, as series that keep relative accuracy."""
+"""Limit distributions of cumulative differences under calibration: Brownian motion and bridge, as series with full relative accuracy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 
 __all__ = ["bridge_survival", "maximum_survival", "range_survival"]
 
-# Terms beyond these are below the last digit wherever the series is used.
+# Terms beyond these are negligible wherever the series is used.
 TERMS = 60
-# Up to here the survival is 1 in every digit, and the square of a smaller number may vanish.
+# Up to here the survival function is 1 in double precision, and the square of a smaller number may underflow.
 SURE = 0.05
 
 
@@ -17,7 +17,7 @@ def _upper_normal(x: float) -> float:
 
 
 def maximum_survival(x: float) -> float:
-    """P(largest |B(t)| on [0, 1] exceeds x), B Brownian motion: the distribution of ECCE-MAD in units of its scale."""
+    """Compute P(max |B(t)| > x) on [0, 1] for Brownian motion B: the distribution of ECCE-MAD in units of its scale."""
     if x <= SURE:
         return 1.0
     if x < 1:
@@ -28,7 +28,7 @@ def maximum_survival(x: float) -> float:
 
 
 def range_survival(x: float) -> float:
-    """P(range of B(t) on [0, 1] exceeds x): the distribution of ECCE-R in units of its scale."""
+    """Compute P(range of B(t) > x) on [0, 1]: the distribution of ECCE-R in units of its scale."""
     if x <= SURE:
         return 1.0
     if x < 1.5:
@@ -38,7 +38,7 @@ def range_survival(x: float) -> float:
 
 
 def bridge_survival(x: float) -> float:
-    """P(largest |bridge| exceeds x), the Kolmogorov distribution."""
+    """Compute P(max |bridge| > x), the Kolmogorov distribution."""
     if x <= SURE:
         return 1.0
     if x < 1:

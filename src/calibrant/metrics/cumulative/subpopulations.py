@@ -1,4 +1,4 @@
-"""The worst of many subpopulations: given groups, combinations of feature values, or the nodes of a tree over the features."""
+"""The worst of many subpopulations: given groups, combinations of feature values, or nodes of a tree over the features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.partition import bin_of_ranks
-from ...errors import InputTypeError, UndefinedMetricError
+from ...errors import InputTypeError, UndefinedMetricError, Use
 from ...util.checks import check_whole
 from ...views.view import View
 from ..kernel.neighbours import standardised
@@ -20,7 +20,7 @@ from ..registry import metric
 Floats = NDArray[np.float64]
 Cells = NDArray[np.intp]
 
-# Variances and weights this close are equal, so that another order of rows moves no cut.
+# Variances and weights this close are treated as equal, so that splits do not depend on the order of rows.
 SAME = 1e-9
 COMBINED = 3
 
@@ -39,18 +39,18 @@ COMBINED = 3
     use_cases=("local",),
     aliases=("MCM", "multicalibration error", "MCE"),
     cite="guy2025",
-    pros="the worst group relative to its own standard deviation, on the scale of all rows; forms subpopulations from features by itself",
-    cons="the largest of many groups is large for calibrated forecasts too; the worst group alone decides",
-    certainty="certain for the authors' code; that the printed formula is the same is fairly sure",
-    notes="Subpopulations are the given groups or, where only features are given, all combinations of up to three features, each "
-    "cut into three parts. Features given beside groups count only where ``subpopulations=`` asks for them.",
+    pros="reports the worst group relative to its standard deviation, on the scale of all rows; can form subpopulations from features",
+    cons="the maximum over many groups is large for calibrated forecasts too; determined by the worst group alone",
+    certainty="certain for the authors' code; that the published formula is the same is fairly sure",
+    notes="Subpopulations are the given groups or, if only features are given, all combinations of up to three features, each divided into three "
+    "parts. Features given together with groups are used only if ``subpopulations=`` requests them.",
     explain={
-        "scale": "``'absolute'``, in ``'sigma'`` (standard deviations), or ``'relative'`` to the rarer outcome.",
-        "subpopulations": "From the features: ``'combinations'`` of their values, or every node of a ``'tree'`` that halves them at "
-        "medians. ``'auto'`` is the groups alone, or combinations where there are none.",
-        "depth": "How many features are combined (None: three), or how often the tree halves (None: as `min_size` allows).",
-        "cuts": "Into how many parts of equal weight a feature is cut for combinations; fewer values are kept as they are.",
-        "min_size": "Smallest subpopulation made from features, in rows.",
+        "scale": "Scale of the value: ``'absolute'``, in standard deviations (``'sigma'``), or ``'relative'`` to the rarer outcome.",
+        "subpopulations": "Subpopulations from the features: ``'combinations'`` of their values, or every node of a ``'tree'`` with splits at medians. "
+        "``'auto'`` uses the groups only, or combinations without groups.",
+        "depth": "Number of features that are combined (by default three), or depth of the tree (by default limited by `min_size`).",
+        "cuts": "Number of equal-mass parts of a feature in combinations; features with fewer values are used unchanged.",
+        "min_size": "Smallest number of rows of a subpopulation formed from features.",
     },
 )
 def mcm(
@@ -62,7 +62,7 @@ def mcm(
     cuts: int = 3,
     min_size: int = 10,
 ) -> float:
-    """Largest range of cumulative differences over all rows and each subpopulation, in units of its own standard deviation."""
+    """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""
     worst = own = 0.0
     sorted_rows = _SortedRows(view)
     for number, (cell, least) in enumerate(_partitions(view, subpopulations, depth, cuts, min_size)):
@@ -78,13 +78,13 @@ def mcm(
     rate = view.mean(view.outcome)
     if min(rate, 1 - rate) <= 0:
         raise UndefinedMetricError(
-            "mcm", "only one outcome occurs, so nothing is relative to the rarer one", "use scale='absolute'"
+            "mcm", "all outcomes are equal, so the relative scale is undefined", Use("scale", "absolute")
         )
     return value / min(rate, 1 - rate)
 
 
 class _SortedRows:
-    """What a path adds up, in rising order of score, so that every subpopulation finds its rows sorted."""
+    """Increments of the path in increasing order of the score, so that the rows of every subpopulation are sorted."""
 
     def __init__(self, view: View) -> None:
         weights = view.weights
@@ -97,7 +97,7 @@ class _SortedRows:
         self.units = self.weight if view.weight_kind == "counts" else np.ones(view.n)
 
     def worst(self, cell: Cells, least: int) -> tuple[float, float]:
-        """The largest ratio of path range to chance over cells of at least `least` rows, and the chance of the first cell.
+        """Compute the largest ratio of path range to standard deviation over cells of at least `least` rows, and that of the first cell.
 
         Rows of a negative cell belong to none.
         """
@@ -111,7 +111,7 @@ class _SortedRows:
         start = np.append(0, np.flatnonzero(last)[:-1] + 1)
         path = np.cumsum(self.excess[order])
         path -= np.repeat(np.append(0.0, path[start[1:] - 1]), np.diff(np.append(start, len(path))))
-        # Inside a tie of scores the path would depend on the order of rows, so only its ends count; it starts at 0.
+        # Inside a tie the path would depend on the order of rows, so that only its ends are used; it starts at 0.
         path[~(last | np.append(score[1:] != score[:-1], True))] = 0
         spread = np.maximum(np.maximum.reduceat(path, start), 0) - np.minimum(np.minimum.reduceat(path, start), 0)
         mass, size = np.add.reduceat(self.weight[order], start), np.add.reduceat(self.units[order], start)
@@ -124,14 +124,14 @@ class _SortedRows:
 def _partitions(
     view: View, subpopulations: str, depth: int | None, cuts: int, min_size: int
 ) -> Iterator[tuple[Cells, int]]:
-    """Cells of the rows with the fewest rows a cell may have: all rows first, then the groups, then what features make."""
+    """Iterate over cells with the smallest allowed number of rows: all rows first, then the groups, then those formed from features."""
     assert view.rows is not None
     groups, features = view.rows.groups, view.rows.features
     check_whole(cuts, "cuts", 2)
     check_whole(min_size, "min_size")
     depth = None if depth is None else check_whole(depth, "depth")
     if subpopulations != "auto" and features is None:
-        raise InputTypeError("features", f"is needed by mcm(subpopulations={subpopulations!r})", "pass features=")
+        raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", Use("features"))
     yield np.zeros(view.n, np.intp), 0
     if groups is not None:
         yield groups, 0
@@ -147,11 +147,11 @@ def _partitions(
 
 
 def _combined_cells(view: View, features: Floats, depth: int, cuts: int) -> Iterator[Cells]:
-    """For each choice of up to `depth` features the cells of their parts together."""
+    """Iterate over choices of up to `depth` features, with the cells of their parts."""
     parts = []
     for column in features.T:
         values, code = np.unique(column, return_inverse=True)
-        if len(values) > 1:  # one value is all rows again
+        if len(values) > 1:  # a single value is equivalent to all rows
             parts.append(code.ravel() if len(values) <= cuts else bin_of_ranks(view, column, cuts))
     for count in range(1, min(depth, len(parts)) + 1):
         for chosen in combinations(parts, count):
@@ -164,7 +164,7 @@ def _combined_cells(view: View, features: Floats, depth: int, cuts: int) -> Iter
 
 
 def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int) -> Iterator[Cells]:
-    """The nodes of each level of a tree: every node is halved at the median of the feature that spreads most in it."""
+    """Iterate over the levels of a tree: every node is split at the median of its feature with the largest variance."""
     columns = standardised(features, view.weights)
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     cell = np.zeros(view.n, np.intp)
@@ -185,7 +185,7 @@ def _tree_levels(view: View, features: Floats, depth: int | None, min_size: int)
 
 
 def _widest(columns: Floats, weight: Floats, code: Cells) -> Cells:
-    """For each node the feature of the largest variance, the first of equal ones."""
+    """Return the feature with the largest variance of each node, the first among ties."""
     mass = np.bincount(code, weight)
     variance = np.empty((len(mass), columns.shape[1]))
     for place, column in enumerate(columns.T):
@@ -195,12 +195,12 @@ def _widest(columns: Floats, weight: Floats, code: Cells) -> Cells:
 
 
 def _upper_middles(value: Floats, weight: Floats, code: Cells) -> Floats:
-    """For each node the middle value, the larger of two where the weight divides evenly between them."""
+    """Return the upper weighted median of each node."""
     order = np.lexsort((value, code))
     mass = np.bincount(code, weight)
     ends = np.cumsum(np.bincount(code))
     before = np.append(0.0, np.cumsum(mass)[:-1])
-    # Every node counts up to its own number plus its share of weight, so that one search finds all middles.
+    # Cumulative weights of node k run from k to k + 1, so that one search finds all medians.
     share = (np.cumsum(weight[order]) - before[code[order]]) / mass[code[order]]
     key = code[order] + np.clip(share, 0, 1 - SAME / 2)
     middle = np.searchsorted(key, np.arange(len(mass)) + 0.5 - SAME)

@@ -1,4 +1,4 @@
-"""Coefficients of a regression of the outcome on the score, and the statistics that test them."""
+"""Coefficients of the regression of the outcome on the score, and statistics that test them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...curves.curves import Beta, beta, beta_features, fit_line
 from ...curves.logistic_regression import CLIP, Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen
-from ...errors import UndefinedMetricError, WeightsNotSupportedError
+from ...errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
@@ -19,21 +19,18 @@ from ..registry import metric
 Floats = NDArray[np.float64]
 
 SIGN = (
-    "The sign of the paper is kept: an intercept above 0 says that forecasts are too low at a score of 0.5, a slope below 1 that they are "
-    "too extreme: their log-odds vary more than those of the outcomes. Scores are kept within 1e-12 of 0 and 1."
+    "The sign is that of the paper: an intercept above 0 means that predictions are too low at a score of 0.5, a slope below 1 that they "
+    "are too extreme, since their log-odds vary more than those of the outcomes. Scores are truncated at 1e-12 and 1 - 1e-12."
 )
-PENALTY = (
-    "None for plain maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold "
-    "separates the outcomes."
-)
+PENALTY = "None for maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold separates the outcomes."
 
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:
-    """The logistic regression of the outcome on the log-odds of the score."""
+    """Fit the logistic regression of the outcome on the log-odds of the score."""
     groups = groups_of(view)
     feature = logit(groups.score)
     if feature[0] == feature[-1]:
-        raise UndefinedMetricError("y_prob", "all scores are the same, so there is no slope")
+        raise UndefinedMetricError("y_prob", "all scores are equal, so the slope is not identified")
     return fit_line(groups, firth=penalty == "firth")
 
 
@@ -50,8 +47,8 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     cost="N log N per step",
     aliases=("CIS", "calibration intercept", "logistic calibration intercept"),
     cite="cox1958",
-    pros="familiar in clinical work; in log-odds, how far a forecast of 0.5 is off",
-    cons="has a meaning only beside the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
+    pros="customary in clinical validation; the error of a prediction of 0.5 in log-odds",
+    cons="interpretable only together with the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
     explain={"penalty": PENALTY},
     reads_log_odds=True,
@@ -75,8 +72,8 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> floa
     use_cases=("direction",),
     aliases=("CIS", "calibration slope", "logistic calibration slope"),
     cite="cox1958",
-    pros="one number for forecasts that are too extreme (below 1) or too moderate (above 1)",
-    cons="a single wrong forecast near 0 or 1 can move it far; a curved deviation can leave the intercept at 0 and the slope at 1",
+    pros="a single number for predictions that are too extreme (below 1) or too moderate (above 1)",
+    cons="sensitive to single wrong predictions near 0 or 1; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN,
     explain={"penalty": PENALTY},
     reads_log_odds=True,
@@ -98,19 +95,18 @@ def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
     aliases=("SBCT", "beta calibration test"),
     cite="kull2017",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; detects shifts, slopes and skewness in log-odds",
-    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; far from chi-square with "
-    "few events or few non-events",
-    certainty="the idea is certain, the statistic reconstructed",
-    notes="The beta curve is fitted without constraints. With fewer than three distinct scores the terms that are not identifiable are left "
-    "out, and the degrees of freedom fall with them. Where a curve separates the outcomes the likelihood has no maximum, and its limit is taken.",
+    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; the chi-square approximation is "
+    "poor with few events or few non-events",
+    certainty="the idea is certain; the statistic is reconstructed",
+    notes="The beta curve is fitted without constraints. With fewer than three distinct scores terms that are not identifiable are left out, and "
+    "the degrees of freedom are reduced. If a curve separates the outcomes, the likelihood has no maximum, and its limit is used.",
     explain={
-        "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores as they are, ``'l2'`` the mean squared distance between the "
-        "fitted curve and the score."
+        "statistic": "``'lr'`` is twice the gain in log-likelihood over the scores, ``'l2'`` the mean squared difference between fitted curve and score."
     },
     reads_log_odds=True,
 )
 def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
-    """How much likelier the outcomes are under a fitted beta curve than under the scores themselves."""
+    """Likelihood ratio statistic of a fitted beta calibration curve against the scores."""
     groups = groups_of(view)
     try:
         curve = beta(view, constrained=False)
@@ -123,7 +119,7 @@ def sbct(view: View, *, statistic: Literal["lr", "l2"] = "lr") -> float:
 
 
 def _limit(groups: Groups, statistic: str) -> float:
-    """What the statistic tends to where the likelihood has no maximum: the curve then goes through the rates seen."""
+    """Compute the limit of the statistic if the likelihood has no maximum: the curve then passes through the observed rates."""
     rate = rates_seen(groups)
     if statistic == "l2":
         return accurate_sum(groups.weight * np.square(rate - groups.score)) / accurate_sum(groups.weight)
@@ -135,7 +131,7 @@ def _limit(groups: Groups, statistic: str) -> float:
 
 
 def _moved(curve: Beta, score: Floats) -> tuple[Floats, Floats]:
-    """How far the curve moves the log-odds, and ln(1 + odds): as differences, for a calibrated forecast moves next to nothing."""
+    """Compute the change of the log-odds and of ln(1 + odds) by the curve, as differences, which keeps digits for calibrated forecasts."""
     low, high = beta_features(score)
     moved = (curve.a - 1) * low + (curve.b - 1) * high + curve.c
     near = np.clip(moved, -1, 1)
@@ -158,21 +154,21 @@ Covariance = Literal["null", "HC0", "HAC", "ols"]
     aliases=("PWS", "Mincer-Zarnowitz test with a square"),
     cite="galbraith2011",
     pros="asymptotically chi-square with 3 degrees of freedom under calibration; no iterations and no bins",
-    cons="a test statistic, not a size of error: for miscalibrated forecasts it grows with the number of rows; a deviation that is "
-    "orthogonal to parabolas goes unseen",
-    certainty="the form is fairly sure, the choice of covariance reconstructed",
-    notes="With fewer than three distinct scores the terms that are not identifiable are left out, and the degrees of freedom fall with them.",
+    cons="a test statistic, not an effect size: for miscalibrated forecasts it grows with the number of rows; no power against deviations that "
+    "are orthogonal to parabolas",
+    certainty="the form is fairly sure; the choice of the covariance is reconstructed",
+    notes="With fewer than three distinct scores terms that are not identifiable are left out, and the degrees of freedom are reduced.",
     explain={
-        "covariance": "``'null'`` is the variance p(1-p) of calibrated forecasts; ``'HC0'`` the residuals of the fitted parabola, "
-        "``'HAC'`` the same with neighbouring rows correlated (in the order given), ``'ols'`` equal variances.",
-        "lags": "How many neighbours ``'HAC'`` looks at; None is 4 (N / 100)^(2/9), rounded down.",
+        "covariance": "Covariance of the coefficients: ``'null'`` from the variance p(1-p) of calibrated forecasts, ``'HC0'`` from the residuals of the "
+        "fitted parabola, ``'HAC'`` the same with correlated neighbouring rows (in the given order), ``'ols'`` with equal variances.",
+        "lags": "Number of lags of ``'HAC'``; by default 4 (N / 100)^(2/9), rounded down.",
     },
 )
 def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None) -> float:
-    """Squared distance of a parabola fitted to the outcomes from the diagonal, in units of its covariance."""
+    """Wald statistic of the distance between a parabola fitted to the outcomes and the diagonal."""
     if covariance == "HAC" and view.weight is not None and not (view.weight == 1).all():
         word = "counts" if view.weight_kind == "counts" else "sample_weight"
-        raise WeightsNotSupportedError(word, "covariance='HAC' looks at neighbouring rows", "use covariance='HC0'")
+        raise WeightsNotSupportedError(word, "the covariance 'HAC' does not support weights", Use("covariance", "HC0"))
     ordered = slice(None) if covariance == "HAC" else view.order
     score, outcome = view.score[ordered], view.outcome[ordered]
     weight = view.weights[ordered] * (view.effective_size / view.total)
@@ -182,7 +178,7 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
     if covariance == "null":
         spread = np.sqrt(own * view.variance[ordered])
         return _distance(drift, spread[:, None] * basis, "give scores inside (0, 1)")
-    # The basis is orthonormal under the weights, so that `drift` holds minus the coefficients of the unrestricted fit.
+    # The basis is orthonormal under the weights, so that `drift` is minus the coefficients of the unrestricted fit.
     left = outcome - score + basis @ drift
     if covariance == "HAC":
         return _distance(drift, _root(_with_neighbours(left[:, None] * basis, lags)))
@@ -191,24 +187,24 @@ def pws(view: View, *, covariance: Covariance = "null", lags: int | None = None)
 
 
 def _parabola(score: Floats, weight: Floats) -> Floats:
-    """Columns that span 1, p and p^2 (fewer where fewer scores differ), orthonormal under the weights."""
+    """Return columns that span 1, p and p^2 (fewer if fewer scores are distinct), orthonormal under the weights."""
     columns = np.vander(score, min(3, len(np.unique(score))), increasing=True)
     root = np.sqrt(weight)[:, None]
     orthonormal, triangle = np.linalg.qr(root * columns)
     if (np.abs(np.diag(triangle)) <= 1e-10 * np.sqrt(np.square(triangle).sum(axis=0))).any():
-        raise UndefinedMetricError("pws", "the scores hardly differ, so that no parabola can be told from them")
+        raise UndefinedMetricError("pws", "the scores are nearly constant, so the parabola is not identified")
     return np.asarray(orthonormal / root)
 
 
 def _deviation(left: Floats, weight: Floats, columns: int) -> float:
     count = float(weight.sum())
     if count - columns <= 1e-9:
-        raise UndefinedMetricError("pws", "the parabola goes through every outcome, which leaves no variance")
+        raise UndefinedMetricError("pws", "the parabola fits every outcome exactly, so the variance is zero")
     return math.sqrt(accurate_sum(weight * left**2) / (count - columns))
 
 
 def _with_neighbours(pushes: Floats, lags: int | None) -> Floats:
-    """Newey and West's sum of products, of each row with itself and with the `lags` before it."""
+    """Compute Newey and West's sum of products of each row with itself and the `lags` rows before it."""
     most = math.floor(4 * (len(pushes) / 100) ** (2 / 9)) if lags is None else check_whole(lags, "lags", 0)
     spread = pushes.T @ pushes
     for lag in range(1, min(most, len(pushes) - 1) + 1):
@@ -223,13 +219,13 @@ def _root(spread: Floats) -> Floats:
 
 
 def _distance(drift: Floats, root: Floats, remedy: str = "use covariance='null' and scores inside (0, 1)") -> float:
-    """drift' (root' root)^-1 drift; by the root itself, for squares would lose half of the digits."""
+    """Compute drift' (root' root)^-1 drift from the root itself, since squaring would lose half of the digits."""
     triangle = np.asarray(np.linalg.qr(root, mode="r"), dtype=np.float64)
-    # A variance of weight 1 is at most 1/4 in every direction; this small it is rounding.
+    # The variance per unit weight is at most 1/4 in every direction; values this small are rounding error.
     if len(triangle) < len(drift) or np.square(np.diag(triangle)).min() <= 1e-12:
         raise UndefinedMetricError(
             "pws",
-            "the variance vanishes in some direction: nearly all scores are 0 or 1, or the parabola fits too well",
+            "the covariance is singular: nearly all scores are 0 or 1, or the parabola fits exactly",
             remedy,
         )
     return float(np.square(np.linalg.solve(triangle.T, drift)).sum())

@@ -1,4 +1,4 @@
-"""Error of a calibration map fitted to the very rows it is measured on."""
+"""Calibration error relative to a calibration curve fitted on the test rows ("fit on the test")."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ from ..registry import Metric, metric, preset
 Floats = NDArray[np.float64]
 
 FOLDS, MOST_KNOTS, ROWS_PER_KNOT, MOST_CELLS = 10, 15, 200, 1024
-# The fewest knots that predict held-out rows this nearly as well as the best number (Kaengsepp et al.).
+# The smallest number of knots whose held-out loss is this close to the best (Kaengsepp et al.).
 NEARLY = 1.001
 
-NORM = "The power of the distance that is averaged, without a root afterwards; ``inf`` is the largest distance."
-LIMIT = "Where a threshold separates the outcomes the likelihood has no maximum, and the curve that it tends to is taken: the rates seen."
+NORM = "Exponent of the distance that is averaged, without a root; ``inf`` is the largest distance."
+LIMIT = (
+    "If a threshold separates the outcomes, the likelihood has no maximum, and its limit is used: the observed rates."
+)
 
 
 def report(score: Floats, weight: Floats, rate: Floats, norm: float) -> float:
-    """Mean distance between the fitted curve and the score, to the power `norm`."""
+    """Compute the mean distance between the fitted curve and the score, to the power `norm`."""
     distance = np.abs(rate - score)
     if math.isinf(norm):
         return float(distance.max())
@@ -52,12 +54,12 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     try:
         rate = fit()(groups.score)
     except SeparatedError:
-        rate = rates_seen(groups)  # what the curve tends to as it gets steeper
+        rate = rates_seen(groups)  # the limit of ever steeper curves
     return report(groups.score, groups.weight, rate, norm)
 
 
 def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
-    """What the declarations of these metrics share."""
+    """Declare a metric of this family with the facts that they share."""
     explain = {"norm": NORM, **facts.pop("explain", {})}
     return metric(
         f"Expected calibration error, fit on the test, {name}",
@@ -74,13 +76,13 @@ def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Calla
 
 
 KNOTS = (
-    "Number of interior knots, which lie at quantiles of the scores, or all knots with both ends; None chooses the number by "
+    "Number of interior knots, placed at quantiles of the scores, or all knots including both ends; by default the number is chosen by "
     "cross-validation, at most 15 and one for every 200 rows."
 )
 CHOICE = (
-    "The number of knots is the smallest whose held-out loss is within a thousandth of the best over 10 folds; folds take every tenth row in "
-    "order of score and outcome, so that the order of the rows given does not matter. Only for this choice are more than 1024 different "
-    "scores grouped to 1024 of equal weight. Knots stay at the quantiles."
+    "The number of knots is the smallest whose held-out loss is within 0.1 % of the best over 10 folds; folds consist of every tenth row in "
+    "order of score and outcome, so that the order of the rows does not matter. For this choice only, more than 1024 distinct scores are "
+    "grouped to 1024 of equal weight. Knots stay at the quantiles."
 )
 
 
@@ -88,13 +90,13 @@ CHOICE = (
     "piecewise linear",
     ("PL", "FOTT-PL"),
     "kaengsepp2025",
-    pros="the number of pieces is chosen by cross-validation; least squares, without iterations",
-    cons="deviations finer than its pieces are missed; below 200 rows the curve is a straight line",
+    pros="the number of pieces is chosen by cross-validation; fitted by least squares without iterations",
+    cons="deviations finer than its pieces are missed; with fewer than 200 rows the curve is a straight line",
     notes=CHOICE,
-    explain={"knots": KNOTS, "clipped": "Keep the curve within [0, 1]."},
+    explain={"knots": KNOTS, "clipped": "Whether to clip the curve to [0, 1]."},
 )
 def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: bool = True, norm: float = 1) -> float:
-    """Mean distance between the score and a curve of straight pieces fitted on these rows by least squares."""
+    """Mean distance between the score and a piecewise linear calibration curve fitted on these rows by least squares."""
     chosen = _choose(view, "probability") if knots is None else knots
     return _of_curve(view, lambda: curves.piecewise_linear(view, chosen, "probability", clipped), norm)
 
@@ -106,19 +108,19 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
     pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
     cons="deviations finer than its pieces are missed",
     notes=CHOICE
-    + " With interior knots a price of 0.0005 rows for each squared log-odd off the diagonal keeps the curve finite. "
+    + " With interior knots a penalty of 0.0005 rows for each squared deviation of the log-odds from the diagonal keeps the curve finite. "
     + LIMIT,
     explain={"knots": KNOTS.replace("all knots", "all knots as log-odds")},
     reads_log_odds=True,
 )
 def fott_pl3(view: View, *, knots: int | Sequence[float] | None = None, norm: float = 1) -> float:
-    """Mean distance between the score and a curve of straight pieces in log-odds fitted on these rows by likelihood."""
+    """Mean distance between the score and a calibration curve that is piecewise linear in log-odds, fitted on these rows by maximum likelihood."""
     chosen = _choose(view, "logit") if knots is None else knots
     return _of_curve(view, lambda: curves.piecewise_linear(view, chosen, "logit"), norm)
 
 
 def _choose(view: View, space: curves.Space) -> int:
-    """The smallest number of interior knots that predicts held-out rows nearly as well as the best."""
+    """Choose the smallest number of interior knots that predicts held-out rows nearly as well as the best."""
     most = min(MOST_KNOTS, math.floor(round(view.effective_size, 9) / ROWS_PER_KNOT))
     if most == 0:
         return 0
@@ -139,13 +141,13 @@ def _choose(view: View, space: curves.Space) -> int:
 
 
 def _folds(view: View, space: curves.Space) -> tuple[Floats, Floats, Floats, Floats]:
-    """Score or log-odds of each cell, and for each fold the weight in it and the sums of w y and w y^2; a count is so many rows."""
+    """Return the score or log-odds of each cell, and for each fold the weight and the sums of w y and w y^2; a count represents that many rows."""
     score, outcome, weight = view.sorted_rows
     w = np.ones(view.n) if weight is None else weight.astype(np.float64)
     groups = np.repeat(np.arange(len(view.prefix.score)), np.diff(view.prefix.end))
     if weight is not None or view.is_soft or (np.diff(outcome)[np.diff(score) == 0] < 0).any():
         order = np.lexsort((w, outcome, score))
-        outcome, w = outcome[order], w[order]  # tied rows only change places, so that their groups stay
+        outcome, w = outcome[order], w[order]  # permutes tied rows only, so that their groups are unchanged
     cell = groups
     if len(view.prefix.score) > MOST_CELLS:
         cuts = equal_mass_cuts(view.prefix, MOST_CELLS)
@@ -166,7 +168,7 @@ def _folds(view: View, space: curves.Space) -> tuple[Floats, Floats, Floats, Flo
 
 
 def _held_out(folded: tuple[Floats, Floats, Floats, Floats], knots: Floats, space: curves.Space) -> float:
-    """Loss of the rows of each fold under the curve fitted on the others, per unit of weight."""
+    """Compute the loss of the rows of each fold under the curve fitted on the others, per unit of weight."""
     x, weight, events, shares = folded
     loss = []
     for fold in range(len(weight)):
@@ -182,7 +184,7 @@ def _held_out(folded: tuple[Floats, Floats, Floats, Floats], knots: Floats, spac
         part = Groups(x[kept], w[kept], w[kept], e[kept], (w - e)[kept], (w[kept],) * 3)
         try:
             moved = x + curves.hats(x, knots) @ curves.likeliest_heights(part, x[kept], knots)
-        except SeparatedError:  # without this fold the others are separated
+        except SeparatedError:  # the other folds are separated
             return math.inf
         loss.append(accurate_sum(weight[fold] * np.logaddexp(0, moved) - events[fold] * moved))
     return math.fsum(loss) / float(weight.sum())
@@ -192,7 +194,7 @@ fott_em = preset(
     ece,
     "fott_em",
     "Expected calibration error, fit on the test, equal-mass bins",
-    summary="Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal weight, through its means.",
+    summary="Mean distance between the score and a calibration curve with slope 1 in each equal-mass bin, through the means of the bin.",
     binning="equal_mass",
     family="curve",
     subfamily="fit on the test",
@@ -201,20 +203,21 @@ fott_em = preset(
     use_cases=(),
     aliases=("FOTT-EM",),
     cite="kaengsepp2025",
-    pros="says what bins assume: a calibration map of slope 1 inside each; ``bins='cv'`` chooses their number by cross-validation",
-    cons="equal to `ece_em` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
-    notes="The fitted map differs from the score by the bin's gap, so the value is the binned error exactly, with its root for other norms.",
+    pros="makes the assumption of binning explicit, a calibration curve with slope 1 inside each bin; ``bins='cv'`` chooses their number by "
+    "cross-validation",
+    cons="equal to `ece_em` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
+    notes="The fitted curve differs from the score by the gap of its bin, so that the value is exactly the binned error, with its root for other norms.",
 )
 
 fott_ew = preset(
     fott_em,
     "fott_ew",
     "Expected calibration error, fit on the test, equal-width bins",
-    summary="Mean distance between the score and a map fitted on these rows: slope 1 in each bin of equal width, through its means.",
+    summary="Mean distance between the score and a calibration curve with slope 1 in each equal-width bin, through the means of the bin.",
     binning="equal_width",
     cost="N",
     aliases=("FOTT-EW",),
-    cons="equal to `ece` for the same bins: sampling noise raises it, and errors of opposite sign inside a bin cancel",
+    cons="equal to `ece` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
 )
 
 
@@ -222,13 +225,14 @@ fott_ew = preset(
     "Platt",
     ("FOTT-Platt", "Platt-fitted ECE"),
     "platt1999",
-    pros="two parameters, so little noise; consistent where the calibration curve is a line in log-odds",
-    cons="a deviation that is not a line in log-odds is missed or distorted",
-    notes="The logistic curve of `cox_slope` and `cox_intercept`: plain outcomes, no smoothed targets. " + LIMIT,
+    pros="two parameters, hence little variance; consistent if the calibration curve is linear in log-odds",
+    cons="deviations that are not linear in log-odds are missed or distorted",
+    notes="This is the logistic curve of `cox_slope` and `cox_intercept`, fitted to the outcomes without smoothed targets. "
+    + LIMIT,
     reads_log_odds=True,
 )
 def fott_platt(view: View, *, norm: float = 1) -> float:
-    """Mean distance between the score and the logistic curve fitted on these rows."""
+    """Mean distance between the score and the logistic calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.logistic(view), norm)
 
 
@@ -236,13 +240,14 @@ def fott_platt(view: View, *, norm: float = 1) -> float:
     "beta",
     ("FOTT-beta", "beta-fitted ECE"),
     "kull2017",
-    pros="three parameters: S-shaped, inversely S-shaped and skewed curves",
-    cons="the fitted curve never falls, so that falling parts of the truth are missed",
-    notes="A term whose coefficient comes out negative is left out, and what is left is kept from falling. " + LIMIT,
+    pros="three parameters: S-shaped, inverse S-shaped and skewed curves",
+    cons="the fitted curve is non-decreasing, so that decreasing parts of the true curve are missed",
+    notes="A term with a negative coefficient is left out, and the remaining curve is constrained to be non-decreasing. "
+    + LIMIT,
     reads_log_odds=True,
 )
 def fott_beta(view: View, *, norm: float = 1) -> float:
-    """Mean distance between the score and the rising beta curve fitted on these rows."""
+    """Mean distance between the score and the non-decreasing beta calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.beta(view), norm)
 
 
@@ -250,12 +255,12 @@ def fott_beta(view: View, *, norm: float = 1) -> float:
     "isotonic",
     ("FOTT-isotonic", "isotonic ECE"),
     "zadrozny2002",
-    pros="no parameters; any curve that never falls",
-    cons="follows the noise of few rows: above 0 for calibrated forecasts; falling parts of the truth are missed",
-    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score, `decompose`, which uses the same curve.",
+    pros="no parameters; fits any non-decreasing curve",
+    cons="overfits in small samples: above 0 for calibrated forecasts; decreasing parts of the true curve are missed",
+    notes="With ``norm=2`` it is at most the miscalibration term of the CORP decomposition of the Brier score by `decompose`, which uses the same curve.",
 )
 def fott_isotonic(view: View, *, norm: float = 1) -> float:
-    """Mean distance between the score and the isotonic curve fitted on these rows."""
+    """Mean distance between the score and the isotonic calibration curve fitted on these rows."""
     return _of_curve(view, lambda: curves.isotonic(view), norm)
 
 
@@ -264,12 +269,12 @@ def fott_isotonic(view: View, *, norm: float = 1) -> float:
     ("FOTT-spline", "spline-fitted ECE"),
     "gupta2021",
     pros="smooth, and fitted to cumulative differences, which need no bins",
-    cons="follows the noise of few rows; the number of knots is a choice",
-    notes="Tied rows share their outcome rate and lie evenly, so that their order does not matter.",
-    explain={"knots": "Number of equispaced knots of the natural cubic spline; no fewer rows than that."},
+    cons="overfits in small samples; the number of knots must be chosen",
+    notes="Tied rows share their outcome rate and are spaced evenly, so that their order does not matter.",
+    explain={"knots": "Number of equispaced knots of the natural cubic spline; at least as many rows are required."},
 )
 def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
-    """Mean distance between the score and the slope of a spline through the cumulative outcomes of these rows."""
+    """Mean distance between the score and a calibration curve from a spline of the cumulative differences of these rows."""
     return _of_curve(view, lambda: curves.spline(view, knots), norm)
 
 
@@ -279,19 +284,19 @@ def fott_spline(view: View, *, knots: int = 6, norm: float = 1) -> float:
     "rahimi2020",
     lens="canonical",
     sketch=False,
-    pros="one rising function for all classes, so that the ranking of the classes is kept",
-    cons="the same function for every class, so that a shift of one class alone is missed",
-    certainty="fairly sure: the diagonal form, with straight pieces in place of a monotone network",
-    notes="The log-probabilities of all classes go through one rising function of straight pieces with knots at their quantiles, fitted by "
-    "likelihood; a price of 0.0005 rows for each squared step of a slope away from 1 keeps it finite. The distance of a row is half the sum "
-    "over classes, which is the distance of one column where there are two.",
-    explain={"pieces": "Number of straight pieces; 1 is temperature scaling."},
+    pros="one increasing function for all classes, so that the ranking of the classes is preserved",
+    cons="the same function for every class, so that a shift of a single class is missed",
+    certainty="fairly sure: the diagonal form, with a piecewise linear function in place of a monotone network",
+    notes="The log-probabilities of all classes are transformed by one increasing piecewise linear function with knots at their quantiles, fitted "
+    "by maximum likelihood; a penalty of 0.0005 rows for each squared deviation of a slope from 1 keeps it finite. The distance of a row is "
+    "half the sum over classes, which for two classes is the distance of one column.",
+    explain={"pieces": "Number of linear pieces; 1 is temperature scaling."},
     reads_log_odds=True,
 )
 def fott_iop(view: VectorView, *, pieces: int = 5, norm: float = 1) -> float:
-    """Mean distance between the forecast and an order-preserving map of it fitted on these rows."""
+    """Mean total variation distance between the forecast and its order-preserving recalibration fitted on these rows."""
     knots = _vector_knots(view, check_whole(pieces, "pieces"))
-    if len(knots) < 2:  # every forecast is uniform, and so is what becomes of it
+    if len(knots) < 2:  # every forecast is uniform, and so is its recalibration
         return 0.0
     heights = np.append(0.0, np.cumsum(_slopes(view, knots) * np.diff(knots)))
 
@@ -308,7 +313,7 @@ def _log_probs(block: Block) -> Floats:
 
 
 def _vector_knots(view: VectorView, pieces: int) -> Floats:
-    """The range of all log-probabilities, cut into pieces that hold equally many."""
+    """Divide the range of all log-probabilities into pieces with equal numbers."""
     values = np.concatenate([_log_probs(block).ravel() for _, block in view.blocks()])
     weight = np.repeat(view.weights, view.k)
     distinct, group = np.unique(values, return_inverse=True)
@@ -319,7 +324,7 @@ def _vector_knots(view: VectorView, pieces: int) -> Floats:
 
 
 def _softmax(values: Floats) -> tuple[Floats, Floats]:
-    """Shares, and the logarithms of the sums they were divided by."""
+    """Compute the softmax and the logarithms of its normalising sums."""
     top = values.max(axis=1, keepdims=True)
     with np.errstate(under="ignore"):
         raw = np.exp(values - top)
@@ -328,12 +333,12 @@ def _softmax(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _slopes(view: VectorView, knots: Floats) -> Floats:
-    """Slopes from 0 up of the function under which the labels are likeliest; a convex problem, solved by projected Newton steps."""
+    """Fit the non-negative slopes by maximum likelihood; a convex problem, solved by projected Newton steps."""
     return rising_slopes(lambda slopes: _likelihood(view, knots, slopes), len(knots) - 1, "fott_iop")
 
 
 def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count: int, needed_by: str) -> Floats:
-    """Slopes from 0 up of least loss, which gives its value, gradient and curvature."""
+    """Minimise a loss over non-negative slopes, given its value, gradient and curvature."""
     slopes = np.ones(count)
     value, gradient, curvature = loss(slopes)
     small = 0
@@ -352,18 +357,18 @@ def rising_slopes(loss: Callable[[Floats], tuple[float, Floats, Floats]], count:
         slopes, (value, gradient, curvature) = ahead, found
         if small == 3:
             return slopes
-    raise UndefinedMetricError(needed_by, "the likelihood has no maximum that could be found", "use fewer pieces")
+    raise UndefinedMetricError(needed_by, "the likelihood could not be maximized", "use fewer pieces")
 
 
 def _likelihood(view: VectorView, knots: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
-    """Minus the log-likelihood with the price of slopes off 1, its gradient and its curvature."""
+    """Compute minus the log-likelihood with the penalty of slopes other than 1, its gradient and its curvature."""
     width, count = np.diff(knots), len(slopes)
     weight = view.weights * (view.effective_size / view.total)
 
     def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
         block = view.block(start, stop)
         w = weight[start:stop]
-        # How much of each piece lies below each log-probability: the slopes act on these.
+        # Length of each piece below each log-probability, on which the slopes act.
         below = np.clip(_log_probs(block)[:, :, None] - knots[:-1], 0, width)
         mapped = below @ slopes
         share, level = _softmax(mapped)

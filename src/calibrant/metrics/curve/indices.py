@@ -1,4 +1,4 @@
-"""How far a fitted calibration curve is from the diagonal: mean, percentiles, maximum, mean square."""
+"""Distance of a fitted calibration curve from the diagonal: mean, percentiles, maximum, mean square."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Floats = NDArray[np.float64]
 Smoother = Literal["loess", "lowess", "rcs", "logistic"]
 Surface = Literal["direct", "interpolate"]
 
-# Curves over the log-odds of the scores.
+# Smoothers over the log-odds of the scores.
 LOGISTIC = ("rcs", "logistic")
 MOST_STEPS = 100
-# Splines of every class in the equation of every class are too many coefficients above this.
+# Above this number of classes, splines of every class in every equation have too many coefficients.
 MOST_SPLINE_CLASSES = 5
 
 
 class Curve(NamedTuple):
-    """A fitted curve at each distinct score, and the weights of those."""
+    """A fitted curve at each distinct score, and their weights."""
 
     groups: Groups
     fitted: Floats
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
 
 
 def curve_of(view: View, *, smoother: str, bounded: bool, **options: Any) -> Curve:
-    """The curve, fitted once for all the indices of a view."""
+    """Fit the curve once for all indices of a view."""
     key = ("fitted curve", smoother, *options.values())
     if key not in view.tables:
         groups = tie_groups(view)
@@ -87,16 +87,16 @@ def _fitted(
 
 
 EXPLAIN = {
-    "smoother": "How the curve is fitted: ``'loess'``, ``'lowess'`` (as rms::val.prob), ``'rcs'`` (logistic regression on a restricted cubic "
+    "smoother": "Method of fitting the curve: ``'loess'``, ``'lowess'`` (as in rms::val.prob), ``'rcs'`` (logistic regression on a restricted cubic "
     "spline of the log-odds) or ``'logistic'`` (on the log-odds alone).",
-    "span": "Share of the rows in each neighbourhood; None for 0.75, or 2/3 with ``'lowess'``.",
+    "span": "Fraction of the rows in each neighbourhood; by default 0.75, or 2/3 with ``'lowess'``.",
     "degree": "Degree of the local polynomials of ``'loess'``: 0, 1 or 2.",
-    "surface": "``'direct'`` fits everywhere, ``'interpolate'`` at the cells of R's k-d tree and blends, which is the default in R.",
-    "exact": "Fit at every score, however many; otherwise above 2,000 distinct ones at 500 of them, with cubics between, which moves the curve by "
-    "less than 1e-4 on ordinary data. The time then grows with the square of the rows.",
-    "delta": "Fits of ``'lowess'`` are at least about this share of the range of scores apart, with straight lines between.",
+    "surface": "``'direct'`` fits at every score, ``'interpolate'`` at the cells of a k-d tree with blending, which is the default in R.",
+    "exact": "Whether to fit at every score; otherwise above 2,000 distinct scores 500 of them are fitted with cubic interpolation between, which "
+    "changes the curve by less than 1e-4 on ordinary data. The computing time of exact fits grows with the square of the number of rows.",
+    "delta": "Smallest distance of the fits of ``'lowess'``, as a fraction of the range of the scores; linear interpolation is used between.",
     "knots": "Knots of ``'rcs'``: 3, 4 or 5, at Harrell's quantiles.",
-    "bounded": "Cut the curve at 0 and 1, which local polynomials may leave.",
+    "bounded": "Whether to clip the curve to [0, 1], which local polynomials may exceed.",
 }
 CURVE: dict[str, Any] = {
     "family": "curve",
@@ -113,9 +113,9 @@ CURVE: dict[str, Any] = {
     **CURVE,
     aliases=("ICI", "Eavg"),
     cite="austin2019",
-    pros="no bins; a mean difference of probabilities; widely used in clinical prediction",
+    pros="no bins; interpretable as a mean difference of probabilities; widely used in clinical prediction",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
-    notes="Neighbourhoods are counted in rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
+    notes="Neighbourhoods are defined by numbers of rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
     reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ici(
@@ -130,7 +130,7 @@ def ici(
     knots: int = 5,
     bounded: bool = False,
 ) -> float:
-    """Mean distance between the scores and a smooth curve through the outcomes."""
+    """Mean absolute difference between the scores and a smooth calibration curve."""
     curve = curve_of(
         view,
         smoother=smoother,
@@ -147,13 +147,13 @@ def ici(
 
 @metric(
     "Percentile of the calibration error",
-    **CURVE | {"explain": {**EXPLAIN, "q": "Which quantile, from 0 to 1."}},
+    **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
     aliases=("EP", "EX"),
     cite="austin2019",
-    pros="the error that a share q of the rows does not exceed; no bins",
+    pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
-    notes="Straight lines between order statistics (type 7). Of importance weights, normalised to sum to the number of rows, the r-th smallest "
-    "value is the first up to which they sum to r.",
+    notes="Linear interpolation between order statistics (type 7). With importance weights, normalised to sum to the number of rows, the r-th "
+    "smallest value is the first up to which they sum to r.",
     reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ep(
@@ -169,7 +169,7 @@ def ep(
     knots: int = 5,
     bounded: bool = False,
 ) -> float:
-    """Quantile over rows of the distance between score and a smooth curve through the outcomes."""
+    """Quantile over rows of the absolute difference between the score and a smooth calibration curve."""
     if isinstance(q, bool) or not isinstance(q, (int, float, np.floating)) or not 0 <= q <= 1:
         raise ArgumentError("q", f"must be from 0 to 1; got {q!r}", "for example 0.9")
     curve = curve_of(
@@ -190,7 +190,7 @@ e50 = preset(
     ep,
     "e50",
     "Median calibration error",
-    summary="Median over rows of the distance between score and a smooth curve through the outcomes.",
+    summary="Median over rows of the absolute difference between the score and a smooth calibration curve.",
     q=0.5,
     aliases=("E50",),
 )
@@ -198,7 +198,7 @@ e90 = preset(
     ep,
     "e90",
     "90th percentile of the calibration error",
-    summary="90th percentile over rows of the distance between score and a smooth curve through the outcomes.",
+    summary="90th percentile over rows of the absolute difference between the score and a smooth calibration curve.",
     q=0.9,
     aliases=("E90",),
 )
@@ -208,12 +208,12 @@ emax = preset(
     ep,
     "emax",
     "Maximum calibration error of a smooth curve",
-    summary="Largest distance between a score that occurs and a smooth curve through the outcomes.",
+    summary="Largest absolute difference between an observed score and a smooth calibration curve.",
     q=1.0,
     aliases=("Emax",),
     cite="harrell2015",
-    pros="the worst case along the scores; no bins",
-    cons="decided by one score, even where few rows are near it, as at the ends of the curve",
+    pros="reports the worst error over the scores; no bins",
+    cons="determined by one score, even if few rows are near it, as at the ends of the curve",
 )
 
 
@@ -228,18 +228,18 @@ emax = preset(
     cost="N K log N per step",
     aliases=("ECI", "expected calibration index"),
     cite="vanhoorde2015",
-    pros="one number for all classes at once; no bins",
+    pros="a single number for all classes; no bins",
     cons="on a squared scale; the curve of several classes has many coefficients",
-    certainty="certain for two classes; the constant for more is fairly sure, and their smoother is a choice",
-    notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five: multinomial logistic regression on natural cubic splines "
-    "(five knots) of the log-ratio of each class to the geometric mean of all, so that the order of the classes does not matter, shrunk towards "
-    "the forecast itself by `penalty`. More: a loess curve for each class. ``relative=True`` divides by the same index of the class shares "
-    "(Edlinger): 1 is no better than those.",
+    certainty="certain for two classes; for more the constant is fairly sure, and the smoother is a choice",
+    notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five classes: multinomial logistic regression on natural "
+    "cubic splines (five knots) of the log-ratio of each class to the geometric mean of all, which does not depend on the order of the "
+    "classes, shrunk towards the forecast by `penalty`. More classes: a loess curve for each class. ``relative=True`` divides by the same "
+    "index of the class proportions (Edlinger), so that 1 is no better than those.",
     explain={
         **EXPLAIN,
         "smoother": "``'auto'``, ``'spline'``, or a curve for each class: ``'loess'``, ``'lowess'``, ``'rcs'`` or ``'logistic'``.",
-        "scale": "What a mean squared distance of 1 is called: 100 as in the paper.",
-        "relative": "Divide by the index of forecasts that always say the class shares.",
+        "scale": "Value of a mean squared distance of 1; 100 as in the paper.",
+        "relative": "Whether to divide by the index of the constant forecast at the class proportions.",
         "penalty": "Penalty on the squared coefficients of ``'spline'``, in rows.",
     },
     reads_log_odds=lambda view, options: (
@@ -261,7 +261,7 @@ def eci(
     knots: int = 5,
     bounded: bool = False,
 ) -> float:
-    """Mean squared distance between the forecasts and a smooth map fitted to the outcomes, over all classes."""
+    """Mean squared difference between the forecasts and smooth calibration curves, over all classes."""
     factor = check_positive(scale, "scale") / 2
     if smoother == "spline" or (smoother == "auto" and 2 < view.k <= MOST_SPLINE_CLASSES):
         error, reference = _spline_errors(view, check_positive(penalty, "penalty"), knots)
@@ -271,12 +271,12 @@ def eci(
     if not relative:
         return factor * error
     if reference <= LEAST:
-        raise UndefinedMetricError("eci", "the fitted curve is flat, so the class shares are as good as can be")
+        raise UndefinedMetricError("eci", "the fitted curve is constant, so the index is undefined")
     return error / reference
 
 
 def _class_errors(view: VectorView, smoother: str, bounded: bool, options: tuple[Any, ...]) -> tuple[float, float]:
-    """Squared distance of the curve of each class from the scores and from the share of the class, summed over classes."""
+    """Compute the squared distance of the curve of each class from the scores and from the proportion of the class, summed over classes."""
     names = ("span", "degree", "surface", "exact", "delta", "knots")
     errors, references = [], []
     for column in [1] if view.k == 2 else range(view.k):
@@ -287,12 +287,12 @@ def _class_errors(view: VectorView, smoother: str, bounded: bool, options: tuple
         curve = curve_of(single, smoother=smoother, bounded=bounded, **dict(zip(names, options, strict=True)))
         errors.append(curve.mean(np.square(curve.distance)))
         references.append(curve.mean(np.square(curve.fitted - curve.mean(curve.groups.rate))))
-    both = 2 if view.k == 2 else 1  # the other of two columns is off by the same
+    both = 2 if view.k == 2 else 1  # both of two columns have the same error
     return both * math.fsum(errors), both * math.fsum(references)
 
 
 def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float, float]:
-    """The same for a multinomial logistic regression on splines of the log-ratios."""
+    """Compute the same for a multinomial logistic regression on splines of the log-ratios."""
     if knots not in KNOTS:
         raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
     parts = [(block.probs, block.targets) for _, block in view.blocks()]
@@ -314,7 +314,7 @@ def _spline_errors(view: VectorView, penalty: float, knots: int) -> tuple[float,
 
 
 def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats, penalty: float) -> Floats:
-    """Fitted probabilities of a penalised regression by Newton steps; the penalty makes the maximum one and finite."""
+    """Fit a penalised regression by Newton steps and return its probabilities; the penalty makes the maximum unique and finite."""
     wide, classes = design.shape[1], offset.shape[1]
     found = np.zeros((wide, classes))
     best = math.inf
@@ -325,7 +325,7 @@ def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats
         eta = eta - eta.max(axis=1, keepdims=True)
         logs = eta - np.log(np.exp(eta).sum(axis=1, keepdims=True))
         loss = penalty / 2 * float(np.square(found).sum()) - accurate_sum(weight * (targets * logs).sum(axis=1))
-        if loss > best + 1e-9 * abs(best):  # too far
+        if loss > best + 1e-9 * abs(best):  # step too long
             step = step / 2
             found = found - step
             continue
@@ -341,7 +341,7 @@ def _multinomial(design: Floats, offset: Floats, targets: Floats, weight: Floats
 
 
 def _curvature(design: Floats, fitted: Floats, weight: Floats, penalty: float) -> Floats:
-    """Second derivatives of the penalised loss, a block for each two classes."""
+    """Compute the second derivatives of the penalised loss, one block for each pair of classes."""
     wide, classes = design.shape[1], fitted.shape[1]
     bend = np.empty((classes, wide, classes, wide))
     for j in range(classes):

@@ -1,4 +1,4 @@
-"""Places of the simplex where forecasts are judged: centres of the forecasts, and a test of the labels around each."""
+"""Anchors on the simplex: centres of the forecasts, and a test of the labels around each."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Floats = NDArray[np.float64]
 
 SAME = 1e-12
 MAX_ROUNDS = 100
-# Centres that move less than this have settled.
+# Centres that move less than this have converged.
 STILL = 1e-4
 DRAWS = 256
 # Beyond this noncentrality any test rejects.
 CERTAIN = 2000.0
-# A probability below this is as good as none.
+# Probabilities below this are treated as 0.
 SMALLEST = 1e-200
 
 
 class AnchorTest(NamedTuple):
-    """A chi-square test of the labels of the rows nearest to one anchor."""
+    """Result of a chi-square test of the labels of the rows nearest to one anchor."""
 
     anchor: Floats
     neighbours: int
@@ -47,13 +47,13 @@ def anchor_tests(
     alpha: float = 0.05,
     min_expected: float = 5,
 ) -> list[AnchorTest]:
-    """The test at each anchor; one without two classes to compare has no degrees of freedom and a p-value of 1."""
+    """Run the test at each anchor; without two classes to compare it has no degrees of freedom and a p-value of 1."""
     for value, name in ((power, "power"), (alpha, "alpha")):
         if not 0 < check_positive(value, name) < 1:
             raise ArgumentError(name, f"must lie between 0 and 1; got {value!r}")
     check_positive(eps, "eps")
     if not 0 <= min_expected < math.inf:
-        raise ArgumentError("min_expected", f"must be a finite number from 0 up; got {min_expected!r}")
+        raise ArgumentError("min_expected", f"must be a finite non-negative number; got {min_expected!r}")
     assert view.labels is not None
     place, code = distinct_rows(np.concatenate([block.probs for _, block in view.blocks()]))
     size: Floats = np.bincount(code, view.weights).astype(np.float64)
@@ -76,7 +76,7 @@ def anchor_tests(
 
 
 def _given(anchors: Any, k: int) -> Floats:
-    """One distribution over the classes for each anchor."""
+    """Return one distribution over the classes for each anchor."""
     try:
         values = np.atleast_2d(np.asarray(anchors, dtype=np.float64))
     except (TypeError, ValueError):
@@ -84,20 +84,20 @@ def _given(anchors: Any, k: int) -> Floats:
     if values.ndim != 2 or values.shape[1] != k or not len(values):
         raise ArgumentError("anchors", f"must be a number of centres or vectors of {k} probabilities; got {anchors!r}")
     if not ((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) <= 1e-6).all()):
-        raise ArgumentError("anchors", "holds a vector that is no distribution", "each must be from 0 up and sum to 1")
+        raise ArgumentError("anchors", "each vector must be a distribution: non-negative with sum 1")
     return values
 
 
 def centres_of(place: Floats, size: Floats, count: int) -> Floats:
-    """The centres of k-means over distinct sorted rows of weight `size`, started at rows far from each other.
+    """Compute the centres of k-means over distinct sorted rows of weight `size`, started at rows far from each other.
 
-    Nothing is drawn, and the rows are sorted, so neither a seed nor the order of rows plays a part.
+    The algorithm is deterministic and the rows are sorted, so that neither a seed nor the order of rows matters.
     """
     if len(place) <= count:
         return place
     centre = _far_apart(place, size, count)
     for _ in range(MAX_ROUNDS):
-        # |x - c|^2 less |x|^2, which is the same for every centre; of equally near ones the first.
+        # |x - c|^2 minus |x|^2, which is the same for every centre; ties by the first.
         distance = np.square(centre).sum(axis=1)[:, None] - 2 * centre @ place.T
         nearest = np.argmax(distance <= distance.min(axis=0) + SAME, axis=0)
         member = (nearest == np.arange(len(centre))[:, None]) * size
@@ -112,7 +112,7 @@ def centres_of(place: Floats, size: Floats, count: int) -> Floats:
 
 
 def _far_apart(place: Floats, size: Floats, count: int) -> Floats:
-    """Rows each of which is the farthest from those before it, the first from the mean; of equally far ones the first."""
+    """Return rows each of which is the farthest from the previous ones, the first from the mean; ties by the first."""
     chosen = [size @ place / size.sum()]
     nearest = np.full(len(place), np.inf)
     for number in range(count):
@@ -120,20 +120,20 @@ def _far_apart(place: Floats, size: Floats, count: int) -> Floats:
         far = nearest >= nearest.max() * (1 - SAME)
         chosen.append(place[int(np.argmax(far))])
         if number == 0:
-            nearest[:] = np.inf  # the mean is no centre itself
+            nearest[:] = np.inf  # the mean itself is not a centre
     return np.array(chosen[1:])
 
 
 def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float, most: int) -> int:
-    """How many rows a chi-square test needs to see a deviation of size `eps` with the expected power; at most `most`.
+    """Compute the number of rows that a chi-square test needs to detect a deviation of size `eps` with the expected power; at most `most`.
 
-    Deviations point from the anchor to places spread evenly over the simplex, and end where the simplex does.
+    Deviations point from the anchor to points spread evenly over the simplex, and end at its boundary.
     """
     from scipy.special import chdtri, chndtr
 
     if len(anchor) < 2:
         return most
-    # In order of size, so that the names of the classes play no part.
+    # In order of size, so that the order of the classes does not matter.
     truth = np.sort(anchor)[::-1]
     strength = _strengths(truth, eps)
     threshold = chdtri(len(truth) - 1, alpha)
@@ -150,7 +150,7 @@ def neighbours_for_power(anchor: Floats, eps: float, power: float, alpha: float,
 
 
 def _strengths(truth: Floats, eps: float) -> Floats:
-    """Noncentrality that one row adds, for each deviation: the sum over classes of (change)^2 / probability."""
+    """Compute the noncentrality per row for each deviation: the sum over classes of (change)^2 / probability."""
     goals = np.random.default_rng(0).dirichlet(np.ones(len(truth)), DRAWS)
     way = goals - truth
     way /= np.sqrt(np.square(way).sum(axis=1, keepdims=True))
@@ -161,7 +161,7 @@ def _strengths(truth: Floats, eps: float) -> Floats:
 
 
 def _labels_near(anchor: Floats, place: Floats, size: Floats, labels: Floats, k: int) -> Floats:
-    """How often each class occurs among the k rows nearest to the anchor, ties for the last place shared."""
+    """Count each class among the k rows nearest to the anchor, with ties for the last place shared."""
     distance = np.sqrt(np.square(place - anchor).sum(axis=1))
     order = np.argsort(distance, kind="stable")
     last = min(int(np.searchsorted(np.cumsum(size[order]), k)), len(order) - 1)
@@ -173,19 +173,19 @@ def _labels_near(anchor: Floats, place: Floats, size: Floats, labels: Floats, k:
 
 
 def _chi_square(observed: Floats, expected: Floats, least: float) -> tuple[float, int, float]:
-    """Statistic, degrees of freedom and p-value, rare classes taken together until they are expected often enough."""
+    """Compute statistic, degrees of freedom and p-value, with rare classes pooled until they are expected often enough."""
     from scipy.special import chdtrc
 
     possible = expected > 0
-    if observed[~possible].sum() > SAME_DISTANCE:  # what could not happen did
+    if observed[~possible].sum() > SAME_DISTANCE:  # an impossible class was observed
         return math.inf, max(1, int(possible.sum())), 0.0
     order = np.argsort(expected[possible], kind="stable")
     wanted, seen = expected[possible][order], observed[possible][order]
     reached = np.cumsum(wanted)
-    # The rarest classes are one cell: all that are too rare, and as many more as that cell itself needs.
+    # The rarest classes are pooled: all that are too rare, and as many more as the pooled cell needs.
     rare = int((wanted < least * (1 - SAME_DISTANCE)).sum())
     pooled = max(rare, int(np.searchsorted(reached, least * (1 - SAME_DISTANCE))) + 1) if rare else 0
-    if pooled > 0:  # classes as rare as the last of them are in it too, so that the names of classes play no part
+    if pooled > 0:  # classes tied with the last one are pooled too, so that the order of classes does not matter
         pooled = int(np.searchsorted(wanted, wanted[min(pooled, len(wanted)) - 1] * (1 + SAME_DISTANCE), side="right"))
     if pooled > 1:
         wanted = np.append(wanted[:pooled].sum(), wanted[pooled:])

@@ -1,4 +1,4 @@
-"""Kernel widths by named rules, and the tie groups, weighted deviations and quantiles behind them."""
+"""Kernel bandwidths by named rules, with the tie groups, weighted deviations and quantiles that they need."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 RULES = ("default", "silverman", "scott")
-# Bandwidths whose scores differ by less than this part are equally good: rounding must not choose between them.
+# Bandwidths whose criteria differ by less than this fraction are ties: rounding must not decide between them.
 SAME_SCORE = 1e-9
 
 
 class Ties(NamedTuple):
-    """Rows in rising order of forecast, and the groups of equal forecasts they form: a kernel cannot tell their rows apart."""
+    """Rows in increasing order of the forecast, and the groups of equal forecasts, which a kernel does not distinguish."""
 
     start: Indices
     """First row of each group, and the number of rows at the end."""
     weight: Floats
-    """(G,) weight of each group."""
+    """Weight of each group, of shape (G,)."""
     outcome: Floats
-    """(G, C) sum of weight times outcome."""
+    """Sum of weight times outcome, of shape (G, C)."""
     row_weight: Floats
     row_outcome: Floats
-    """(N, C) outcome of each row."""
+    """Outcome of each row, of shape (N, C)."""
     own: Floats
-    """What leaves with a row that is left out: one copy under counts, all its weight under importance."""
+    """Weight that leaving a row out removes: one copy under counts, its weight under importance."""
 
     @property
     def group(self) -> Indices:
-        """The group of each row."""
+        """Group of each row."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.start))
 
     @property
     def alone(self) -> NDArray[np.bool_]:
-        """Whether nothing is left of a group when one row, or copy, is left out."""
+        """Whether a group consists of a single row or copy, so that leaving it out makes the group empty."""
         return (np.diff(self.start) == 1) & (self.weight == self.own[self.start[:-1]])
 
     def take(self, groups: Indices) -> Ties:
-        """Some of the groups with their rows."""
+        """Return some of the groups with their rows."""
         size = np.diff(self.start)[groups]
         start = np.append(0, np.cumsum(size))
         rows = np.arange(start[-1]) + np.repeat(self.start[groups] - start[:-1], size)
@@ -65,14 +65,14 @@ class Ties(NamedTuple):
 
 
 def group_rows(start: Indices, weight: Floats, outcome: Floats, importance: bool) -> Ties:
-    """Ties of sorted rows; sums inside each group, so that a large neighbour costs a small one no digits."""
+    """Build the ties of sorted rows; sums are computed inside each group, which preserves digits."""
     sums = np.add.reduceat(weight[:, None] * outcome, start[:-1], axis=0)
     own = weight if importance else np.ones(len(weight))
     return Ties(start, np.add.reduceat(weight, start[:-1]), sums, weight, outcome, own)
 
 
 def tie_groups(view: View) -> tuple[Floats, Ties]:
-    """The distinct scores in rising order, and the rows at each."""
+    """Return the distinct scores in increasing order, and the rows of each."""
     _, outcome, weight = view.sorted_rows
     weights = np.ones(view.n) if weight is None else weight.astype(np.float64)
     prefix = view.prefix
@@ -80,18 +80,18 @@ def tie_groups(view: View) -> tuple[Floats, Ties]:
 
 
 def spread(score: Floats, weight: Floats, lost: float = 0.0) -> float:
-    """Standard deviation of distinct scores; `lost` is what the mean costs of the weight, 1 for whole rows."""
+    """Compute the standard deviation of distinct scores; `lost` is the weight lost for the mean, 1 for unweighted rows."""
     left = accurate_sum(weight) - lost
     if len(score) < 2 or left <= 0:
         return 0.0
-    away = score - score[0]  # exact for scores that differ by little, where a mean of the scores themselves is not
+    away = score - score[0]  # exact for scores that differ by little, unlike their mean
     away = away - accurate_sum(weight * away) / accurate_sum(weight)
     with np.errstate(under="ignore"):
         return math.sqrt(accurate_sum(weight * away**2) / left)
 
 
 def window_mean(score: Floats, weight: Floats, share: float, size: float) -> float:
-    """Weighted quantile: the mean of the scores over a window of 1/size of the weight that begins at share (size - 1) / size.
+    """Compute a weighted quantile: the mean of the scores over a window of 1/size of the weight that begins at share (size - 1) / size.
 
     With unit weights, or counts, and as many rows as `size` this is the quantile of type 7 of the repeated rows; with other
     weights it is the generalisation of it by Akinshin (2023), where `size` is the effective one.
@@ -100,13 +100,13 @@ def window_mean(score: Floats, weight: Floats, share: float, size: float) -> flo
     unit = upper[-1] / size
     low = share * (size - 1) * unit
     inside = np.minimum(upper, low + unit) - np.maximum(upper - weight, low)
-    inside = np.where(inside > 1e-9 * unit, inside, 0.0)  # where a window only touches a score, rounding decides
+    inside = np.where(inside > 1e-9 * unit, inside, 0.0)  # ignore scores that the window touches within rounding
     first = score[np.argmax(inside > 0)]
     return float(first + accurate_sum(inside * (score - first)) / accurate_sum(inside))
 
 
 def rule_width(view: View, score: Floats, ties: Ties, rule: str) -> float:
-    """Width by a rule of thumb: a factor times a spread times n^(-1/5); 0 where all scores are equal."""
+    """Compute a bandwidth by a rule of thumb: a factor times a spread times n^(-1/5); 0 if all scores are equal."""
     lost = accurate_sum(ties.row_weight * ties.own) / view.total
     size = view.effective_size
     scale = spread(score, ties.weight, lost)
@@ -117,18 +117,18 @@ def rule_width(view: View, score: Floats, ties: Ties, rule: str) -> float:
 
 
 def width_of(rule: Any, rules: Sequence[str], choose: Callable[[str], float]) -> float:
-    """A bandwidth given as a number, or chosen by one of the named rules."""
+    """Return a bandwidth that is given as a number or chosen by a named rule."""
     if not isinstance(rule, str):
         return check_positive(rule, "bandwidth")
     if rule not in rules:
         raise ArgumentError(
-            "bandwidth", f"must be a number above 0 or one of {', '.join(map(repr, rules))}; got {rule!r}"
+            "bandwidth", f"must be a positive number or one of {', '.join(map(repr, rules))}; got {rule!r}"
         )
     return choose(rule)
 
 
 def first_best(widths: Floats, score: Callable[[float], float]) -> float:
-    """The first of the widths, in rising order, whose score is the largest."""
+    """Return the first of the widths, in increasing order, with the largest criterion."""
     scores = np.array([score(width) for width in widths.tolist()])
     best = scores.max()
     return float(widths[np.argmax(scores >= best - SAME_SCORE * max(abs(best), 1e-300))])

@@ -1,4 +1,4 @@
-"""Kernel density estimates of the scores, of all rows and of events, and the error they imply."""
+"""Calibration errors from kernel density estimates of the scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...util.sums import accurate_sum
@@ -23,15 +23,15 @@ Indices = NDArray[np.intp]
 
 SURE = 1e-12
 WIDTHS = np.sort(np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)]))
-# At how many distinct forecasts the likelihood of a bandwidth is judged.
+# Number of distinct forecasts at which the likelihood of a bandwidth is evaluated.
 JUDGED = 500
 
-BANDWIDTH = "Width of the kernels: a number, or ``'likelihood'``, the value between 1e-5 and 1 under which the other rows make each row likeliest."
-NORM = "Exponent of the distance, a number from 1 up; no root is taken."
+BANDWIDTH = "Bandwidth of the kernels: a number, or ``'likelihood'``, the value between 1e-5 and 1 with the largest leave-one-out likelihood."
+NORM = "Exponent of the distance, a number of at least 1; no root is taken."
 
 
 class DirichletKernel:
-    """Dirichlet densities with parameters p_j/h + 1 around each of G distinct forecasts, in logarithms."""
+    """Logarithms of Dirichlet densities with parameters p_j/h + 1 around each of G distinct forecasts."""
 
     def __init__(self, probs: Floats, width: float) -> None:
         from scipy.special import gammaln
@@ -42,25 +42,25 @@ class DirichletKernel:
         self.constant = gammaln((self.shape + 1).sum(axis=1)) - gammaln(self.shape + 1).sum(axis=1)
 
     def at(self, groups: Indices) -> Floats:
-        """All kernels at some of the forecasts, (groups, G)."""
+        """Evaluate all kernels at some of the forecasts, of shape (groups, G)."""
         tile: Floats = self.log_probs[groups] @ self.shape.T
         tile += self.constant
         return tile
 
     @property
     def at_own(self) -> Floats:
-        """Each kernel at its own forecast."""
+        """Evaluate each kernel at its own forecast."""
         return (self.log_probs * self.shape).sum(axis=1) + self.constant
 
 
 def _exponent(norm: float) -> float:
     if math.isinf(norm):
-        raise ArgumentError("norm", "must be finite: the distances are averaged", "use 1 or 2")
+        raise ArgumentError("norm", "must be finite, since distances are averaged", "use 1 or 2")
     return norm
 
 
 def _likeliest(density: Callable[[float], tuple[Ties, Floats]]) -> float:
-    """The width with the largest leave-one-out likelihood; `density` gives the logarithms for the rows of some ties."""
+    """Find the bandwidth with the largest leave-one-out likelihood; `density` returns the logarithms for the rows of some ties."""
 
     def score(width: float) -> float:
         ties, log_density = density(width)
@@ -71,7 +71,7 @@ def _likeliest(density: Callable[[float], tuple[Ties, Floats]]) -> float:
 
 # Beta kernels.
 
-# Cubic interpolation at this many nodes per kernel deviation errs by 3e-6 of a kernel at its peak, and by 1e-8 of sums over many.
+# Cubic interpolation with this many nodes per kernel deviation has an error of 3e-6 of the peak of a kernel, and 1e-8 of sums over many.
 NODES_PER_WIDTH = 12
 
 
@@ -86,19 +86,20 @@ NODES_PER_WIDTH = 12
     aliases=("BKDE", "ECE-KDE", "ECE^KDE"),
     cite="popordanoska2022",
     certainty="certain; ``debiased='ratio'`` is reconstructed from the paper",
-    pros="no bins, and kernels that stay inside [0, 1]; no row counts in the mean it is compared with",
-    cons="depends on the bandwidth; where scores are tied the likelihood favours tiny ones; above 0 for calibrated forecasts",
-    notes="The authors' `get_ece_kde` gives twice this for one column: ``scale=2``; its own search for the bandwidth has an extra factor that favours "
-    "tiny ones, and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of a row is left out, under "
-    "importance the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are evaluated on a lattice of 12 nodes per kernel "
-    "deviation and interpolated by cubics, the own kernel taken away, and rows with little company summed directly; this changes the value by less "
-    "than 1e-6. `exact` sums pairs always, and so does `debiased`; the search for a bandwidth takes the lattice above 1,024 distinct scores even then.",
+    pros="no bins, and kernels that stay inside [0, 1]; leave-one-out means avoid overfitting",
+    cons="depends on the bandwidth; for tied scores the likelihood favours very small bandwidths; above 0 for calibrated forecasts",
+    notes="The authors' `get_ece_kde` returns twice this value for one column (``scale=2``); its bandwidth search contains an extra factor that "
+    "favours very small values and is not followed. Their marginal variant is ``lens='classwise', combine='sum'``. Under counts one copy of "
+    "a row is left out, under importance weights the row. Up to 2,048 distinct scores all pairs are summed; above that kernels are "
+    "evaluated on a lattice of 12 nodes per kernel deviation with cubic interpolation, the row's own kernel is subtracted, and isolated "
+    "rows are summed directly; this changes the value by less than 1e-6. `exact` always sums pairs, and so does `debiased`; the bandwidth "
+    "search uses the lattice above 1,024 distinct scores even then.",
     explain={
         "bandwidth": BANDWIDTH,
         "norm": NORM,
-        "scale": "Factor of the value.",
-        "debiased": "``'ratio'`` with ``norm=2``: squared means by pairs of different other rows, which may make the value negative.",
-        "exact": "Visit every pair of distinct scores, however many there are.",
+        "scale": "Factor by which the value is multiplied.",
+        "debiased": "``'ratio'`` with ``norm=2`` estimates squared means from pairs of different other rows, which can make the value negative.",
+        "exact": "Whether to sum over all pairs of distinct scores, however many there are.",
     },
 )
 def bkde(
@@ -110,12 +111,12 @@ def bkde(
     debiased: Literal["ratio", None] = None,
     exact: bool = False,
 ) -> float:
-    """Mean distance between each score and the Beta kernel mean of the outcomes of the other rows."""
+    """Mean distance between each score and the leave-one-out Beta kernel regression of the outcomes."""
     exponent, factor = _exponent(norm), check_positive(scale, "scale")
     if debiased is not None and exponent != 2:
-        raise ArgumentError("debiased", "is an estimator of squared distances", "pass norm=2")
+        raise ArgumentError("debiased", "applies to squared distances only", Use("norm", 2))
     if debiased is not None and view.is_soft:
-        raise UndefinedMetricError("debiased", "needs hard labels, and these are soft")
+        raise UndefinedMetricError("debiased", "is not defined for soft labels")
     check_company(view, 2 if debiased is None else 3)
     score, ties = tie_groups(view)
     probs = np.column_stack([1 - score, score])
@@ -138,7 +139,7 @@ def bkde(
 
 
 def _beta_sums(probs: Floats, ties: Ties, width: float) -> Floats:
-    """Sums of all kernels at every score, (G, 2), by way of nodes that are close where kernels are narrow.
+    """Compute sums of all kernels at every score, of shape (G, 2), by nodes that are dense where kernels are narrow.
 
     A Beta kernel has deviation sqrt(h p (1 - p)) inside and a power of p near the ends, so nodes are equally spaced in
     logit(p) + 2 arcsin(sqrt(p)) / sqrt(h), which moves by one per deviation inside and with the logit near the ends.
@@ -173,7 +174,7 @@ def _node_sums(log_odds: Floats, log_probs: Floats, parts: Floats, width: float)
     with np.errstate(under="ignore"):
         shape = np.exp(log_probs) / width
     constant = gammaln((shape + 1).sum(axis=1)) - gammaln(shape + 1).sum(axis=1)
-    # Kernels fall off at least as exp(-x^2) with x = the difference of arcsin(sqrt(p)) over sqrt(h).
+    # Kernels decay at least as exp(-x^2) with x = the difference of arcsin(sqrt(p)) over sqrt(h).
     angle = np.arctan(np.exp(log_odds / 2))
     reach = 6 * math.sqrt(width)
 
@@ -186,7 +187,7 @@ def _node_sums(log_odds: Floats, log_probs: Floats, parts: Floats, width: float)
 
 
 def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKernel) -> float:
-    """Mean over rows of pair mean of other outcomes - 2 score * kernel mean + score^2, pairs weighed by both kernels."""
+    """Compute the mean over rows of the pair mean of other outcomes - 2 score * kernel mean + score^2, with pairs weighted by both kernels."""
     count = len(score)
     own_squares = np.add.reduceat(ties.row_weight * ties.own, ties.start[:-1])
     event_squares = np.add.reduceat(ties.row_weight * ties.own * ties.row_outcome[:, 0] ** 2, ties.start[:-1])
@@ -211,7 +212,7 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     if not (pairs > 1e-9 * all_**2).all():
         raise UndefinedMetricError(
             "debiased",
-            "needs two other rows near each, and some have fewer at this bandwidth",
+            "requires two other rows near each row, and some have fewer at this bandwidth",
             "use a larger bandwidth",
         )
     place = score[ties.group]
@@ -234,14 +235,16 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     use_cases=("multiclass",),
     aliases=("DKDE", "ECE-KDE", "ECE^KDE", "canonical ECE-KDE"),
     cite="popordanoska2022",
-    pros="canonical calibration without bins: compares the whole vector, and no row counts in the mean it is compared with",
-    cons="needs many rows as classes grow; depends on the bandwidth; above 0 for calibrated forecasts; time grows with the square of the rows",
-    notes="For two classes and ``norm=1`` it is twice `bkde`. Under counts one copy of a row is left out, under importance the row. The likelihood of "
-    "a bandwidth is judged at up to 500 distinct forecasts, evenly spaced in the order of their sorted entries, against all rows.",
+    pros="canonical calibration without bins: evaluates the whole vector, with leave-one-out means",
+    cons="requires many rows for many classes; depends on the bandwidth; above 0 for calibrated forecasts; computing time grows with the square "
+    "of the number of rows",
+    notes="For two classes and ``norm=1`` it is twice `bkde`. Under counts one copy of a row is left out, under importance weights the row. The "
+    "likelihood of a bandwidth is evaluated at up to 500 distinct forecasts, evenly spaced in the order of their sorted entries, against "
+    "all rows.",
     explain={"bandwidth": BANDWIDTH, "norm": NORM},
 )
 def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float = 1) -> float:
-    """Mean distance between each forecast and the Dirichlet kernel mean of the labels of the other rows."""
+    """Mean distance between each forecast and the leave-one-out Dirichlet kernel regression of the labels."""
     exponent = _exponent(norm)
     check_company(view)
     probs, ties = _vector_ties(view)
@@ -261,7 +264,7 @@ def dkde(view: VectorView, *, bandwidth: float | str = "likelihood", norm: float
 
 
 def _vector_ties(view: VectorView) -> tuple[Floats, Ties]:
-    """The distinct forecasts in lexicographic order, and the rows at each."""
+    """Return the distinct forecasts in lexicographic order, and the rows of each."""
     block = view.block(0, view.n)
     order = np.lexsort(block.probs.T[::-1])
     probs = block.probs[order]
@@ -272,7 +275,7 @@ def _vector_ties(view: VectorView) -> tuple[Floats, Ties]:
 
 
 def _likeliest_vector(probs: Floats, ties: Ties) -> float:
-    # By sorted entries, so that neither the order of the rows nor that of the classes decides who judges.
+    # By sorted entries, so that the selection depends neither on the order of the rows nor on that of the classes.
     order = np.lexsort(np.sort(probs, axis=1).T)
     judges = order[np.unique(np.linspace(0, len(order) - 1, min(JUDGED, len(order))).astype(np.intp))]
     here = ties.take(judges)
@@ -284,7 +287,7 @@ def _likeliest_vector(probs: Floats, ties: Ties) -> float:
     return _likeliest(density)
 
 
-# Densities of all scores and of those with an event.
+# Densities of all scores and of the scores of events.
 
 GRID = np.linspace(-0.6, 1.6, 1 << 14)
 
@@ -299,20 +302,20 @@ GRID = np.linspace(-0.6, 1.6, 1 << 14)
     aliases=("SKDE", "Mix-n-Match ECE", "ECE^KDE", "ECE-KDE", "smoothed KDE ECE"),
     cite="zhang2020",
     certainty="certain for the authors' code; fairly sure of the paper's bandwidth",
-    pros="no bins; an integral over the density of the scores, mirrored at 0 and 1; time grows with the rows",
-    cons="one bandwidth for all scores blurs sharp peaks near 0 and 1; above 0 for calibrated forecasts",
-    notes="Triweight kernels, mirrored at the nearer end, on 16,384 points from -0.6 to 1.6; scores are shared between the two nearest points, which "
-    "changes the value by less than 1e-7 unless the bandwidth comes near their distance of 1.3e-4. Where both densities are at most 1e-6 nothing is "
-    "added; the authors' code repeats the previous point there. For two classes in two columns their code reads the second, as here. With one "
-    "distinct score it is the distance between that score and the mean outcome.",
+    pros="no bins; an integral over the density of the scores, with reflection at 0 and 1; computing time is linear in the number of rows",
+    cons="a single bandwidth oversmooths sharp peaks near 0 and 1; above 0 for calibrated forecasts",
+    notes="Triweight kernels with reflection at the nearer end are evaluated on 16,384 points from -0.6 to 1.6; scores are distributed to the two "
+    "nearest points, which changes the value by less than 1e-7 unless the bandwidth is close to their distance of 1.3e-4. Points where both "
+    "densities are at most 1e-6 contribute nothing; the authors' code repeats the previous point there. For two columns their code uses the "
+    "second, as here. For one distinct score the value is the distance between that score and the mean outcome.",
     explain={
-        "bandwidth": "Standard deviation of the kernel: a number; ``'reference'``, as in the authors' code, the deviation of the scores with an event "
-        "(of all, where that is 0) times (2n)^(-1/5); or ``'normal_rule'``, 1.06 sd n^(-1/5).",
+        "bandwidth": "Standard deviation of the kernel: a number; ``'reference'``, as in the authors' code, the standard deviation of the scores of "
+        "events (of all scores if that is 0) times (2n)^(-1/5); or ``'normal_rule'``, 1.06 sd n^(-1/5).",
         "norm": NORM,
     },
 )
 def skde(view: View, *, bandwidth: float | str = "reference", norm: float = 1) -> float:
-    """Mean distance between the score and the ratio of the density of events to that of all rows, over the latter."""
+    """Mean distance between the score and the density ratio of events to all rows, integrated over the density of the scores."""
     exponent = _exponent(norm)
     score, ties = tie_groups(view)
 
@@ -340,7 +343,7 @@ def skde(view: View, *, bandwidth: float | str = "reference", norm: float = 1) -
 
 
 def _mirrored_density(score: Floats, weight: Floats, width: float) -> Floats:
-    """Density on the grid of the scores and their images behind the nearer end, twice their mean; 0 without weight."""
+    """Compute the density of the scores with reflection at the nearer end on the grid, normalised to twice the mean; 0 without weight."""
     total = accurate_sum(weight)
     if total == 0:
         return np.zeros(len(GRID))

@@ -1,4 +1,4 @@
-"""Kernel errors of whole distributions: pairs of rows weighed by how near their probability vectors are."""
+"""Kernel calibration errors of whole distributions: pairs of rows weighted by the similarity of their probability vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError, UndefinedMetricError, warn_caller
+from ...errors import ArgumentError, CalibrantWarning, UndefinedMetricError, Use, warn_caller
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive, check_whole
 from ...views.view import VectorView
@@ -31,32 +31,33 @@ Floats = NDArray[np.float64]
 
 # U^2 (K + 15) of U distinct predictions: a pair costs a distance over K classes and an exponential. Some 3 s on one core.
 MOST_PAIR_WORK = 6e9
-# Even the smallest part has enough pairs to tell something.
+# Smallest block with an informative number of pairs.
 SMALLEST_PART = 256
 # A matrix of all pairs of this many predictions takes 72 MB.
 EXACT_PREDICTIONS = 3000
 LANDMARKS = 1000
-# Few rows are in some order by chance, and with very many classes two rows tell next to nothing.
+# Few rows may be sorted by chance, and with very many classes pairs of rows are hardly informative.
 ROWS_IN_ORDER = 20
 MANY_CLASSES = 100
 
 KERNEL = {
-    "kernel": "Of the distance d of two predictions: ``'exponential'``, exp(-d / width), or ``'gaussian'``, exp(-d^2 / (2 width^2)).",
-    "distance": "``'tv'`` (total variation, half the l1 distance) or ``'l2'``; ``'auto'`` is the first for the exponential and the second "
-    "for the gaussian kernel.",
-    "bandwidth": "Width of the kernel, or ``'median'``: the median distance of two rows; of at most 1000 rows, evenly spaced in the order "
+    "kernel": "Kernel as a function of the distance d of two predictions: ``'exponential'``, exp(-d / width), or ``'gaussian'``, exp(-d^2 / (2 width^2)).",
+    "distance": "Distance of two predictions: ``'tv'`` (total variation, half the l1 distance) or ``'l2'``; ``'auto'`` is ``'tv'`` for the exponential "
+    "and ``'l2'`` for the Gaussian kernel.",
+    "bandwidth": "Bandwidth of the kernel, or ``'median'``, the median distance of two rows, computed from at most 1000 rows evenly spaced in the order "
     "of their largest probability.",
 }
-EXACT = "Whether to meet all pairs however many there are; None and False do so up to about 30000 rows of 10 classes."
+EXACT = "Whether to sum over all pairs, however many there are; by default up to about 30000 rows of 10 classes."
 PARTS = (
-    "Two classes and an exponential kernel take the time of a sort, however many rows there are. Otherwise, where all pairs would take "
-    "longer than some seconds, distinct predictions are dealt in turn, in the order of their largest probability, into parts of equal "
-    "size and only pairs inside a part are met (a block estimate, of mean 0 for calibrated forecasts as well, and free of the order of rows); ``exact=True`` meets all."
+    "For two classes and an exponential kernel the computing time is that of a sort. Otherwise, where all pairs would take more than a few "
+    "seconds, distinct predictions are distributed in turn, in the order of their largest probability, to blocks of equal size, and only "
+    "pairs inside a block are used (a block estimate, also with expected value 0 for calibrated forecasts and independent of the order of "
+    "rows); ``exact=True`` uses all pairs."
 )
 
 
 def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
-    """Into how many parts predictions are dealt, so that pairs inside a part take some seconds."""
+    """Return the number of blocks for which pairs inside a block take some seconds."""
     if exact is not None and not isinstance(exact, bool):
         raise ArgumentError("exact", f"must be True, False or None; got {exact!r}")
     size, columns = cloud.points.shape
@@ -67,7 +68,7 @@ def number_of_parts(cloud: Cloud, kernel: Kernel, exact: bool | None) -> int:
 
 
 def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float]:
-    """Sum over pairs of different rows of weight times k <y - p, y' - p'>, and the weight of these pairs."""
+    """Compute the sum over pairs of different rows of weight times k <y - p, y' - p'>, and the weight of these pairs."""
     sums, weights = [], []
     for start in range(parts):
         part = cloud.every(start, parts)
@@ -87,11 +88,10 @@ def _without_own(cloud: Cloud, kernel: Kernel, parts: int) -> tuple[float, float
     cost="N^2 K in parts",
     aliases=("SKCE-B", "SKCE_b", "biased SKCE", "kernel calibration error"),
     cite="widmann2019",
-    pros="calibration of the whole distribution without bins; never negative",
-    cons="biased upwards by each row meeting itself; depends on the kernel and its width",
+    pros="evaluates the calibration of the whole distribution without bins; never negative",
+    cons="biased upwards by self-pairs; depends on the kernel and its bandwidth",
     certainty="certain; total variation and the median as defaults are fairly sure",
-    notes=PARTS
-    + " The value is then put together from the block estimate and the pairs of rows with themselves, and cut at 0.",
+    notes=PARTS + " The value is then the block estimate plus the contribution of the self-pairs, truncated at 0.",
     explain={**KERNEL, "exact": EXACT},
 )
 def skce_b(
@@ -102,7 +102,7 @@ def skce_b(
     bandwidth: Any = "median",
     exact: bool | None = None,
 ) -> float:
-    """Mean over all pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over all pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     parts = number_of_parts(cloud, near, exact)
@@ -125,8 +125,8 @@ def skce_b(
     use_cases=("multiclass",),
     aliases=("SKCE-UQ", "SKCE_uq", "unbiased quadratic SKCE", "SKCE"),
     cite="widmann2019",
-    pros="calibration of the whole distribution without bins; its mean is exactly 0 for calibrated forecasts of independent rows",
-    cons="can be negative; depends on the kernel and its width",
+    pros="evaluates the calibration of the whole distribution without bins; its expected value is exactly 0 for calibrated forecasts of independent rows",
+    cons="can be negative; depends on the kernel and its bandwidth",
     certainty="certain; total variation and the median as defaults are fairly sure",
     notes=PARTS,
     explain={**KERNEL, "exact": EXACT},
@@ -139,12 +139,12 @@ def skce_uq(
     bandwidth: Any = "median",
     exact: bool | None = None,
 ) -> float:
-    """Mean over pairs of different rows of the product of their residuals times how near their predictions are."""
+    """Mean over pairs of different rows of the product of their residuals weighted by a kernel of their predictions."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     total, weight = _without_own(cloud, near, number_of_parts(cloud, near, exact))
     if weight <= 1e-12:
-        raise UndefinedMetricError("skce_uq", "needs pairs of rows, and one row has all the weight", "use skce_b")
+        raise UndefinedMetricError("skce_uq", "requires pairs of rows, and one row has all the weight", "use skce_b")
     return total / weight
 
 
@@ -162,16 +162,16 @@ def skce_uq(
     cost="N K",
     aliases=("SKCE-UL", "SKCE_ul", "unbiased linear SKCE", "block SKCE"),
     cite="widmann2019",
-    pros="unbiased, and one pass over the rows however many there are",
-    cons="depends on the order of rows; far noisier than `skce_uq`; can be negative",
+    pros="unbiased; a single pass over the rows, however many there are",
+    cons="depends on the order of rows; much larger variance than `skce_uq`; can be negative",
     certainty="certain; total variation and the median as defaults are fairly sure",
-    notes="Rows are taken as they come, two by two; a last one that fills no block is left out. ``block=b`` meets all pairs in each b rows: 2 is "
-    "the linear estimator, all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar "
-    "ones only, which raises a warning; `rng` shuffles them.",
+    notes="Rows are paired in the given order; an incomplete last block is left out. ``block=b`` uses all pairs in each block of b rows: 2 is the "
+    "linear estimator, and all rows give `skce_uq`. Rows that are sorted by label or confidence are paired with similar ones only, which "
+    "raises a warning; `rng` shuffles them.",
     explain={
         **KERNEL,
-        "block": "How many consecutive rows meet each other.",
-        "rng": "Seed or Generator to mix the rows with; None takes them as they come.",
+        "block": "Number of consecutive rows in a block, of which all pairs are used.",
+        "rng": "Seed or random generator to shuffle the rows; by default the given order is used.",
     },
 )
 def skce_ul(
@@ -183,14 +183,14 @@ def skce_ul(
     block: int = 2,
     rng: Any = None,
 ) -> float:
-    """Mean over consecutive pairs of rows of the product of their residuals times how near their predictions are."""
+    """Mean over consecutive pairs of rows of the product of their residuals weighted by a kernel of their predictions."""
     view = one_column(view)
     size = check_whole(block, "block", 2)
     if view.n < size:
-        raise UndefinedMetricError("skce_ul", f"needs {size} rows for a block, and there are {view.n}", "use skce_b")
+        raise UndefinedMetricError("skce_ul", f"requires {size} rows for a block; got {view.n}", "use skce_b")
     if rng is None:
         _warn_of_order(view)
-    # The width asks for all rows at once; a number does not.
+    # The median bandwidth needs all rows at once; a number does not.
     near = choose_kernel(cloud_of(view if bandwidth == "median" else _first_rows(view, 1)), kernel, distance, bandwidth)
     rows = view if rng is None else _mixed(view, np.random.default_rng(rng).permutation(view.n))
 
@@ -204,7 +204,7 @@ def skce_ul(
 
 
 def _pairs_in_blocks(points: Floats, residual: Floats, kernel: Kernel, size: int) -> float:
-    """Sum over the pairs inside each block of `size` rows, by how far apart the two rows stand."""
+    """Compute the sum over the pairs inside each block of `size` rows, by the distance of their positions."""
     place = np.arange(len(points)) % size
     sums = []
     for lag in range(1, size):
@@ -230,11 +230,19 @@ def _warn_of_order(view: VectorView) -> None:
     for name, values in columns.items():
         if values is not None and view.n >= ROWS_IN_ORDER and _is_sorted(values):
             warn_caller(
-                f"skce_ul: the rows are sorted by their {name}, so that each meets only its like; pass rng= to mix them",
+                CalibrantWarning(
+                    "skce_ul",
+                    f"the rows are sorted by {name}, so only similar rows are compared",
+                    Use("rng", 0, "to shuffle them"),
+                )
             )
     if view.k > MANY_CLASSES:
         warn_caller(
-            f"skce_ul: pairs of rows tell little of {view.k} classes; use skce_uq, or lens='top_k:5'",
+            CalibrantWarning(
+                "skce_ul",
+                f"the estimate from pairs of rows has a large variance for {view.k} classes",
+                ("use skce_uq", Use("lens", "top_k:5")),
+            )
         )
 
 
@@ -254,13 +262,14 @@ def _is_sorted(values: Any) -> bool:
     cost="N K log N",
     aliases=("UCME",),
     cite="widmann2021",
-    pros="calibration of the whole distribution without bins, in a time that grows with the rows",
-    cons="errors far from its locations, in units of the kernel width, hardly count; not 0 for calibrated forecasts of finitely many rows",
-    notes="The default locations are predictions in the middle of ten equal parts of the rows, in the order of their largest probability, each "
-    "with every class: they do not look at the labels, so a test given the predictions stays valid.",
+    pros="evaluates the calibration of the whole distribution without bins, in linear time",
+    cons="errors far from the test locations, in units of the bandwidth, have little influence; not 0 for calibrated forecasts in finite samples",
+    notes="The default locations are the middle predictions of ten equal parts of the rows, in the order of their largest probability, each with "
+    "every class; they do not depend on the labels, so that a test given the predictions remains valid.",
     explain={
         **KERNEL,
-        "locations": "How many of the predictions to ask at, each for every class; or (predictions, classes), one class index for each.",
+        "locations": "Number of predictions that serve as test locations, each for every class; or (predictions, classes), with one class index for each "
+        "prediction.",
     },
 )
 def ucme(
@@ -271,7 +280,7 @@ def ucme(
     distance: Distance = "auto",
     bandwidth: Any = "median",
 ) -> float:
-    """Mean over test locations of the squared sum of residuals of a class, weighed by how near predictions are to the location."""
+    """Mean over test locations of the squared mean residual of a class, weighted by a kernel of predictions and location."""
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
     if isinstance(locations, (tuple, list)):
@@ -299,7 +308,7 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
     if not ((probs >= 0) & (probs <= 1)).all():
         raise ArgumentError("locations", "must be probabilities, from 0 to 1", remedy)
     classes = classes.ravel().astype(np.intp)
-    if k == 2 and view.score_column == 0:  # this column is the second one of `one_column`
+    if k == 2 and view.score_column == 0:  # this column is the second column of `one_column`
         probs, classes = probs[:, ::-1], 1 - classes
     return np.ascontiguousarray(as_points(probs)), classes
 
@@ -315,15 +324,15 @@ def _given_locations(locations: Any, view: VectorView) -> tuple[Floats, NDArray[
     cost="N K by landmarks",
     aliases=("CKCE",),
     cite="moskvichev2025",
-    pros="made to compare the outcome given the prediction with the prediction, with less influence of how often each prediction is made",
-    cons="depends on the ridge, the kernel and its width; biased upwards",
-    certainty="reconstructed: the idea is the paper's, the estimator and its ridge are ours",
-    notes="The squared norm. Exact up to 3000 distinct predictions; above that by Nystroem's method from `landmarks` of them, evenly spaced in "
-    "the order of their largest probability, which span less and so give a somewhat lower value.",
+    pros="compares the conditional distribution of the outcome with the prediction, with less influence of the distribution of the predictions",
+    cons="depends on the ridge parameter, the kernel and its bandwidth; biased upwards",
+    certainty="reconstructed: the idea is that of the paper, the estimator and its ridge parameter are chosen here",
+    notes="The value is the squared norm. It is exact up to 3000 distinct predictions; above that Nyström's method is used with `landmarks` of "
+    "them, evenly spaced in the order of their largest probability, which gives a somewhat lower value.",
     explain={
         **KERNEL,
-        "ridge": "How much the fit of the residuals to the predictions is held back; the smaller, the more the value follows single rows.",
-        "landmarks": "How many predictions span the fit; None is all of them up to 3000, and 1000 above.",
+        "ridge": "Ridge parameter of the regression of the residuals on the predictions; the smaller, the more the value follows single rows.",
+        "landmarks": "Number of predictions that span the fit; by default all of them up to 3000, and 1000 above.",
     },
 )
 def ckce(
@@ -335,7 +344,7 @@ def ckce(
     ridge: float = 0.1,
     landmarks: int | None = None,
 ) -> float:
-    """Squared norm of the ridge regression of the residuals on the predictions, as an operator between kernel spaces."""
+    """Squared norm of the kernel ridge regression of the residuals on the predictions."""
     hold = check_positive(ridge, "ridge")
     cloud = cloud_of(one_column(view))
     near = choose_kernel(cloud, kernel, distance, bandwidth)
@@ -348,7 +357,7 @@ def ckce(
 
 
 def _ridge_norm(cloud: Cloud, kernel: Kernel, ridge: float) -> float:
-    """tr((G + N l)^-1 G (G + N l)^-1 H) with H = <y - p, y' - p'>, in terms of distinct predictions and their shares.
+    """Compute tr((G + N l)^-1 G (G + N l)^-1 H) with H = <y - p, y' - p'>, in terms of distinct predictions and their shares.
 
     With D = diag(sqrt(share)) it is z' (D G D) z for (D G D + l) z = D^-1 (residual sums), a positive definite system.
     """
@@ -365,7 +374,7 @@ def _ridge_norm(cloud: Cloud, kernel: Kernel, ridge: float) -> float:
 
 
 def _low_rank_norm(cloud: Cloud, kernel: Kernel, ridge: float, count: int) -> float:
-    """The same, in the span of the kernels at `count` landmarks."""
+    """Compute the same in the span of the kernels at `count` landmarks."""
     from scipy.linalg import eigh, solve
 
     marks = cloud.points[np.unique(evenly_spaced(cloud.share, count))]

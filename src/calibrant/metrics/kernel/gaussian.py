@@ -1,4 +1,4 @@
-"""Gaussian kernel sums over scores, what is left of kernel sums when a row is left out, and lattices that make both fast."""
+"""Gaussian kernel sums over scores, leave-one-out kernel sums, and lattices that accelerate both."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ __all__ = [
     "without_own",
 ]
 
-# Up to this many distinct scores every pair is visited; a search over bandwidths, which does it 20 or 30 times, stops sooner.
+# Up to this many distinct scores all pairs are summed; a bandwidth search, which does so 20 or 30 times, has a smaller limit.
 DIRECT = 2048
 SEARCHED = 1024
-# Entries of a tile: enough rows for a matrix product to pay, and small beside the memory of many threads.
+# Entries of a tile: enough rows for an efficient matrix product, and small compared with the memory of many threads.
 TILE = 1 << 19
-# A Gaussian is below 1e-31 of its peak at this many widths.
+# A Gaussian is below 1e-31 of its peak at this many bandwidths.
 REACH = 12.0
-# Cubic interpolation of a Gaussian at this spacing errs by 3/128 * 3 / 64^4 = 4e-9 of its peak.
+# Cubic interpolation of a Gaussian at this spacing has an error of 3/128 * 3 / 64^4 = 4e-9 of its peak.
 NODES_PER_WIDTH = 64
 MAX_NODES = 1 << 22
 
 
 class Lattice:
-    """Equally spaced nodes, numbered from 0; what lies between them is read from, or given to, the four nearest by cubics."""
+    """Equally spaced nodes, numbered from 0; points between them are interpolated from, or distributed to, the four nearest by cubics."""
 
     def __init__(self, place: Floats) -> None:
-        """`place` is where the points are, in spacings from node 0, from 1 up."""
+        """Set the positions of the points in spacings from node 0, at least 1."""
         node = np.floor(place).astype(np.intp)
         f = place - node
         self._first = node - 1
@@ -60,13 +60,13 @@ class Lattice:
         self.size = int(node.max()) + 3
 
     def give(self, values: Floats) -> Floats:
-        """Values of the points moved to the nodes: sums of smooth functions over either agree."""
+        """Distribute values of the points to the nodes, which preserves sums of smooth functions."""
         return np.sum(
             [np.bincount(self._first + k, share * values, self.size) for k, share in enumerate(self._shares)], axis=0
         )
 
     def read(self, nodes: Floats) -> Floats:
-        """A function known at the nodes, at the points."""
+        """Interpolate a function from the nodes to the points."""
         found = self._shares[0] * nodes[self._first]
         for k in (1, 2, 3):
             found += self._shares[k] * nodes[self._first + k]
@@ -74,9 +74,9 @@ class Lattice:
 
 
 def gaussian_sums(score: Floats, parts: Floats, width: float | Floats, exact: bool = False) -> Floats:
-    """Sum over j of parts[j] exp(-(t - score[j])^2 / (2 width^2)) for every score t; scores rise, parts are (G, C).
+    """Compute sum_j parts[j] exp(-(t - score[j])^2 / (2 width^2)) for every score t; scores are increasing, parts have shape (G, C).
 
-    A width for each score is taken with the factor 1/width, so that every kernel has the same mass.
+    With one width per score the factor 1/width is included, so that every kernel has the same mass.
     """
     if not isinstance(width, float):
         return _pair_sums(score, parts / width[:, None], width)
@@ -90,7 +90,7 @@ def gaussian_sums(score: Floats, parts: Floats, width: float | Floats, exact: bo
 
 
 def convolved(values: Floats, kernel: Floats) -> Floats:
-    """The kernel, centred on its middle, laid over the values."""
+    """Convolve the values with the centred kernel."""
     full = len(values) + len(kernel) - 1
     size = 1 << (full - 1).bit_length()
     spectrum = np.fft.rfft(values, size) * np.fft.rfft(kernel, size)
@@ -102,7 +102,7 @@ def _pair_sums(score: Floats, parts: Floats, width: float | Floats) -> Floats:
     reach = REACH * float(np.max(width))
     low, high = np.searchsorted(score, score - reach), np.searchsorted(score, score + reach, "right")
     widest = int((high - low).max())
-    # The rows of a tile see at most `widest` scores and each other.
+    # The rows of a tile reach at most `widest` scores and each other.
     step = max(1, int((math.sqrt(widest**2 + 4 * TILE) - widest) / 2))
 
     def work(start: int, stop: int) -> Floats:
@@ -118,29 +118,29 @@ def _pair_sums(score: Floats, parts: Floats, width: float | Floats) -> Floats:
 
 
 def adaptive_widths(score: Floats, weight: Floats, width: float, exact: bool) -> Floats:
-    """Abramson's widths: proportional to the root of the inverse of a pilot density, `width` where that has its geometric mean."""
+    """Compute Abramson's widths, proportional to the inverse square root of a pilot density with geometric mean `width`."""
     pilot = np.log(gaussian_sums(score, weight[:, None], width, exact)[:, 0])
     return width * np.exp((accurate_sum(weight * pilot) / accurate_sum(weight) - pilot) / 2)
 
 
-# Leaving one row out.
+# Leave-one-out sums.
 
 
 class Others(NamedTuple):
     """Kernel sums at each group over the other groups."""
 
     unit: Floats
-    """Logarithm of the unit of the sums, which may be far too small for a double."""
+    """Logarithm of the unit of the sums, which may underflow in double precision."""
     weight: Floats
     outcome: Floats
-    """(G, C)."""
+    """Sums of shape (G, C)."""
 
 
 LogKernel = Callable[[Indices], Floats]
 
 
 def other_sums(log_kernel: LogKernel, ties: Ties, groups: Indices) -> Others:
-    """Direct sums for some of the groups; `log_kernel` gives the logarithms of the kernels of all groups at those asked for."""
+    """Compute direct sums for some of the groups; `log_kernel` returns the logarithms of the kernels of all groups there."""
     count = len(ties.weight)
     parts = np.column_stack([ties.weight, ties.outcome])
 
@@ -160,7 +160,7 @@ def other_sums(log_kernel: LogKernel, ties: Ties, groups: Indices) -> Others:
 
 
 def without_own(sums: Floats, own: Floats, ties: Ties, log_kernel: LogKernel) -> Others:
-    """Others from (G, 1 + C) approximate sums over all groups; those where the own group is most of it are summed directly."""
+    """Compute sums over the other groups from approximate sums of shape (G, 1 + C) over all groups; groups that dominate their own sum are summed directly."""
     weight = sums[:, 0] - ties.weight * own
     others = Others(np.zeros(len(weight)), weight, sums[:, 1:] - ties.outcome * own[:, None])
     lonely = np.flatnonzero(~(weight > ties.weight * own))
@@ -171,9 +171,9 @@ def without_own(sums: Floats, own: Floats, ties: Ties, log_kernel: LogKernel) ->
 
 
 def left_out(ties: Ties, others: Others, own_log: Floats) -> tuple[Floats, Floats]:
-    """For each row the kernel mean (N, C) of the outcomes of all other rows, and the logarithm of their kernel sum.
+    """Compute for each row the kernel mean of the outcomes of all other rows, of shape (N, C), and the logarithm of their kernel sum.
 
-    `own_log` is the logarithm of each group's kernel at itself.
+    `own_log` is the logarithm of the kernel of each group at itself.
     """
     group, alone = ties.group, ties.alone
     with np.errstate(under="ignore", divide="ignore"):
@@ -190,14 +190,14 @@ def left_out(ties: Ties, others: Others, own_log: Floats) -> tuple[Floats, Float
 
 
 def check_company(view: Any, least: int = 2) -> None:
-    """Leaving rows out needs others to stay."""
+    """Raise unless there are other rows to leave one out of."""
     rows = view.n if view.weight_kind == "importance" else view.total
     if rows < least:
-        raise UndefinedMetricError("leave-one-out", f"needs at least {least} rows, and here are {rows:g}")
+        raise UndefinedMetricError("leave-one-out", f"requires at least {least} rows; got {rows:g}")
 
 
 def gaussian_width(view: View, score: Floats, ties: Ties, rule: Any, exact: bool) -> float:
-    """The width of Gaussian kernels as a number, a rule of thumb, or by leave-one-out cross-validation."""
+    """Return the bandwidth of Gaussian kernels: a number, a rule of thumb, or by leave-one-out cross-validation."""
 
     def choose(name: str) -> float:
         return rule_width(view, score, ties, name) if name in RULES else _cross_validated(view, score, ties, exact)

@@ -9,19 +9,19 @@ __all__ = ["laplace_pair_sum", "laplace_sums"]
 
 Floats = NDArray[np.float64]
 
-# exp(range / width) must stay a number, with room for sums of many.
+# exp(range / width) must not overflow, with room for sums of many.
 LONGEST = 600.0
 
 
 def _from_the_left(position: Floats, value: Floats, width: float) -> Floats:
-    """sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i, positions rising."""
+    """Compute sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i; positions must be increasing."""
     reach = (position - position[0]) / width
     if reach[-1] <= LONGEST:
         grow = np.exp(reach)
         path = np.cumsum(value * grow)
         path /= grow
         return path
-    # Beyond that by doubling: after a step with shift s, entry i holds the sum over the 2 s entries that end with it.
+    # Otherwise by doubling: after a step with shift s, entry i holds the sum over the 2 s entries that end with it.
     path = value.astype(np.float64)
     shift = 1
     while shift < len(path):
@@ -29,18 +29,18 @@ def _from_the_left(position: Floats, value: Floats, width: float) -> Floats:
             decay = np.exp((position[:-shift] - position[shift:]) / width)
             if not decay.any():
                 break
-            path[shift:] += decay * path[:-shift]  # the right side is computed before anything is written
+            path[shift:] += decay * path[:-shift]  # the right-hand side is evaluated before the assignment
         shift *= 2
     return path
 
 
 def laplace_sums(position: Floats, value: Floats, width: float) -> Floats:
-    """sum_j value_j exp(-|x_i - x_j| / width) for each i; positions must be sorted, ties are allowed."""
+    """Compute sum_j value_j exp(-|x_i - x_j| / width) for each i; positions must be sorted, ties are allowed."""
     left = _from_the_left(position, value, width)
     right = _from_the_left(-position[::-1], value[::-1], width)[::-1]
     return left + right - value
 
 
 def laplace_pair_sum(position: Floats, value: Floats, width: float) -> float:
-    """sum_ij value_i value_j exp(-|x_i - x_j| / width), pairs of a row with itself included; positions must be sorted."""
+    """Compute sum_ij value_i value_j exp(-|x_i - x_j| / width), self-pairs included; positions must be sorted."""
     return float(np.dot(value, 2 * _from_the_left(position, value, width) - value))

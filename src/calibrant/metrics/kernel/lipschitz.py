@@ -1,4 +1,4 @@
-"""The largest mean of residuals against weights that change no faster than the scores, by dynamic programming."""
+"""The largest mean of residuals times a Lipschitz weight function, by dynamic programming."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["largest_lipschitz_sum"]
 
 Floats = NDArray[np.float64]
 
-# What a row costs in the plain form, in entries of a compiled loop.
+# Cost of a row in the plain implementation, in entries of a compiled loop.
 COST_OF_A_ROW = 100
 
 
 def largest_lipschitz_sum(score: Floats, residual: Floats) -> float:
-    """max sum_i w_i residual_i over |w_i| <= 1 and |w_i - w_j| <= |score_i - score_j|; scores strictly rising.
+    """Maximise sum_i w_i residual_i over |w_i| <= 1 and |w_i - w_j| <= |score_i - score_j|; scores must be strictly increasing.
 
     By duality this is min_f sum_i |residual_i - f_{i-1} + f_i| + sum_i gap_i |f_i| with f_0 = f_n = 0. As a function of f_i the best
     value so far is convex and piecewise linear with slopes from -1 to 1: breakpoints whose weights sum to 2. A gap adds a
@@ -34,7 +34,7 @@ def largest_lipschitz_sum(score: Floats, residual: Floats) -> float:
 
 
 def _with_heaps(gap: list[float], path: list[float]) -> float:
-    """Two heaps with lazy deletion; the same operations in the same order as the compiled loop."""
+    """Solve with two heaps and lazy deletion; the same operations in the same order as the compiled loop."""
     weight = [2.0] + [0.0] * len(gap)
     lowest, highest = [(0.0, 0)], [(0.0, 0)]
     value = 0.0

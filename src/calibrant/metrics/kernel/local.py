@@ -1,4 +1,4 @@
-"""Errors near one point: of the scores, of the features, or of both."""
+"""Local calibration errors: in a neighbourhood of the scores, of the features, or of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_cells
-from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, WeightsNotSupportedError
+from ...errors import ArgumentError, InputTypeError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.blocks import map_blocks
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
@@ -21,9 +21,9 @@ from .neighbours import median_distance, neighbour_products, standardised
 
 Floats = NDArray[np.float64]
 
-# Rows of a tile: two of them with all between fill a cache, and a thread has enough to do.
+# Rows of a tile: two tiles and their pairs fit into cache, and a thread has enough work.
 TILE = 1024
-# Counts are laid out as rows; beyond this many the layout itself would be the problem.
+# Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000
 
 
@@ -34,7 +34,7 @@ def _features(rows: Rows | None) -> Floats:
 
 
 def _vectors(view: VectorView) -> tuple[Floats, Floats]:
-    """Probabilities and probability minus target of each row: one column for two classes, which says it all."""
+    """Return probabilities and residuals of each row, with a single column for two classes."""
     first = 1 if view.k == 2 else 0
     probs, gaps = np.empty((view.n, view.k - first)), np.empty((view.n, view.k - first))
     for span, block in view.blocks():
@@ -61,16 +61,17 @@ SCALE_NOTE = (
     use_cases=("local",),
     aliases=("KLCE",),
     cite="vashistha2025",
-    pros="no bins: finds errors that share a sign among rows alike in forecast and features; its mean is 0 where forecasts are calibrated "
-    "given the features",
-    cons="on a squared scale; depends on both kernel widths and the scale of the features; can be negative",
-    notes="Gaussian kernels exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
+    pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
+    "calibrated given the features",
+    cons="on a squared scale; depends on both bandwidths and the scale of the features; can be negative",
+    notes="The Gaussian kernels are exp(-d^2 / width^2), without the factor 2. For two classes the product of two residuals is that of the second "
+    "class; for more it is the sum over classes." + SCALE_NOTE,
     explain={
-        "bandwidth": "Width of the kernel of the features: ``'median'`` (of the distances of their standardised rows), a number in units "
-        "of the features as given, or ``'kite'`` for 0.1 in both kernels.",
-        "score_bandwidth": "Width of the kernel of the probabilities.",
-        "standardise": "Whether each feature is scaled to standard deviation 1; None does so for ``'median'`` alone.",
-        "normalised": "Divide by the mean kernel value too, as older code does.",
+        "bandwidth": "Bandwidth of the kernel of the features: ``'median'`` (of the distances of the standardised features), a number in the units of "
+        "the features, or ``'kite'`` for 0.1 in both kernels.",
+        "score_bandwidth": "Bandwidth of the kernel of the probabilities.",
+        "standardise": "Whether to scale each feature to standard deviation 1; by default for ``bandwidth='median'`` only.",
+        "normalised": "Whether to divide by the mean kernel value, as older code does.",
     },
 )
 def klce(
@@ -81,16 +82,16 @@ def klce(
     standardise: bool | None = None,
     normalised: bool = False,
 ) -> float:
-    """Mean product of the residuals of two rows, weighted by how alike their forecasts and their features are."""
+    """Mean product of the residuals of two rows, weighted by kernels of their forecasts and of their features."""
     weights, importance = view.weights, view.weight_kind == "importance"
     if (view.n if importance else view.total) < 2:
-        raise UndefinedMetricError("klce", "compares two rows, and there is one", "pass more rows")
+        raise UndefinedMetricError("klce", "requires at least two rows", "use more data")
     features = _features(view.rows)
     if standardise or (standardise is None and bandwidth == "median"):
         features = standardised(features, weights)
     if isinstance(bandwidth, str):
         if bandwidth not in ("median", "kite"):
-            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median', 'kite' or a positive number; got {bandwidth!r}")
         width = median_distance(features, weights, importance) if bandwidth == "median" else 0.1
         score_bandwidth = 0.1 if bandwidth == "kite" else score_bandwidth
     else:
@@ -99,7 +100,7 @@ def klce(
     place = np.column_stack([probs / check_positive(score_bandwidth, "score_bandwidth"), features / width])
     product, kernel = _gaussian_products(place, gaps, weights)
     pairs = 2 * float(weights[1:] @ np.cumsum(weights)[:-1])
-    if not importance:  # a row does not meet itself, but its copies meet each other
+    if not importance:  # no self-pairs, but pairs of copies
         copies = weights * (weights - 1)
         product += accurate_sum(copies * np.square(gaps).sum(axis=1))
         pairs += accurate_sum(copies)
@@ -108,7 +109,7 @@ def klce(
 
 
 def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[float, float]:
-    """Sums over all pairs of different rows of weights times kernel times product of gaps, and of weights times kernel."""
+    """Compute sums over all pairs of different rows of weights times kernel times product of gaps, and of weights times kernel."""
     from scipy.spatial.distance import cdist
 
     values = np.column_stack([gaps, np.ones(len(gaps))]) * weights[:, None]
@@ -143,16 +144,17 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
     use_cases=("local",),
     aliases=("ECMMD",),
     cite="chatterjee2024",
-    pros="no bins: each row is compared with its nearest ones; its mean is 0 for calibrated forecasts; an asymptotically normal test",
+    pros="no bins: each row is compared with its nearest neighbours; its expected value is 0 for calibrated forecasts; an asymptotically normal test",
     cons="on a squared scale; depends on the number of neighbours; can be negative",
-    notes="A row is not its own neighbour. With ``space='features'`` the mean is 0 where forecasts are calibrated given the features. Rows as near as the last neighbour share the places that are left. "
-    + SCALE_NOTE,
+    notes="A row is not its own neighbour. With ``space='features'`` the expected value is 0 where forecasts are calibrated given the features. "
+    "Rows tied with the last neighbour share the remaining places. For two classes the product of two residuals is that of the second "
+    "class; for more it is the sum over classes." + SCALE_NOTE,
     explain={
-        "neighbours": "How many nearest rows; None is the root of the number of rows, at least 5.",
-        "space": "Where rows are near: in their ``'prediction'``, or in their ``'features'`` as given.",
-        "derandomised": "Use residuals from the probabilities; False simulates labels from them instead, as published.",
-        "n_draws": "How many simulations to average, where labels are simulated.",
-        "rng": "Seed or Generator, where labels are simulated.",
+        "neighbours": "Number of nearest rows; by default the square root of the number of rows, at least 5.",
+        "space": "Space in which neighbours are searched: the ``'prediction'``, or the ``'features'`` without scaling.",
+        "derandomised": "Whether to use residuals from the probabilities; False simulates labels from them instead, as published.",
+        "n_draws": "Number of simulations to average if labels are simulated.",
+        "rng": "Seed or random generator if labels are simulated.",
     },
 )
 def ecmmd(
@@ -164,13 +166,13 @@ def ecmmd(
     n_draws: int = 1,
     rng: Any = None,
 ) -> float:
-    """Mean product of each row's residual with the mean residual of its nearest rows."""
+    """Mean product of the residual of each row with the mean residual of its nearest neighbours."""
     size = int(view.total)
     if size < 2:
-        raise UndefinedMetricError("ecmmd", "compares rows with others, and there is one", "pass more rows")
+        raise UndefinedMetricError("ecmmd", "requires at least two rows", "use more data")
     if size > MAX_ROWS:
         raise WeightsNotSupportedError(
-            "counts", f"ecmmd lays counts out as rows, and {size:.3g} are too many", "thin them out"
+            "counts", f"ecmmd expands counts to rows, and {size:.3g} are too many", "use fewer rows"
         )
     wanted = max(5, round(math.sqrt(size))) if neighbours is None else check_whole(neighbours, "neighbours")
     k = min(wanted, size - 1)
@@ -178,7 +180,7 @@ def ecmmd(
     position = probs
     if space == "features":
         if view.rows is None or view.rows.features is None:
-            raise InputTypeError("features", "is needed by ecmmd(space='features')", "pass features=")
+            raise InputTypeError("features", "required by ecmmd in the space 'features'", Use("features"))
         position = view.rows.features
     if not position.shape[1]:
         position = np.zeros((view.n, 1))
@@ -186,7 +188,7 @@ def ecmmd(
         return neighbour_products(position, gaps, view.weights, k)
     generator = np.random.default_rng(rng)
     values = []
-    # In an order of their own, so that the same seed gives rows the same labels however they come.
+    # In a canonical order, so that the same seed simulates the same labels for any order of the rows.
     order = np.lexsort(np.column_stack([position, probs, gaps]).T)
     order = np.repeat(order, view.weights[order].astype(np.int64))
     for _ in range(check_whole(n_draws, "n_draws")):
@@ -196,7 +198,7 @@ def ecmmd(
 
 
 def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
-    """A label for each row, drawn from its probabilities, as a one-hot row; 0 or 1 where one column stands for two."""
+    """Simulate a label for each row from its probabilities, as a one-hot row; 0 or 1 if one column represents two classes."""
     chance = generator.random((len(probs), 1))
     if probs.shape[1] == 1:
         return (chance < probs).astype(np.float64)
@@ -205,7 +207,7 @@ def _drawn_labels(probs: Floats, generator: np.random.Generator) -> Floats:
 
 
 def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, standardise: bool) -> Floats:
-    """For each row the gap of its bin, the other rows counting the more the closer their features are."""
+    """Compute for each row the gap of its bin, with rows weighted by the proximity of their features."""
     width = check_positive(bandwidth, "bandwidth")
     features = standardised(_features(view.rows), view.weights) if standardise else _features(view.rows)
     values = np.column_stack([view.weights * (view.score - view.outcome), view.weights])
@@ -225,7 +227,7 @@ def _local_errors(view: View, bins: Bins, binning: Binning, bandwidth: float, st
 
 
 def _laplace_tiles(place: Floats, values: Floats) -> Floats:
-    """Sums of the values of all rows for each row, weighted by exp(-distance), the distance summed over columns."""
+    """Compute for each row the sums of the values of all rows weighted by exp(-distance), with the l1 distance."""
     from scipy.spatial.distance import cdist
 
     def work(start: int, stop: int) -> Floats:
@@ -250,10 +252,10 @@ LOCAL: dict[str, Any] = {
     "cost": "N^2",
     "use_cases": ("local",),
     "cite": "luo2022",
-    "certainty": "fairly sure; how the features are prepared, and the width of the kernel, are ours",
+    "certainty": "fairly sure; the preparation of the features and the bandwidth are chosen here",
     "explain": {
-        "bandwidth": "Width of the kernel exp(-distance / width) of the features; the distance sums over features.",
-        "standardise": "Whether each feature is scaled to standard deviation 1.",
+        "bandwidth": "Bandwidth of the kernel exp(-distance / width) of the features, with the l1 distance.",
+        "standardise": "Whether to scale each feature to standard deviation 1.",
     },
 }
 
@@ -261,8 +263,8 @@ LOCAL: dict[str, Any] = {
 @metric(
     "Local calibration error",
     aliases=("LCE",),
-    pros="between the error of single rows and that of bins: rows of a bin count the more the closer their features are",
-    cons="depends on the features, their scale and the kernel width; with a narrow kernel a row is judged by itself",
+    pros="intermediate between the error of single rows and that of bins: rows of a bin have more weight the closer their features are",
+    cons="depends on the features, their scale and the bandwidth; with a narrow kernel a row is compared with itself only",
     notes="A wide kernel gives `ece`, a narrow one the mean absolute residual.",
     **LOCAL,
 )
@@ -274,7 +276,7 @@ def lce(
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
-    """Gap between confidence and accuracy around each row, among rows of its bin with similar features, averaged."""
+    """Mean over rows of the calibration error among rows of the same bin with similar features."""
     errors = _local_errors(view, bins, binning, bandwidth, standardise)
     return accurate_sum(view.weights * errors) / view.total
 
@@ -282,8 +284,8 @@ def lce(
 @metric(
     "Maximum local calibration error",
     aliases=("MLCE",),
-    pros="the largest error around any row, among rows of its bin with similar features",
-    cons="one row decides, even where no other is near it; depends on the features, their scale and the kernel width",
+    pros="reports the largest local error of any row",
+    cons="determined by one row, even if no other row is near; depends on the features, their scale and the bandwidth",
     notes="A wide kernel gives `mce`, a narrow one the largest absolute residual.",
     **LOCAL,
 )
@@ -295,7 +297,7 @@ def mlce(
     bandwidth: float = 1.0,
     standardise: bool = True,
 ) -> float:
-    """Largest gap between confidence and accuracy around a row, among rows of its bin with similar features."""
+    """Largest calibration error among rows of the same bin with similar features."""
     return float(_local_errors(view, bins, binning, bandwidth, standardise).max())
 
 
@@ -314,18 +316,18 @@ def mlce(
     use_cases=("local",),
     aliases=("Gweon's chi-square",),
     cite="gweon2023",
-    pros="tests the whole distribution at chosen forecasts, with the number of neighbours that a given power takes",
-    cons="a test statistic, not a size of error; says nothing of forecasts between the anchors",
-    certainty="reconstructed: of the paper the idea is known, the prior of deviations and the summary over anchors are ours",
-    notes="The anchors are centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the smallest "
-    "p-value. Rows as near as the last neighbour share the places that are left.",
+    pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",
+    cons="a test statistic, not an effect size; not informative about forecasts between the anchors",
+    certainty="reconstructed: the idea is that of the paper; the prior of deviations and the summary over anchors are chosen here",
+    notes="The anchors are cluster centres of the forecasts, found without random numbers. The value is the statistic of the anchor with the "
+    "smallest p-value. Rows tied with the last neighbour share the remaining places.",
     explain={
-        "anchors": "How many centres of the forecasts to judge, or the vectors themselves.",
-        "neighbours": "How many nearest rows; None is as many as the wanted power takes, or all where there are fewer.",
-        "eps": "Size of the deviation to be seen, as the distance between distributions.",
+        "anchors": "Number of cluster centres of the forecasts, or the vectors themselves.",
+        "neighbours": "Number of nearest rows; by default the number required for `power`, or all rows if there are fewer.",
+        "eps": "Size of the deviation to be detected, as the distance between distributions.",
         "power": "Expected power against such deviations.",
-        "alpha": "Level of the test.",
-        "min_expected": "Classes expected less often among the neighbours are taken together.",
+        "alpha": "Significance level of the test.",
+        "min_expected": "Smallest expected count; rarer classes are pooled.",
     },
 )
 def knn_chi2(
@@ -344,7 +346,7 @@ def knn_chi2(
     if not judged:
         raise UndefinedMetricError(
             "knn_chi2",
-            f"no anchor has two classes that are expected {min_expected} times among its neighbours",
-            "pass more rows, or a smaller min_expected",
+            f"no anchor has two classes with an expected count of {min_expected} among its neighbours",
+            "use more data, or a smaller min_expected",
         )
     return min(judged, key=lambda test: (test.pvalue, -test.statistic)).statistic

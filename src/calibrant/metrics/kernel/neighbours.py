@@ -1,4 +1,4 @@
-"""Nearest rows without an order among equals: rows as near as the last neighbour share the places that are left."""
+"""Nearest neighbours with shared ties: rows tied with the last neighbour share the remaining places."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["SAME_DISTANCE", "distinct_rows", "median_distance", "neighbour_produ
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Distances this close, relative to themselves, are equal.
+# Distances this close, in relative terms, are treated as equal.
 SAME_DISTANCE = 1e-12
-# Weights this close to one half are one half.
+# Weights this close to one half are treated as one half.
 SAME_WEIGHT = 1e-9
-# All pairs up to this many rows; above, the rows at as many even steps through the sorted ones.
+# All pairs up to this many rows; above, as many evenly spaced rows of the sorted ones.
 MAX_PAIRED = 1000
-# A tree of more columns than this looks at nearly every row anyway, and slower than a plain search.
+# With more columns than this a tree visits nearly every row, slower than a plain search.
 MAX_TREE_COLUMNS = 8
 NEIGHBOUR_ENTRIES = 1 << 19
 
@@ -29,7 +29,7 @@ Search = Callable[[Floats, int], tuple[Floats, Places]]
 
 
 def distinct_rows(matrix: Floats) -> tuple[Floats, Places]:
-    """The different rows in lexicographic order, and which of them each row is."""
+    """Return the distinct rows in lexicographic order, and the index of each row among them."""
     order = np.lexsort(matrix.T[::-1])
     ordered = matrix[order]
     starts = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
@@ -39,7 +39,7 @@ def distinct_rows(matrix: Floats) -> tuple[Floats, Places]:
 
 
 def standardised(features: Floats, weights: Floats) -> Floats:
-    """Columns with mean 0 and standard deviation 1; constant ones are dropped."""
+    """Standardise columns to mean 0 and standard deviation 1; constant ones are dropped."""
     varied = features[:, np.ptp(features, axis=0) > 0]
     share = weights / weights.sum()
     centred = varied - share @ varied
@@ -47,7 +47,7 @@ def standardised(features: Floats, weights: Floats) -> Floats:
 
 
 def median_distance(features: Floats, weights: Floats, importance: bool) -> float:
-    """Median Euclidean distance of two different rows; their mean where that is 0, and 1 where all rows are alike.
+    """Compute the median Euclidean distance of two different rows; the mean if that is 0, and 1 if all rows are equal.
 
     Under counts the copies of a row are different rows.
     """
@@ -75,7 +75,7 @@ def median_distance(features: Floats, weights: Floats, importance: bool) -> floa
 
 
 def weighted_median(values: Floats, weight: Floats) -> float:
-    """The middle value; the mean of the two in the middle where the weight divides evenly between them."""
+    """Compute the weighted median: the mean of two values if the weight divides evenly between them."""
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
     reached = np.cumsum(weight[order])
@@ -86,20 +86,20 @@ def weighted_median(values: Floats, weight: Floats) -> float:
 
 
 class _Near(NamedTuple):
-    """For each place the rows nearer than its last neighbour, and those exactly as near: how many, and their residuals."""
+    """Counts and residual sums of the rows nearer than the last neighbour of each place, and of those tied with it."""
 
     inside: Floats
     inside_sum: Floats
     edge: Floats
     edge_sum: Floats
     alone: NDArray[np.bool_]
-    """Whether the last neighbour is at distance 0, so that the row itself is one of those exactly as near."""
+    """Whether the last neighbour is at distance 0, so that the row itself is among the tied ones."""
 
 
 def neighbour_products(position: Floats, residual: Floats, counts: Floats, k: int) -> float:
-    """Mean over rows of the inner product of the row's residual with the mean residual of its `k` nearest other rows.
+    """Compute the mean inner product of the residual of each row with the mean residual of its `k` nearest other rows.
 
-    Rows as near as the k-th neighbour share the places that are left, so that no order of the rows can matter.
+    Rows tied with the k-th neighbour share the remaining places, so that the order of the rows does not matter.
     """
     place, code = distinct_rows(position)
     size: Floats = np.bincount(code, counts).astype(np.float64)
@@ -108,7 +108,7 @@ def neighbour_products(position: Floats, residual: Floats, counts: Floats, k: in
     find = _near_on_a_line if place.shape[1] == 1 else _near_in_space
     value = 0.0
     for span, near in find(place, size, total, k):
-        # A row is no neighbour of itself: it leaves those inside, or those at the edge where all are at distance 0.
+        # A row is not its own neighbour: it is removed from the nearer rows, or from the tied ones if all are at distance 0.
         left = k - (near.inside - ~near.alone)
         share = left / (near.edge - near.alone)
         products = (total[span] * (near.inside_sum + share[:, None] * near.edge_sum)).sum(axis=1)
@@ -117,7 +117,7 @@ def neighbour_products(position: Floats, residual: Floats, counts: Floats, k: in
 
 
 def _near_on_a_line(place: Floats, size: Floats, total: Floats, k: int) -> list[tuple[slice, _Near]]:
-    """Neighbours in one dimension are runs of sorted rows, found by halving and summed by prefix sums."""
+    """Find neighbours in one dimension, which are runs of sorted rows, by bisection, and sum them by prefix sums."""
     point = place[:, 0]
     every = np.repeat(point, size.astype(np.int64))
     ends = np.append(0.0, np.cumsum(size))
@@ -157,7 +157,7 @@ def _near_in_space(place: Floats, size: Floats, total: Floats, k: int) -> list[t
 
 
 def _near_of(points: Floats, search: Search, size: Floats, total: Floats, k: int, reach: int) -> _Near:
-    """Neighbours among the `reach` nearest places, and twice as many for points whose last neighbour has ties beyond them."""
+    """Find neighbours among the `reach` nearest places, and twice as many for points whose last neighbour has further ties."""
     reach = min(reach, len(size))
     distance, found = search(points, reach)
     units = size[found]

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
@@ -40,23 +40,23 @@ Floats = NDArray[np.float64]
 Shape = Literal["exponential", "gaussian"]
 Distance = Literal["auto", "tv", "l2"]
 
-# All pairs up to this many rows, above that of this many of them, give the median distance.
+# The median distance is computed from all pairs up to this many rows, above that from this many of them.
 MEDIAN_ROWS = 1000
-# As many of the distances show where the middle is to within a twentieth.
+# A sample of this many distances locates the median to within a twentieth.
 MEDIAN_PART = 4000
-# Median distances that were found. Labels that are drawn anew leave the predictions as they are, so each of many draws asks again.
+# Cache of median distances: resampled labels leave the predictions unchanged, so that every resample needs the same median.
 _KNOWN: dict[bytes, float] = {}
 MOST_KNOWN = 4096
-# A tile of distances is half a megabyte, so that it stays in the cache of one core while it is turned into a kernel.
+# A tile of distances takes half a megabyte, so that it stays in the cache of one core while the kernel is evaluated.
 TILE = 256
-# A pair costs several times what an entry of a sweep does, so that few rows already repay a second thread.
+# A pair costs several times as much as an entry of a pass over the data, so that few rows already justify a second thread.
 PAIR_COST = 8
-# Positions are asked for a little before the middle of each part: whole weights would put many exactly between two rows.
+# Positions slightly before the middle of each part: with integer weights the middle is often exactly between two rows.
 BEFORE_MIDDLE = 0.5 - 1e-6
 
 
 class Kernel(NamedTuple):
-    """exp(-d / width) or exp(-d^2 / (2 width^2)), with d = scale times a distance of points."""
+    """Kernel exp(-d / width) or exp(-d^2 / (2 width^2)), with d = scale times a distance of points."""
 
     shape: Shape
     metric: Literal["cityblock", "euclidean"]
@@ -64,19 +64,19 @@ class Kernel(NamedTuple):
     width: float
 
     def between(self, a: Floats, b: Floats) -> Floats:
-        """The kernel of every point of `a` with every point of `b`."""
+        """Evaluate the kernel of every point of `a` with every point of `b`."""
         from scipy.spatial.distance import cdist
 
         return self._of_distance(cdist(a, b, self.metric))
 
     def beside(self, a: Floats, b: Floats) -> Floats:
-        """The kernel of each point of `a` with the point of `b` in the same place."""
+        """Evaluate the kernel of each point of `a` with the corresponding point of `b`."""
         gap = a - b
         length = np.abs(gap).sum(axis=1) if self.metric == "cityblock" else np.sqrt(np.square(gap).sum(axis=1))
         return self._of_distance(length)
 
     def _of_distance(self, values: Floats) -> Floats:
-        # Far apart is 0 and not worth a warning, also where the width is next to nothing.
+        # Underflow to 0 for distant points is intended, also for tiny bandwidths.
         with np.errstate(over="ignore", under="ignore"):
             values /= -self.width / self.scale
             if self.shape == "gaussian":
@@ -86,30 +86,30 @@ class Kernel(NamedTuple):
 
 
 class Cloud(NamedTuple):
-    """Distinct predictions in an order that depends on nothing but themselves, and what the rows at each add up to."""
+    """Distinct predictions in a canonical order, and sums over the rows of each."""
 
     points: Floats
-    """(U, K), or (U, 1) for two classes, then rising."""
+    """Predictions of shape (U, K), or (U, 1) in increasing order for two classes."""
     share: Floats
-    """Part of the weight."""
+    """Fraction of the total weight."""
     residual: Floats
-    """(U, K): sum of share times (target - probability)."""
+    """Sum of share times (target - probability), of shape (U, K)."""
     own: Floats
-    """What the pairs of a row with itself weigh: sum of squared shares, or of shares over all counts."""
+    """Weight of the self-pairs: sum of squared shares, or of shares divided by the total count."""
     own_term: Floats
-    """The same, each times the squared length of the row's residual."""
+    """The same, multiplied by the squared norm of the residual."""
     size: float
     """Number of rows, or sum of the counts."""
 
     def every(self, start: int, step: int) -> Cloud:
-        """Each `step`-th prediction from `start` on."""
+        """Return every `step`-th prediction beginning with `start`."""
         part = slice(start, None, step)
         points, residual = np.ascontiguousarray(self.points[part]), np.ascontiguousarray(self.residual[part])
         return Cloud(points, self.share[part], residual, self.own[part], self.own_term[part], self.size)
 
 
 def one_column(view: VectorView) -> VectorView:
-    """Two classes as the one column that says it all, so that p and (1 - p, p) are the same to the last bit."""
+    """Reduce two classes to one column, so that p and (1 - p, p) give bitwise equal results."""
     if view.k != 2 or view.raw_probs.ndim == 1:
         return view
     column = 1 if view.score_column is None else view.score_column
@@ -121,16 +121,16 @@ def one_column(view: VectorView) -> VectorView:
 
 
 def as_points(probs: Floats) -> Floats:
-    """What distances are taken of: all columns, or the second of two."""
+    """Return the columns whose distances are computed: all, or the second of two."""
     return probs[:, 1:] if probs.shape[1] == 2 else probs
 
 
 def cloud_of(view: VectorView) -> Cloud:
-    """The distinct predictions of a view, which is to have gone through `one_column`."""
+    """Return the distinct predictions of a view, to which `one_column` was applied."""
     block = view.block(0, view.n)
-    points = as_points(block.probs) + 0.0  # a copy, and no negative zeros, which would be other bytes
+    points = as_points(block.probs) + 0.0  # a copy without negative zeros, which have different bytes
     residual = block.targets - block.probs
-    del block  # rows times classes, and what follows takes as much again
+    del block  # free memory before the next array of the same size
     order = own_order(points)
     points, residual = points[order], residual[order]
     starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
@@ -148,7 +148,7 @@ def cloud_of(view: VectorView) -> Cloud:
 
 
 def own_order(points: Floats) -> Array:
-    """Rows by their largest probability, then the next, ..., then by the vector itself."""
+    """Order rows by their largest probability, then the next, ..., then by the vector itself."""
     top = points.max(axis=1)
     order = np.argsort(top, kind="stable")
     if points.shape[1] == 1:
@@ -158,41 +158,41 @@ def own_order(points: Floats) -> Array:
     if len(tied):
         rows = points[order[tied]]
         keys = np.hstack([-np.sort(-rows, axis=1) + 0.0, rows]).astype(">f8")
-        # The bytes of numbers from 0 up order as they do, so one sort of bytes compares whole rows.
+        # Bytes of non-negative numbers have the same order as the numbers, so that one sort of bytes compares whole rows.
         order[tied] = order[tied][keys.view(f"V{8 * keys.shape[1]}").ravel().argsort(kind="stable")]
     return order
 
 
 def evenly_spaced(share: Floats, count: int) -> Array:
-    """Places that cut the weight into `count` equal parts, one in the middle of each."""
+    """Return the middle positions of `count` parts of equal weight."""
     path = np.cumsum(share)
     wanted = (np.arange(count) + BEFORE_MIDDLE) / count * path[-1]
     return np.minimum(np.searchsorted(path, wanted), len(path) - 1)
 
 
 def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any) -> Kernel:
-    """The kernel that the options name; ``bandwidth='median'`` is the median distance of two rows."""
+    """Return the kernel of the options; ``bandwidth='median'`` is the median distance of two rows."""
     if distance == "auto":
         distance = "tv" if shape == "exponential" else "l2"
     if shape == "gaussian" and distance == "tv":
         raise ArgumentError(
             "distance",
             "'tv' in a gaussian kernel is not positive definite",
-            "use distance='l2' or kernel='exponential'",
+            (Use("distance", "l2"), Use("kernel", "exponential")),
         )
     two = cloud.points.shape[1] == 1
-    # Of two classes both columns differ by the same.
+    # For two classes both columns have the same differences.
     metric: Literal["cityblock", "euclidean"] = "cityblock" if distance == "tv" else "euclidean"
     scale = (1.0 if two else 0.5) if distance == "tv" else (math.sqrt(2) if two else 1.0)
     if isinstance(bandwidth, str):
         if bandwidth != "median":
-            raise ArgumentError("bandwidth", f"must be 'median' or a number above 0; got {bandwidth!r}")
+            raise ArgumentError("bandwidth", f"must be 'median' or a positive number; got {bandwidth!r}")
         return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
     return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
 
 
 def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
-    """Median over pairs of rows; the mean where that is 0, and infinity (a kernel of 1) where all rows are equal."""
+    """Compute the median over pairs of rows; the mean if that is 0, and infinity (a kernel of 1) if all rows are equal."""
     many = cloud.size > MEDIAN_ROWS
     points = cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)] if many else cloud.points
     read = [points] if many else [points, cloud.share, cloud.own]
@@ -210,14 +210,14 @@ def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
 
 def _median_of_many(points: Floats, metric: str, scale: float) -> float:
     distance = _distances(points, metric)
-    middle = float((scale * _middle_two(distance)).mean())  # all weigh the same, and their number is even
+    middle = float((scale * _middle_two(distance)).mean())  # equal weights, and an even number
     return middle or scale * float(distance.mean()) or math.inf
 
 
 def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
     points, share, copies = cloud.points, cloud.share, float((cloud.share**2 - cloud.own).sum()) / 2
     i, j = np.triu_indices(len(points), 1)
-    distance = np.append(0.0, scale * _distances(points, metric))  # first all pairs of equal rows together
+    distance = np.append(0.0, scale * _distances(points, metric))  # all pairs of equal rows come first
     weight = np.append(max(copies, 0.0), share[i] * share[j])
     if not distance.any():
         return math.inf
@@ -225,7 +225,7 @@ def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
 
 
 def _middle_two(values: Floats) -> Floats:
-    """The two in the middle of an even number; most are set aside by what a part of them shows."""
+    """Return the two middle values of an even number, after most are excluded by a sample."""
     part = np.sort(values[:: max(1, len(values) // MEDIAN_PART)])
     low, high = part[int(0.45 * len(part))], part[int(0.55 * len(part))]
     at = len(values) // 2 - 1 - int(np.count_nonzero(values < low))
@@ -236,7 +236,7 @@ def _middle_two(values: Floats) -> Floats:
 
 
 def _distances(points: Floats, metric: str) -> Floats:
-    """Of all pairs, those of the first row first."""
+    """Compute the distances of all pairs, beginning with those of the first row."""
     if points.shape[1] == 1:
         line = points[:, 0]
         later = ~np.tri(len(line), dtype=bool)
@@ -247,7 +247,7 @@ def _distances(points: Floats, metric: str) -> Floats:
 
 
 def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:
-    """sum_ij k(p_i, p_j) <v_i, v_j> over all pairs, each with itself too."""
+    """Compute sum_ij k(p_i, p_j) <v_i, v_j> over all pairs, self-pairs included."""
     if kernel.shape == "exponential" and points.shape[1] == 1:
         return _on_a_line(points[:, 0], vectors, kernel)
     columns = np.ascontiguousarray(vectors.T)
@@ -263,22 +263,22 @@ def all_pairs(points: Floats, vectors: Floats, kernel: Kernel) -> float:
 
 
 def _times(matrix: Floats, columns: Floats) -> Floats:
-    """Product of a tile with vectors given as rows.
+    """Multiply a tile with vectors given as rows.
 
-    Not by BLAS, whose own threads would wait for each other inside ours, and whose sums may depend on how many there are.
+    BLAS is avoided, since its threads would compete with ours and its sums may depend on their number.
     """
     return np.einsum("ij,kj->ik", matrix, columns)
 
 
 def _on_a_line(points: Floats, vectors: Floats, kernel: Kernel) -> float:
-    """Rising points on a line and an exponential kernel: exact in the time of a sort."""
+    """Compute the sum for increasing points on a line and an exponential kernel, exact in the time of a sort."""
     with np.errstate(over="ignore", under="ignore"):
         width = kernel.width / kernel.scale
         return math.fsum(laplace_pair_sum(points, column, width) for column in vectors.T)
 
 
 def kernel_sums(places: Floats, points: Floats, vectors: Floats, kernel: Kernel) -> Floats:
-    """For each of `places` sum_i k(place, p_i) v_i."""
+    """Compute sum_i k(place, p_i) v_i for each of `places`."""
 
     columns = np.ascontiguousarray(vectors.T)
 

@@ -1,4 +1,4 @@
-"""Residuals of pairs of rows, multiplied and weighed by how near their scores are."""
+"""Products of residuals of pairs of rows, weighted by a kernel of their scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .laplace import laplace_pair_sum
 
 Floats = NDArray[np.float64]
 
-WIDTH = "Distance between scores at which the kernel has fallen to 1/e."
+WIDTH = "Bandwidth: the distance between scores at which the kernel has fallen to 1/e."
 
 
 @metric(
@@ -28,13 +28,13 @@ WIDTH = "Distance between scores at which the kernel has fallen to 1/e."
     cost="N log N",
     aliases=("MMCE", "kernel calibration error"),
     cite="kumar2018",
-    pros="no bins; exact in the time of a sort, where the double sum takes N^2",
-    cons="its size depends on the width of the kernel; not 0 for calibrated forecasts: the mean of its square is then mean p(1-p) / N",
-    notes="The root is taken as in the paper, for each class on its own; the authors' training code leaves it out.",
+    pros="no bins; exact in the time of a sort instead of N^2",
+    cons="its size depends on the bandwidth; not 0 for calibrated forecasts: the expected value of its square is then mean p(1-p) / N",
+    notes="The root is taken as in the paper, for each class separately; the authors' training code omits it.",
     explain={"bandwidth": WIDTH},
 )
 def mmce(view: View, *, bandwidth: float = 0.4) -> float:
-    """Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance / width)."""
+    """Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance / width)."""
     width = check_positive(bandwidth, "bandwidth")
     ties = view.ties
     return math.sqrt(max(laplace_pair_sum(ties.score, ties.excess, width), 0.0)) / view.total
@@ -44,14 +44,14 @@ lkce = preset(
     mmce,
     "lkce",
     "Laplace kernel calibration error",
-    summary="Root of the mean over all pairs of rows of the product of their residuals, weighed by exp(-distance).",
+    summary="Square root of the mean over all pairs of rows of the product of their residuals weighted by exp(-distance).",
     bandwidth=1.0,
     aliases=("LKCE", "kCE-Lap", "Laplace kernel calibration error"),
     cite="blasiok2023",
     pros="no bins and no parameter; bounds the smooth calibration error: `smce` is at least its square and at most sqrt(2) times it",
-    cons="not within constant factors of the distance to calibration: for small distances it can grow like the root; not 0 for calibrated "
-    "forecasts: the mean of its square is then mean p(1-p) / N",
-    notes="Exact, where published code takes random pairs.",
+    cons="not within constant factors of the distance to calibration: for small distances it can grow like the square root; not 0 for calibrated "
+    "forecasts: the expected value of its square is then mean p(1-p) / N",
+    notes="Computed exactly, where published code uses random pairs.",
 )
 
 
@@ -67,16 +67,16 @@ lkce = preset(
     soft=False,
     aliases=("MMCE-W", "weighted MMCE"),
     cite="kumar2018",
-    pros="events and non-events weigh the same, however rare one of them is",
+    pros="events and non-events have the same total weight, however rare one of them is",
     cons="in general not 0 for calibrated forecasts: the residuals of the two outcomes are balanced only where both are equally frequent",
-    notes="0 where only one outcome occurs. Published code divides by the number of rows of each outcome twice: ``normalisation='code'``.",
+    notes="0 if only one outcome occurs. Published code divides by the number of rows of each outcome twice: ``normalisation='code'``.",
     explain={
         "bandwidth": WIDTH,
-        "normalisation": "``'paper'``, or ``'code'`` for the doubly divided form of the authors' code; `sample_weight` counts there with mean 1.",
+        "normalisation": "``'paper'``, or ``'code'`` for the doubly divided form of the authors' code, in which `sample_weight` is scaled to mean 1.",
     },
 )
 def mmce_w(view: View, *, bandwidth: float = 0.4, normalisation: Literal["paper", "code"] = "paper") -> float:
-    """Root of the kernel mean over pairs, with the residuals of events and of non-events each divided by their number."""
+    """Square root of the kernel mean over pairs, with the residuals of events and non-events each divided by their number."""
     width = check_positive(bandwidth, "bandwidth")
     ties = view.ties
     events = float(ties.outcome.sum())

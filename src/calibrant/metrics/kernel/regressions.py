@@ -1,4 +1,4 @@
-"""Kernel regression of the outcomes on the scores, and how far that curve is from the diagonal."""
+"""Kernel regression of the outcomes on the scores, and its distance from the diagonal."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BANDWIDTH = (
-    "Standard deviation of the Gaussian kernel: a number; ``'default'``, 1.06 min(sd, IQR/1.34) n^(-1/5); ``'silverman'``, the same with 0.9; "
-    "``'scott'``, with sd alone; or ``'loo_cv'``, the best of 30 widths from 0.01 to 1 by leave-one-out squared error (on the lattice above 1,024 distinct scores, but for `exact`)."
+    "Standard deviation of the Gaussian kernel: a number; ``'default'``, 1.06 min(sd, IQR/1.34) n^(-1/5); ``'silverman'``, the same with "
+    "factor 0.9; ``'scott'``, with sd only; or ``'loo_cv'``, the best of 30 widths from 0.01 to 1 by leave-one-out squared error (on the "
+    "lattice above 1,024 distinct scores, unless `exact`)."
 )
-ADAPTIVE = "Let each row have its own width, by Abramson's root of a pilot density."
-EXACT = "Visit every pair of distinct scores, however many there are."
+ADAPTIVE = "Whether each row has its own bandwidth, by Abramson's square-root rule with a pilot density."
+EXACT = "Whether to sum over all pairs of distinct scores, however many there are."
 NOTES = (
-    "The row itself counts in its own mean. Up to 2,048 distinct scores all pairs within 12 widths are summed; above that the sums are moved to a "
-    "lattice of 64 nodes per width by cubic interpolation and convolved, which changes the value by less than 1e-7. `exact` sums pairs always, "
-    "and so does `adaptive`, where a kernel with the width of its row has the mass of every other. With equal scores the curve is the mean outcome."
+    "The row itself is included in its own mean. Up to 2,048 distinct scores all pairs within 12 bandwidths are summed; above that sums are "
+    "transferred to a lattice of 64 nodes per bandwidth by cubic interpolation and convolved, which changes the value by less than 1e-7. "
+    "`exact` always sums pairs, and so does `adaptive`, where all kernels have the same mass. For equal scores the curve is the mean "
+    "outcome."
 )
 
 
 def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Floats, Ties, Floats]:
-    """Distinct scores, the rows at each, and the kernel mean of the outcomes there."""
+    """Return distinct scores, the rows of each, and the kernel regression of the outcomes there."""
     score, ties = tie_groups(view)
     width = gaussian_width(view, score, ties, bandwidth, exact)
     if width == 0:
@@ -53,14 +55,14 @@ def _curve(view: View, bandwidth: Any, adaptive: bool, exact: bool) -> tuple[Flo
     cost="N log N",
     aliases=("MSCE", "mean squared calibration error by kernel regression"),
     cite="galbraith2011",
-    certainty="formula fairly sure; the paper's own bandwidth is not known, the default is a rule of thumb",
-    pros="no bins: a smooth calibration curve, weighed by where the rows are",
-    cons="depends on the bandwidth; smoothing blunts steep curves and bends those of calibrated forecasts near the ends",
+    certainty="formula fairly sure; the bandwidth of the paper is unknown, the default is a rule of thumb",
+    pros="no bins: a smooth calibration curve, weighted by the density of the rows",
+    cons="depends on the bandwidth; smoothing flattens steep curves and biases those of calibrated forecasts near the ends",
     notes=NOTES,
     explain={"bandwidth": BANDWIDTH, "adaptive": ADAPTIVE, "exact": EXACT},
 )
 def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = False, exact: bool = False) -> float:
-    """Mean squared distance between the kernel regression of the outcomes and the scores."""
+    """Mean squared difference between the kernel regression of the outcomes and the scores."""
     score, ties, curve = _curve(view, bandwidth, adaptive, exact)
     return accurate_sum(ties.weight * np.square(curve - score)) / view.total
 
@@ -75,14 +77,14 @@ def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = Fal
     cost="N log N",
     aliases=("SECE", "smooth ECE", "smooth expected calibration error"),
     cite="wang2024",
-    certainty="formula fairly sure; the paper's bandwidth is not known, 0.05 is a choice made here",
+    certainty="formula fairly sure; the bandwidth of the paper is unknown, 0.05 is chosen here",
     pros="no bins, and on the scale of the expected calibration error; differentiable almost everywhere",
-    cons="depends on the bandwidth: small ones follow the noise, large ones move the curve of calibrated forecasts",
+    cons="depends on the bandwidth: small ones follow the noise, large ones bias the curve of calibrated forecasts",
     notes=NOTES,
     explain={"bandwidth": BANDWIDTH, "adaptive": ADAPTIVE, "exact": EXACT},
 )
 def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, exact: bool = False) -> float:
-    """Mean absolute distance between the kernel regression of the outcomes and the scores."""
+    """Mean absolute difference between the kernel regression of the outcomes and the scores."""
     score, ties, curve = _curve(view, bandwidth, adaptive, exact)
     return accurate_sum(ties.weight * np.abs(curve - score)) / view.total
 
@@ -91,7 +93,7 @@ def sece(view: View, *, bandwidth: float | str = 0.05, adaptive: bool = False, e
 
 SURE = 1e-12
 STEPS_PER_WIDTH = 32
-REACH = 9.0  # widths beyond which 1e-18 of a kernel is left
+REACH = 9.0  # number of bandwidths beyond which the kernel is below 1e-18
 # Integral of the polynomial through six values from the third to the fourth of them: an error of order 7 in the step.
 SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
 
@@ -108,21 +110,21 @@ SIX = np.array([11, -93, 802, 802, -93, 11]) / 1440
     aliases=("LS-ECE", "logit-smoothed ECE"),
     cite="chidambaram2024",
     certainty="fairly sure",
-    pros="continuous in the scores; the expectation over the noise is taken exactly, without random numbers",
-    cons="depends on the bandwidth, for which the paper gives no default; the noise makes calibrated forecasts look off, so 0 is not what "
-    "calibration gives",
-    notes="The paper adds simulated Gaussian noise to the logits and leaves its size to the user; 1 is a choice made here. The "
-    "expectation is an integral over the logit, taken between the zeros of the signed gap with an error below 1e-10. Above 2,048 distinct scores "
-    "the logits are first moved to a lattice of 64 nodes per width, which changes the value by less than 1e-7; `exact` does without. Scores are "
-    "kept 1e-12 away from 0 and 1.",
+    pros="continuous in the scores; the expectation over the noise is computed exactly, without random numbers",
+    cons="depends on the bandwidth, for which the paper gives no default; the noise makes calibrated forecasts miscalibrated, so that 0 is not "
+    "what calibration gives",
+    notes="The paper adds simulated Gaussian noise to the logits and leaves its size to the user; 1 is chosen here. The expectation is an "
+    "integral over the logit, computed between the zeros of the signed gap with an error below 1e-10. Above 2,048 distinct scores the "
+    "logits are first moved to a lattice of 64 nodes per bandwidth, which changes the value by less than 1e-7, unless `exact`. Scores are "
+    "truncated at 1e-12 and 1 - 1e-12.",
     explain={"bandwidth": "Standard deviation of the noise on the logits.", "exact": EXACT},
     reads_log_odds=True,
 )
 def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
-    """Expected distance between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
+    """Expected absolute difference between the kernel regression of the outcomes and the score, after Gaussian noise on the logits."""
     width = check_positive(bandwidth, "bandwidth")
     if width > 1000:
-        raise ArgumentError("bandwidth", f"is in logits, of which 1000 are beyond all scores; got {bandwidth!r}")
+        raise ArgumentError("bandwidth", f"must be below 1000 on the logit scale; got {bandwidth!r}")
     score, ties = tie_groups(view)
     log_odds = np.log(np.clip(score, SURE, 1 - SURE)) - np.log(np.clip(1 - score, SURE, 1 - SURE))
     parts = np.column_stack([ties.weight, ties.outcome])
@@ -132,7 +134,7 @@ def ls_ece(view: View, *, bandwidth: float = 1.0, exact: bool = False) -> float:
 
 
 def _thinned(place: Floats, parts: Floats, step: float) -> tuple[Floats, Floats]:
-    """The same sums at fewer places, where a lattice has fewer nodes than there are places."""
+    """Move sums to a lattice if it has fewer nodes than there are places."""
     nodes = (place[-1] - place[0]) / step
     if not nodes < len(place):
         return place, parts
@@ -142,9 +144,9 @@ def _thinned(place: Floats, parts: Floats, step: float) -> tuple[Floats, Floats]
 
 
 def _absolute_integral(place: Floats, parts: Floats, width: float) -> float:
-    """Integral over t of |sum_j (outcome_j - weight_j sigmoid(t)) phi(t - place_j)|, phi the normal density of this width."""
+    """Compute the integral over t of |sum_j (outcome_j - weight_j sigmoid(t)) phi(t - place_j)| with the normal density phi of this width."""
     step = min(width, 1.0) / STEPS_PER_WIDTH
-    # Steps near any place: runs of whole numbers, merged where they meet.
+    # Steps near any place: runs of integers, merged where they overlap.
     low = np.floor((place - REACH * width) / step).astype(np.int64)
     high = np.ceil((place + REACH * width) / step).astype(np.int64)
     first = np.flatnonzero(np.append(True, low[1:] > high[:-1]))
@@ -158,7 +160,7 @@ def _absolute_integral(place: Floats, parts: Floats, width: float) -> float:
         return (run_high[run] - (ends[run] - 1 - number)) * step
 
     def work(start: int, stop: int) -> float:
-        # Six values for each interval; beyond the ends, and between runs, the gap has vanished.
+        # Six values for each interval; beyond the ends, and between runs, the gap is 0.
         inside = _signed_gap(steps(start - 2, stop + 3), place, parts, width)
         gap = np.concatenate([np.zeros(max(2 - start, 0)), inside, np.zeros(max(stop + 3 - count, 0))])
         return float(_interval_integrals(gap).sum()) * step
@@ -181,7 +183,7 @@ def _signed_gap(t: Floats, place: Floats, parts: Floats, width: float) -> Floats
 
 
 def _interval_integrals(gap: Floats) -> Floats:
-    """Integral of the absolute value over each unit interval, of the polynomial through the six values around it."""
+    """Compute the integral of the absolute value over each unit interval, of the polynomial through the six values around it."""
     six = np.lib.stride_tricks.sliding_window_view(gap, 6)
     whole = np.abs(six @ SIX)
     crossed = np.flatnonzero(six[:, 2] * six[:, 3] < 0)
@@ -191,7 +193,7 @@ def _interval_integrals(gap: Floats) -> Floats:
 
 
 def _crossing_integrals(six: Floats) -> Floats:
-    """The same where the sign changes between the third and the fourth value."""
+    """Compute the same integral if the sign changes between the third and the fourth value."""
     at = np.arange(-2.0, 4.0)
     rising = six @ np.linalg.inv(np.vander(at, increasing=True)).T  # coefficients of the polynomial
 

@@ -1,4 +1,4 @@
-"""Errors without bins: smoothed just enough, or seen by the smoothest possible weights."""
+"""Smooth calibration errors without bins, and the distance to calibration."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .spectral import NARROWEST, self_consistent_width, smoothed_error
 
 Floats = NDArray[np.float64]
 
-# The logit kernel looks at log odds between those of 0.001 and 0.999, and its width counts in units of 4.
+# The logit kernel uses log-odds between those of 0.001 and 0.999, with a bandwidth in units of 4.
 LARGEST_LOG_ODDS = math.log(999)
-# The distance to calibration is found for single scores up to this many, and for scores in cells beyond.
+# The distance to calibration is computed for distinct scores up to this many, and for cells of scores beyond.
 MOST_SCORES, CELLS = 2000, 1000
 
 
@@ -34,22 +34,22 @@ MOST_SCORES, CELLS = 2000, 1000
     use_cases=("parameter-free",),
     aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",
-    pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its root "
-    "(Blasiok and Nakkiran)",
-    cons="not within constant factors of the distance to calibration; for calibrated forecasts of the order N^(-1/3), not 0",
-    notes="The width s is where the smoothed error equals s, as in the paper, found to 1e-12; the smoothed error of given scores is exact to about "
-    "1e-9 at any number of rows, so no coarser form is needed for many. Widths below 1e-4 are not tried: a smaller value is reported as "
-    "the error smoothed with 1e-4. relplot keeps ten bits of the width and cuts its kernel; it differs by some 1e-4, and by far more where "
-    "scores pile up at 1.",
+    pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its square "
+    "root (Blasiok and Nakkiran)",
+    cons="not within constant factors of the distance to calibration; of the order N^(-1/3) for calibrated forecasts, not 0",
+    notes="The bandwidth s is the fixed point at which the smoothed error equals s, as in the paper, found to 1e-12; the smoothed error of given "
+    "scores is exact to about 1e-9 for any number of rows. Bandwidths below 1e-4 are not considered: a smaller value is reported as the "
+    "error smoothed with 1e-4. relplot resolves ten bits of the bandwidth and truncates its kernel; it differs by about 1e-4, and by much "
+    "more where scores are concentrated at 1.",
     explain={
-        "bandwidth": "Width of the Gaussian kernel; None finds the one that equals its own error.",
-        "kernel": "``'probability'``, or ``'logit'``: on log odds between those of 0.001 and 0.999, with a width of 4 s.",
+        "bandwidth": "Standard deviation of the Gaussian kernel; by default the fixed point that equals its own error.",
+        "kernel": "Scale of the kernel: ``'probability'``, or ``'logit'`` for log-odds between those of 0.001 and 0.999, with a bandwidth of 4 s.",
     },
 )
 def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
 ) -> float:
-    """Integral of the absolute mean residual, smoothed by a Gaussian whose width equals the error it finds."""
+    """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
     mass = view.weights * (view.score - view.outcome) / view.total
     position, scale = view.score, 1.0
     if kernel == "logit":
@@ -76,14 +76,13 @@ def _log_odds(score: Floats) -> Floats:
     cost="N log N",
     aliases=("SCE", "smCE", "smooth calibration error", "weak calibration error"),
     cite="blasiok2023",
-    pros="no bins and no parameter; between half of the lower distance to calibration and twice that distance (Blasiok et al.); exact in the time "
-    "of a sort",
-    cons="errors of opposite sign at nearby scores cancel, since the weights change no faster than the scores; not 0 for calibrated forecasts "
-    "of finitely many rows",
-    notes="The value has no sign. Found by dynamic programming over the sorted scores; a linear program of as many variables as rows gives the same.",
+    pros="no bins and no parameter; between half of the lower distance to calibration and twice that distance (Blasiok et al.); exact in the time of a sort",
+    cons="errors of opposite sign at nearby scores cancel, since the weight functions are Lipschitz; not 0 for calibrated forecasts in finite samples",
+    notes="The value has no sign. It is computed by dynamic programming over the sorted scores; a linear program with as many variables as rows "
+    "gives the same value.",
 )
 def smce(view: View) -> float:
-    """Largest mean of residuals against weights between -1 and 1 that change no faster than the score."""
+    """Largest mean of the residuals times a weight function with values in [-1, 1] and Lipschitz constant 1."""
     ties = view.ties
     return largest_lipschitz_sum(ties.score, ties.excess / view.total)
 
@@ -97,16 +96,16 @@ def smce(view: View) -> float:
     cost="a linear program",
     aliases=("dCE", "DCE", "lower distance from calibration"),
     cite="blasiok2023",
-    pros="how far scores must be moved on average to be calibrated: the reference for other errors",
-    cons="a linear program on a grid; above 2000 distinct scores they are first rounded to cells",
-    certainty="definition certain, grid ours",
-    notes="Scores may move to multiples of ``1 / grid`` and to each other's places. Solved in its dual form, which has two unknowns for each place. "
-    "With more than 2000 distinct scores, rows are taken together in 1000 cells at their mean score, which changes the value by less than "
-    "a cell's width.",
-    explain={"grid": "Number of steps of the places that scores may move to."},
+    pros="the mean distance that scores must be moved to be calibrated: the reference for other errors",
+    cons="a linear program on a grid; above 2000 distinct scores these are first rounded to cells",
+    certainty="definition certain; the grid is chosen here",
+    notes="Scores may move to multiples of ``1 / grid`` and to other scores. The dual problem is solved, which has two unknowns for each place. "
+    "With more than 2000 distinct scores, rows are merged into 1000 cells at their mean score, which changes the value by less than the "
+    "width of a cell.",
+    explain={"grid": "Number of steps of the grid that scores may move to."},
 )
 def dce_lower(view: View, *, grid: int = 100) -> float:
-    """Smallest mean distance that scores must be moved, row by row and in parts, to become calibrated."""
+    """Smallest mean distance that scores must be moved, in parts of rows if necessary, to become calibrated."""
     steps = check_whole(grid, "grid")
     score, weight, outcome = _few(view)
     places = np.union1d(np.arange(steps + 1) / steps, score)
@@ -128,9 +127,9 @@ def _few(view: View) -> tuple[Floats, Floats, Floats]:
 
 
 def _least_transport(places: Floats, events: Floats, others: Floats) -> float:
-    """min sum m |from - to| over moves m of events and of others, so that every place has the rate it names.
+    """Minimise sum m |from - to| over moves m of events and non-events such that every place has the outcome rate that it states.
 
-    By duality this is the largest mean of f over others plus g over events, where f and g change no faster than the place v does
+    By duality this is the largest mean of f over non-events plus g over events, where f and g are Lipschitz in the place v
     and (1 - v) f(v) + v g(v) is never positive.
     """
     from scipy.optimize import linprog

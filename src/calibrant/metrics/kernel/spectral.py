@@ -1,4 +1,4 @@
-"""Residuals smoothed by a reflected Gaussian on [0, 1], through their cosine series; the smallest width that accounts for them."""
+"""Residuals smoothed by a reflected Gaussian kernel on [0, 1] through their cosine series, and the fixed point of the bandwidth."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["NARROWEST", "self_consistent_width", "smoothed_error"]
 
 Floats = NDArray[np.float64]
 
-# Narrower kernels are not tried: they would need more than 2^21 terms.
+# Narrower kernels are not considered: they would need more than 2^21 terms.
 NARROWEST = 1e-4
-# Few masses are each shared between eight nodes, of which a width of the kernel then needs few; many between four, of which it needs
-# many (fewer, where the kernel is narrow: such serve errors that only many rows can show, whose tenth digit means nothing).
+# Few masses are distributed to eight nodes each, with few nodes per bandwidth; many masses to four nodes each, with many nodes per
+# bandwidth (fewer for narrow kernels, which occur only for small errors in large samples, whose tenth digit is irrelevant).
 FEW_MASSES = 1 << 16
 NODES_OF_EIGHT, NODES_OF_FOUR, FEWER_NODES = 16, 200, 100
-# Nodes per width on which the curve is looked at; between fewer it may touch zero unseen, which is far below a narrow error's digits.
+# Nodes per bandwidth at which the curve is evaluated; with fewer, zeros between nodes may be missed, a negligible error.
 CURVE_NODES, FEWER_CURVE_NODES = 32, 8
 NARROW = 0.002
-# A width is as near to the answer as its error is to it.
+# A bandwidth is as close to the fixed point as its error is to the bandwidth.
 NEAR_ENOUGH, TINY = 1e-13, 1e-300
 FIRST_TRIED = 1 / 16
-# Widths for which a series is made, by the number of masses: it costs a pass over these and a transform of as many terms as the
-# width is narrow, and small steps pay where the second is longer.
+# Bandwidths for which a series is computed, by the number of masses: it costs a pass over these and a transform whose length grows
+# as the bandwidth shrinks, and small steps are worthwhile if the transform dominates.
 STEPS = (
     (1 << 13, (0.004, 5e-4, NARROWEST)),
     (FEW_MASSES, (5e-4, NARROWEST)),
@@ -36,12 +36,12 @@ CUT = 9.0
 
 
 def _cosines(values: Floats) -> Floats:
-    """The cosine transform that keeps both ends: twice the sum, the ends once."""
+    """Compute the type-I cosine transform: twice the sum, with both ends once."""
     return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
 
 
 def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats, Floats]:
-    """Sums of cosines and of sines with these factors at 0, 1/nodes, ..., 1, by one transform; the first factor is of the constant."""
+    """Compute sums of cosines and of sines with these factors at 0, 1/nodes, ..., 1 by one transform; the first factor is the constant."""
     factors = -1j * nodes * sines
     factors[0] = 0
     if cosines is not None:
@@ -49,7 +49,7 @@ def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats, 
         factors[0] *= 2
     both = np.fft.irfft(factors, 2 * nodes)
     there = both[: nodes + 1]
-    back = np.concatenate([both[:1], both[: nodes - 1 : -1]])  # where the sines have the other sign
+    back = np.concatenate([both[:1], both[: nodes - 1 : -1]])  # where the sines have the opposite sign
     return (there + back) / 2, (there - back) / 2
 
 
@@ -58,9 +58,9 @@ def _terms_for(width: float) -> int:
 
 
 def _shares(part: Floats, points: int) -> Iterator[Floats]:
-    """How much of a mass that lies this part of the way between the middle two of equally spaced points goes to each.
+    """Return the fractions of a mass at this relative position between the middle two of equally spaced points that each point receives.
 
-    Polynomials of lower degree than there are points have the same integral before and after.
+    Integrals of polynomials of a degree below the number of points are preserved.
     """
     places = [place - points // 2 + 1 for place in range(points)]
     away = [part - place for place in places]
@@ -101,11 +101,11 @@ class CosineSeries:
         self.terms[0] /= 2
 
     def absolute_integral(self, width: float, per_width: int = CURVE_NODES) -> float:
-        """Integral over [0, 1] of the absolute value of the masses smoothed with this width, looked at on so many nodes a width."""
+        """Compute the integral over [0, 1] of the absolute value of the smoothed masses, with the given number of nodes per bandwidth."""
         nodes = 1 << max(6, math.ceil(math.log2(per_width / width)))
         order = math.pi * np.arange(_terms_for(width))
         terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
-        order[0] = 1.0  # of the constant, which has no slope and whose area is added by itself
+        order[0] = 1.0  # the constant, which has no slope and whose area is added separately
         _, area = _series(None, terms / order, nodes)
         curve, slope = _series(terms, -terms * order / nodes, nodes)
         area += terms[0] * np.linspace(0, 1, nodes + 1)
@@ -118,9 +118,9 @@ class CosineSeries:
 def _area_to_root(
     area: Floats, next_area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats
 ) -> Floats:
-    """Integral from 0 to its root of a curve on [0, 1] that changes sign there, of which both ends are known.
+    """Compute the integral from 0 to the root of a curve on [0, 1] with a sign change, given values and slopes at both ends.
 
-    The polynomial of the fifth degree that has these areas, values and slopes stands for its antiderivative. That is
+    The antiderivative is approximated by the quintic polynomial with these areas, values and slopes. That is
     stationary at the root, so a root to four digits gives eight of the integral.
     """
     whole = next_area - area
@@ -140,15 +140,15 @@ def _area_to_root(
 
 
 def smoothed_error(position: Floats, mass: Floats, width: float) -> float:
-    """Integral of the absolute value of the masses smoothed with a reflected Gaussian of this width."""
-    width = min(width, 3.0)  # from 2.8 on the reflections add up to a constant, to sixteen digits
+    """Compute the integral of the absolute value of the masses smoothed by a reflected Gaussian of this bandwidth."""
+    width = min(width, 3.0)  # from 2.8 on the reflections sum to a constant in double precision
     return CosineSeries(position, mass, width).absolute_integral(width, CURVE_NODES)
 
 
 def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) -> float:
-    """The s at which the masses smoothed with width ``s * scale`` have the absolute integral s.
+    """Find the fixed point s at which the masses smoothed with bandwidth ``s * scale`` have the absolute integral s.
 
-    That integral never rises with s, so there is one. Where s is below the narrowest width tried, the integral there is returned.
+    The integral is non-increasing in s, so that s is unique. If s is below the smallest bandwidth, the integral there is returned.
     """
     position, mass = _neighbours_joined(position, mass)
     steps = next(steps for most, steps in STEPS if len(position) < most)
@@ -156,13 +156,13 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
 
     def error(s: float) -> float:
         width = max(s * scale, NARROWEST)
-        # Coarse series first, a finer one only where the answer is that small.
+        # A coarse series first, a finer one only if the fixed point is small.
         fits = next(own for own in steps if own <= width)
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits)
         return series[fits].absolute_integral(width, CURVE_NODES if width >= NARROW else FEWER_CURVE_NODES)
 
-    # Smoothing shrinks the error from that of single scores to that of all rows together; where these agree, it is both.
+    # Smoothing reduces the error from that of single scores to that of all rows together; if these agree, it is constant.
     together = abs(float(mass.sum()))
     if together < 100 * NARROWEST:
         one_each = mass
@@ -176,15 +176,15 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
 
 
 def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
-    """Masses that follow each other at the same place as one: so come the two outcomes of a cell of a sketch."""
+    """Merge consecutive masses at the same position, such as the two outcomes of a cell of a sketch."""
     starts = np.flatnonzero(np.concatenate([[True], position[1:] != position[:-1]]))
     return (position, mass) if len(starts) == len(position) else (position[starts], np.add.reduceat(mass, starts))
 
 
 def _fixed_point(function: Callable[[float], float], least: float) -> float:
-    """Where a function on [0, 1] that never rises meets its argument, or its value at `least` where that is less.
+    """Find the fixed point of a non-increasing function on [0, 1], or its value at `least` if that is smaller.
 
-    By secants in logarithms, in which such errors are nearly straight. Where the function is below its argument, the two meet
+    Secant steps in logarithms are used, in which such errors are nearly linear. Where the function is below its argument, the two meet
     between them: each value bounds the answer.
     """
     low, high = least, 1.0

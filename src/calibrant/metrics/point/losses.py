@@ -1,4 +1,4 @@
-"""Pointwise losses beside the Brier score and the log likelihood: one number for each row, averaged."""
+"""Pointwise losses other than the Brier score and the log loss: one number per row, averaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..registry import metric, norm_root
 
 Floats = NDArray[np.float64]
 
-FLOOR = "Probabilities are moved into [floor, 1 - floor] first; None leaves 0 and 1 where they are."
+FLOOR = "Probabilities are clipped to [floor, 1 - floor] first; None leaves 0 and 1 unchanged."
 
 
 @metric(
@@ -30,23 +30,23 @@ FLOOR = "Probabilities are moved into [floor, 1 - floor] first; None leaves 0 an
     cost="N K",
     aliases=("FL",),
     cite="lin2017",
-    pros="rows whose true class has a high probability weigh less",
-    cons="not proper for gamma above 0: for two classes the best forecast is less confident than the truth, for many it can be more confident",
+    pros="rows whose true class has a high probability receive less weight",
+    cons="not proper for gamma above 0: for two classes the optimal forecast is less confident than the true probability, for many it can be more confident",
     explain={
-        "gamma": "How much less confident and correct rows weigh; 0 gives the negative log likelihood.",
-        "class_weight": "One factor per class for the rows of that class; None for none.",
+        "gamma": "Exponent that reduces the weight of confident correct rows; 0 gives the negative log likelihood.",
+        "class_weight": "Factor of the rows of each class.",
     },
 )
 def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> Floats:
-    """Negative log likelihood, each row multiplied by (1 - probability of the true class) to the power gamma."""
+    """Mean negative log likelihood with rows weighted by (1 - probability of the true class) to the power gamma."""
     if not (isinstance(gamma, (int, float)) and gamma >= 0 and math.isfinite(gamma)):
-        raise ArgumentError("gamma", f"must be a number from 0 up; got {gamma!r}", "for example 2")
+        raise ArgumentError("gamma", f"must be a non-negative number; got {gamma!r}", "for example 2")
     rest = block.rest()
     with np.errstate(invalid="ignore", under="ignore"):
         loss = np.where(rest <= 0, 0.0, -(rest**gamma) * block.log_probs())
     if class_weight is not None:
         factor = weight_per_class(class_weight, block.k)
-        loss = np.where(factor > 0, loss, 0.0) * factor  # a class without weight adds nothing, however bad
+        loss = np.where(factor > 0, loss, 0.0) * factor  # a class of weight 0 contributes nothing, even if infinite
     return block.expect(loss) + 0.0
 
 
@@ -62,10 +62,10 @@ def focal_loss(block: Block, *, gamma: float = 2, class_weight: Any = None) -> F
     aliases=("spherical loss",),
     cite="gneiting2007",
     pros="strictly proper; bounded",
-    cons="mixes calibration with discrimination; smaller is better and the best value is -1",
+    cons="measures calibration and discrimination together; smaller is better, and the best value is -1",
 )
 def spherical(block: Block) -> Floats:
-    """Minus the probability of the true class, divided by the length of the probability vector."""
+    """Mean of minus the probability of the true class divided by the Euclidean norm of the probability vector."""
     length = np.sqrt(np.square(block.probs).sum(axis=1, keepdims=True))
     return -block.expect(block.probs / length)
 
@@ -83,12 +83,12 @@ def spherical(block: Block) -> Floats:
     ordinal=True,
     aliases=("RPS",),
     cite="epstein1969",
-    pros="strictly proper; for classes with an order, a near miss costs less than a far one",
-    cons="means nothing for classes without an order",
-    notes="Divided by K - 1, so that it lies in [0, 1] and two classes give the Brier score; some packages leave that out.",
+    pros="strictly proper; for ordered classes, an adjacent class is penalised less than a distant one",
+    cons="not meaningful for unordered classes",
+    notes="The sum is divided by K - 1, so that the score lies in [0, 1] and equals the Brier score for two classes; some packages omit the divisor.",
 )
 def ranked_probability(block: Block) -> Floats:
-    """Squared distance between the cumulated probabilities and the cumulated label, for classes in their order."""
+    """Mean squared distance between the cumulative probabilities and the cumulative label, for ordered classes."""
     gap = np.cumsum(block.probs - block.targets, axis=1)[:, :-1]
     return np.square(gap).sum(axis=1) / (block.k - 1)
 
@@ -108,14 +108,14 @@ def ranked_probability(block: Block) -> Floats:
     use_cases=("direction",),
     aliases=("NSES",),
     cite="moore2022",
-    pros="its expected value is 1 for calibrated forecasts strictly between 0 and 1; above 1 is overconfident",
-    cons="a forecast of exactly 0 or 1 that is right counts 0, which lowers the expected value; one wrong forecast near 0 or 1 dominates it, "
+    pros="the expected value is 1 for calibrated forecasts strictly between 0 and 1; a value above 1 indicates overconfidence",
+    cons="a correct forecast of exactly 0 or 1 contributes 0, which lowers the expected value; one wrong forecast near 0 or 1 dominates the mean "
     "or makes it infinite",
-    notes="N times the value is the ungrouped Pearson chi-square. More than two classes: mean over all entries (reconstructed).",
+    notes="N times the value is the ungrouped Pearson chi-square statistic. For more than two classes the mean over all entries is taken (reconstructed).",
     explain={"floor": FLOOR},
 )
 def nses(block: Block, *, floor: float | None = None) -> Floats:
-    """Squared error over the variance that the forecast implies: above 1 for overconfidence."""
+    """Mean of the squared error divided by the variance that the forecast implies; above 1 for overconfidence."""
     probs, rest = _floored(block, floor)
     return _normalised(probs, rest, block.targets).mean(axis=1)
 
@@ -132,37 +132,37 @@ def nses(block: Block, *, floor: float | None = None) -> Floats:
     soft=False,
     aliases=("DSS",),
     cite="dawid1999",
-    pros="strictly proper; needs only mean and variance",
+    pros="strictly proper; depends on the mean and the variance of the forecast only",
     cons="unbounded on both sides; a forecast of exactly 0 or 1 makes it infinite",
-    notes="More than two classes: mean over all entries, since the covariance of a one-hot label is singular (reconstructed).",
+    notes="For more than two classes the mean over all entries is taken, since the covariance of a one-hot label is singular (reconstructed).",
     certainty="certain for two classes; the form for more is reconstructed",
     explain={"floor": FLOOR},
 )
 def dawid_sebastiani(block: Block, *, floor: float | None = None) -> Floats:
-    """Squared error over the variance that the forecast implies, plus the logarithm of that variance."""
+    """Mean of the squared error divided by the variance that the forecast implies, plus the logarithm of that variance."""
     probs, rest = _floored(block, floor)
     spread = block.log_probs() + block.log_rest() if floor is None else np.log(probs) + np.log(rest)
     wrong = _normalised(probs, rest, block.targets)
-    # A sure mistake is infinitely bad however good the rest of the row is.
+    # A wrong forecast with certainty gives infinity, whatever the other entries.
     total = np.where(np.isinf(wrong), 0, wrong) + np.where(np.isinf(wrong), 0, spread)
     return np.where(np.isinf(wrong).any(axis=1), math.inf, total.mean(axis=1))
 
 
 def _floored(block: Block, floor: float | None) -> tuple[Floats, Floats]:
-    """The probabilities, moved inside where asked, and what is missing to 1."""
+    """Return the probabilities, clipped if requested, and 1 minus them."""
     probs, rest = block.probs, block.rest()
     if floor is None:
         return probs, rest
     if not 0 < floor < 0.5:
         raise ArgumentError("floor", f"must lie between 0 and 0.5; got {floor!r}", "for example 1e-6")
-    # Not 1 - floor, which rounds: both classes of two are to be moved alike.
+    # Not 1 - floor, which is rounded: both of two classes must be treated alike.
     return np.where(rest < floor, 1 - floor, np.maximum(probs, floor)), np.where(
         probs < floor, 1 - floor, np.maximum(rest, floor)
     )
 
 
 def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
-    """(y - p)^2 / (p (1 - p)): 0 for a sure and right entry, infinite for a sure and wrong one."""
+    """Compute (y - p)^2 / (p (1 - p)): 0 for a certain and correct entry, infinite for a certain and wrong one."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(targets > 0.5, rest / probs, probs / rest)
 
@@ -181,15 +181,15 @@ def _normalised(probs: Floats, rest: Floats, targets: Floats) -> Floats:
     aliases=("Lp error", "mean absolute error", "MAE"),
     cite="survey",
     finish=norm_root,
-    pros="no bins; for two classes `ece` with the same norm is at most this, whatever the bins",
-    cons="mixes calibration with discrimination; not proper except the square of norm 2; norm 1 rewards rounding to 0 and 1",
-    notes="More than two classes: over all entries (reconstructed). The default norm is 1, since 2 is the root Brier score; ``norm=inf`` is the "
-    "Chebyshev error.",
+    pros="no bins; for two classes an upper bound of `ece` with the same norm for any bins",
+    cons="measures calibration and discrimination together; not proper except for the square of norm 2; norm 1 rewards rounding to 0 and 1",
+    notes="For more than two classes the norm is over all entries (reconstructed). The default norm is 1, since norm 2 is the root Brier score; "
+    "``norm=inf`` is the Chebyshev error.",
     certainty="certain for two classes; the form for more is reconstructed",
-    explain={"norm": "Exponent over entries: 1, 2, any number from 1 up, or ``inf``."},
+    explain={"norm": "Exponent of the norm over entries: 1, 2, any number of at least 1, or ``inf``."},
 )
 def lp_error(view: VectorView, *, norm: float = 1) -> float:
-    """The l_p norm of the distance between probabilities and labels, entry by entry."""
+    """Norm of the difference between probabilities and labels over all entries."""
     if norm == math.inf:
         return float(max(np.abs(block.probs - block.targets).max() for _, block in view.blocks()))
     return view.mean_of(lambda block: (np.abs(block.probs - block.targets) ** norm).mean(axis=1))
@@ -208,8 +208,8 @@ def lp_error(view: VectorView, *, norm: float = 1) -> float:
     aliases=("L1eps", "L1-eps"),
     cite="deleeuw2009",
     pros="differentiable everywhere for eps above 0",
-    cons="its smallest value is sqrt(eps), not 0; not proper",
-    notes="As in the package isotone, eps itself is added under the root, not its square; the mean replaces that package's sum.",
+    cons="the smallest value is sqrt(eps) instead of 0; not proper",
+    notes="As in the R package isotone, eps itself is added under the root, not its square; the mean replaces the sum of that package.",
     explain={"eps": "Added under the root; 0 gives the mean absolute error."},
 )
 def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
@@ -232,12 +232,13 @@ def l1_eps(block: Block, *, eps: float = 0.01) -> Floats:
     soft=False,
     aliases=("Huber",),
     cite="huber1964",
-    pros="squared near the label, linear far from it",
-    cons="not proper unless delta is at least 1, where it is half of ``brier(scale='per_class')``",
-    notes="The survey does not print delta; 0.5 is ours, since 1 would turn it into half of ``brier(scale='per_class')``, for two classes half the Brier score.",
+    pros="quadratic for small errors and linear for large ones, hence less sensitive to gross errors",
+    cons="not proper unless delta is at least 1, where it equals half of ``brier(scale='per_class')``",
+    notes="The survey does not state delta; the default of 0.5 is chosen here, since 1 would give half of ``brier(scale='per_class')``, for two "
+    "classes half the Brier score.",
     certainty="certain formula; the survey's scaling is unknown",
     explain={
-        "delta": "Where the square turns into a line.",
+        "delta": "Error at which the loss changes from quadratic to linear.",
         "form": "``'standard'``, or ``'isotone'``: e^2 / (4 eps) below 2 eps, |e| - eps above, with eps = delta / 2.",
     },
 )

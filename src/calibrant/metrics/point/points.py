@@ -1,4 +1,4 @@
-"""Point metrics: one number for each row, averaged, or one comparison of means over all rows."""
+"""Pointwise scores and comparisons of means over all rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scale = Literal["auto", "half", "sum", "per_class"]
 
 
 def scaled(total: Floats, k: int, scale: str) -> Floats:
-    """Half the sum for two classes and the sum for more, by default."""
+    """Scale the sum over classes: by default half of it for two classes, and the sum for more."""
     divisor = {"auto": 2 if k == 2 else 1, "half": 2, "sum": 1, "per_class": k}[scale]
     return total / divisor
 
@@ -37,15 +37,16 @@ def scaled(total: Floats, k: int, scale: str) -> Floats:
     aliases=("BS", "MSE", "quadratic score", "mean squared error"),
     cite="brier1950",
     pros="strictly proper; finite for every forecast",
-    cons="mixes calibration with discrimination, so a calibrated model can score worse than another",
+    cons="measures calibration and discrimination together, so that a calibrated model can have a worse score than a miscalibrated one",
     explain={
-        "scale": "Divisor of the sum over classes: ``'half'`` (2), ``'sum'`` (1), ``'per_class'`` (K); ``'auto'`` is half for two classes, sum for more."
+        "scale": "Divisor of the sum over classes: ``'half'`` (2), ``'sum'`` (1) or ``'per_class'`` (K); ``'auto'`` is ``'half'`` for two classes "
+        "and ``'sum'`` for more."
     },
 )
 def brier(block: Block, *, scale: Scale = "auto") -> Floats:
-    """Mean squared distance between the probabilities and the label."""
+    """Mean squared difference between predicted probabilities and labels."""
     gap = block.probs - block.targets
-    return scaled(np.einsum("ij,ij->i", gap, gap), block.k, scale)  # rows are short, and a sum along them slow
+    return scaled(np.einsum("ij,ij->i", gap, gap), block.k, scale)  # faster than a sum along short rows
 
 
 root_brier = preset(
@@ -62,8 +63,8 @@ root_brier = preset(
     use_cases=(),
     aliases=("RBS", "RMSE"),
     cite="gruber2022",
-    pros="for two classes `rmsce` is at most this, whatever the bins; its square is unbiased for any number of rows",
-    cons="mixes calibration with discrimination, so that the bound is loose",
+    pros="for two classes an upper bound of `rmsce` for any bins; its square is unbiased for any sample size",
+    cons="measures calibration and discrimination together, so that the bound is loose",
 )
 
 
@@ -89,16 +90,16 @@ root_brier = preset(
         "NLL",
     ),
     cite="good1952",
-    pros="strictly proper; local; what most models are trained on",
-    cons="one confident mistake can dominate; infinite where the true class has probability 0",
-    notes="The ignorance is given in bits, ``base=2``; a deviance is twice the sum over rows.",
+    pros="strictly proper; local; the training loss of most models",
+    cons="dominated by single confident mistakes; infinite where the true class has probability 0",
+    notes="The ignorance score is in bits, ``base=2``; the deviance is twice the sum over rows.",
     explain={
-        "floor": "Smallest probability that counts for the true class; None leaves 0 at infinity, as the definition does.",
-        "base": "Base of the logarithm; None is the natural one, 2 gives bits.",
+        "floor": "Lower bound at which the probability of the true class is truncated; by default none, so that a probability of 0 gives infinity.",
+        "base": "Base of the logarithm; by default natural logarithms, 2 gives bits.",
     },
 )
 def nll(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
-    """Mean of minus the logarithm of the probability given to the true class."""
+    """Mean of minus the logarithm of the predicted probability of the true class."""
     log_probs = block.log_probs()
     if floor is not None:
         if not (is_number(floor) and 0 < floor < 1):
@@ -127,16 +128,16 @@ def nll(block: Block, *, floor: float | None = None, base: float | None = None) 
     use_cases=("direction", "safety"),
     aliases=("ECD",),
     cite="sumler2025",
-    pros="distinguishes over- from underconfidence; no bins; its mean is 0 for calibrated forecasts of any number of classes",
+    pros="distinguishes over- from underconfidence; no bins; its expected value is 0 for calibrated forecasts of any number of classes",
     cons="infinite where the true class has probability 0; also 0 for a forecast that is always uniform; over- and underconfident rows cancel",
-    notes="The default is equation 11 of the paper. ``multiclass='true_vs_rest'`` is equation 15, used in its tables; for more than two "
-    "classes that form is not centred at 0 for calibrated forecasts, so its sign alone means nothing.",
+    notes="The default is equation 11 of the paper. ``multiclass='true_vs_rest'`` is equation 15, used in its tables; for more than two classes "
+    "it is not centred at 0 for calibrated forecasts, so that its sign alone is not informative.",
     explain={
-        "multiclass": "``'full'`` compares the whole distribution, ``'true_vs_rest'`` the true class with all others."
+        "multiclass": "``'full'`` evaluates the whole distribution, ``'true_vs_rest'`` the true class against all others."
     },
 )
 def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -> Floats:
-    """Mean of -log probability of the true class minus its expectation: positive for overconfidence, negative for underconfidence."""
+    """Mean of the log loss minus its expectation under the forecast: positive for overconfidence, negative for underconfidence."""
     log_probs = block.log_probs()
     if multiclass == "true_vs_rest":
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -156,9 +157,9 @@ def ecd(block: Block, *, multiclass: Literal["full", "true_vs_rest"] = "full") -
     cost="N K",
     aliases=("MDCA",),
     cite="hebbalaguppe2022",
-    pros="looks at every class; differentiable almost everywhere; no bins",
-    cons="errors of opposite sign within a class cancel; at most 2 / K by arithmetic",
+    pros="evaluates every class; differentiable almost everywhere; no bins",
+    cons="errors of opposite sign within a class cancel; at most 2 / K by arithmetic, hence small for many classes",
 )
 def mdca(view: VectorView) -> float:
-    """Mean over classes of the gap between the mean probability and the frequency of the class."""
+    """Mean over classes of the absolute difference between mean predicted probability and observed frequency."""
     return float(np.abs(view.mean_gap).mean())

@@ -1,4 +1,4 @@
-"""Comparisons of sums over all rows: is the mean right, and is the score what the forecast implies."""
+"""Comparisons of sums over all rows: calibration in the large, and scores relative to their expectation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Floats = NDArray[np.float64]
     cost="N K",
     aliases=("GSB",),
     cite="galbraith2011",
-    pros="the part of the Brier score that a wrong mean adds: never above `brier` of the same scale",
+    pros="the part of the Brier score that is due to a biased mean: never above `brier` of the same scale",
     cons="errors of opposite sign cancel; on a squared scale",
     certainty="fairly sure: the survey's constant was not visible",
     explain={"scale": "Divisor of the sum over classes, as in `brier`."},
 )
 def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
-    """Squared distance between the mean probabilities and the frequencies of the classes."""
+    """Squared difference between mean predicted probabilities and observed class frequencies."""
     return float(scaled(np.square(view.mean_gap).sum(), view.k, scale))
 
 
@@ -48,21 +48,21 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     use_cases=("direction",),
     aliases=("EO", "E/O", "E/O ratio", "expected-to-observed ratio"),
     cite="survey",
-    pros="a plain ratio, familiar in clinical work: above 1 is over-prediction",
-    cons="errors of opposite sign cancel; some texts print the inverse, O/E",
+    pros="an interpretable ratio, customary in clinical validation: above 1 indicates overestimation",
+    cons="errors of opposite sign cancel; some publications report the inverse, O/E",
 )
 def expected_observed_ratio(view: View) -> float:
-    """Number of events expected from the forecasts over the number observed."""
+    """Ratio of the expected number of events, the sum of the scores, to the observed number."""
     expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
     if observed == 0:
         if expected == 0:
-            raise UndefinedMetricError("expected_observed_ratio", "no event was observed and none was expected")
+            raise UndefinedMetricError("expected_observed_ratio", "no event was observed or expected")
         return math.inf
     return expected / observed
 
 
 def _residuals(view: View, form: str = "mean") -> Floats | None:
-    """What each row adds to the mean difference; a shift in log-odds is no mean."""
+    """Return the contribution of each row to the mean difference; a shift in log-odds is not a mean over rows."""
     return view.score - view.outcome if form == "mean" else None
 
 
@@ -78,16 +78,16 @@ def _residuals(view: View, form: str = "mean") -> Floats | None:
     row_form=_residuals,
     aliases=("CITL", "mean calibration"),
     cite="cox1958",
-    pros="compares the mean forecast with the observed rate, with nothing to choose; the mean residual is unbiased",
+    pros="compares the mean prediction with the observed rate without any choice of bins; the mean residual is unbiased",
     cons="errors of opposite sign cancel",
-    notes="Mean score minus mean outcome: positive where forecasts are too high on average. Clinical texts also call the intercept of a "
-    "logistic regression with slope 1 by this name; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
+    notes="Positive where predictions are too high on average. Clinical publications also use this name for the intercept of a logistic "
+    "regression with slope 1; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
     explain={
-        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean forecast equal to the observed rate."
+        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean prediction equal to the observed rate."
     },
 )
 def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
-    """Mean score minus mean outcome."""
+    """Mean predicted probability minus observed rate."""
     if form == "mean":
         return view.mean(view.score - view.outcome)
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
@@ -97,22 +97,22 @@ fixed_slope_intercept = preset(
     calibration_in_the_large,
     "fixed_slope_intercept",
     "Calibration intercept at slope 1",
-    summary="The shift of all log-odds that makes the mean forecast equal to the observed rate.",
+    summary="Shift of all log-odds that makes the mean prediction equal to the observed rate.",
     form="logit",
     range=(-math.inf, math.inf),
     row_form=None,
     cost="N log N per step",
     aliases=("CITL", "calibration in the large", "calibration intercept", "intercept with the logit as offset"),
-    pros="the intercept of clinical validation: a shift of all log-odds by this much makes the mean forecast right",
-    cons="errors of opposite sign cancel; a score of exactly 0 or 1 does not move, whatever the shift",
-    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 forecasts are too low on "
-    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some papers also call the calibration "
-    "intercept. Infinite where no outcome, or every outcome, of the scores inside (0, 1) is an event.",
+    pros="the calibration intercept of clinical validation: a shift of all log-odds by this amount corrects the mean prediction",
+    cons="errors of opposite sign cancel; scores of exactly 0 or 1 are not affected by a shift",
+    notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 predictions are too low on "
+    "average, below 0 too high. Fitted together with a slope it is `cox_intercept`, a different number that some publications also call the "
+    "calibration intercept. Infinite if no outcome, or every outcome, of the scores inside (0, 1) is an event.",
 )
 
 
 def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | None = None) -> float:
-    """The a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 do not move.
+    """Find the shift a for which the weighted sum of sigmoid(a + logit score) is `wanted`; scores of 0 and 1 are not affected.
 
     `rest` is 1 - score, where it is known to more digits.
     """
@@ -123,7 +123,7 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     if wanted <= fixed or wanted >= fixed + room:
         if room == 0 and wanted == fixed:
             raise UndefinedMetricError(
-                "calibration_in_the_large", "every score is 0 or 1, so no shift changes anything"
+                "calibration_in_the_large", "every score is 0 or 1, so the intercept is not identified"
             )
         return -math.inf if wanted <= fixed else math.inf
     logit, w = np.log(score[free]) - np.log(rest[free]), weight[free]
@@ -157,13 +157,13 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
     use_cases=("direction",),
     aliases=("Spiegelhalter z", "Spiegelhalter Z statistic", "Brier z"),
     cite="spiegelhalter1986",
-    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive is overconfident",
-    cons="over- and underconfident rows cancel; forecasts near one half carry little weight",
-    notes="For K classes the same test of the K-class Brier score. Under counts the variance is the weighted sum, under sample_weight "
-    "the sum with squared weights.",
+    pros="a test without bins: asymptotically standard normal for calibrated forecasts; positive values indicate overconfidence",
+    cons="over- and underconfident rows cancel; forecasts near 0.5 have little weight",
+    notes="For K classes the same test of the K-class Brier score is used. Under counts the variance is the weighted sum, under sample_weight the "
+    "sum with squared weights.",
 )
 def spiegelhalter_z(view: VectorView) -> float:
-    """How many standard deviations the Brier score is above what calibrated forecasts of this kind would give."""
+    """Standardised difference between the Brier score and its expected value under calibration."""
     surprise, variance = view.each_row(_surprise_and_variance).T
     weights = view.weights
     numerator = accurate_sum(weights * surprise)
@@ -171,22 +171,22 @@ def spiegelhalter_z(view: VectorView) -> float:
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(
-                "spiegelhalter_z", "every forecast is 0, one half or 1 (or uniform), which carries no information"
+                "spiegelhalter_z", "every forecast is 0, 1/2 or 1 (or uniform), so the statistic has no variance"
             )
         return math.inf if numerator > 0 else -math.inf
     return numerator / math.sqrt(spread)
 
 
 def _surprise_and_variance(block: Block) -> Floats:
-    """How far the label's probability is below its mean, labels following the forecast, and its variance; a sum of squares, so never negative."""
-    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # rows are short, and a sum along them slow
+    """Return the deviation of the label's probability from its mean under the forecast, and its variance as a sum of squares, hence never negative."""
+    mean = np.einsum("ij,ij->i", block.probs, block.probs)  # faster than a sum along short rows
     away = block.probs - mean[:, None]
     away[np.abs(away) < 1e-14] = 0  # a uniform row, up to rounding
     variance = np.einsum("ij,ij->i", block.probs, np.square(away, out=away))
     own = block.expect(block.probs)
     surprise = mean - own
     near = np.flatnonzero(own > block.rounding.near)
-    if len(near):  # there the two cancel; the sum without the label's entry does not
+    if len(near):  # avoids cancellation by omitting the entry of the label
         others = np.where(block.targets[near] > 0, 0.0, block.probs[near])
         rest = block.expect(block.rest())[near]
         surprise[near] = np.einsum("ij,ij->i", others, others) - own[near] * rest

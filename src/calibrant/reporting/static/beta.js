@@ -1,4 +1,4 @@
-// Quantiles of the beta distribution, which exact intervals of a share are made of.
+// Quantiles of the beta distribution, for Clopper-Pearson intervals.
 "use strict";
 (() => {
   /** Logarithm of the gamma function above 1/2, by Lanczos's series. */
@@ -10,7 +10,7 @@
 
   const logBeta = (a, b) => logGamma(a) + logGamma(b) - logGamma(a + b);
 
-  /** How much of a beta distribution lies below x, by its continued fraction, which converges fast on this side of the mean. */
+  /** Regularized incomplete beta function by its continued fraction, which converges fast on this side of the mean. */
   function betaBelow(x, a, b, scale) {
     if (x > (a + 1) / (a + b + 2)) return 1 - betaBelow(1 - x, b, a, scale);
     const away = (value) => (Math.abs(value) < 1e-300 ? 1e-300 : value);
@@ -32,7 +32,7 @@
     return (Math.exp(a * Math.log(x) + b * Math.log1p(-x) - scale) * found) / a;
   }
 
-  /** Where so much of a beta distribution lies below, by Newton's steps inside ends that close in. */
+  /** Quantile of the beta distribution, by bracketed Newton steps. */
   function betaQuantile(share, a, b) {
     const scale = logBeta(a, b);
     let [low, high, x] = [0, 1, a / (a + b)];

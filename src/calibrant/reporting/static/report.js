@@ -1,4 +1,4 @@
-// Moves the report's pictures: all numbers come from sums over 300 cells of equal width that the page holds.
+// Interactive charts of the report, computed from sums over 300 cells of equal width.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("cells").textContent);
@@ -21,22 +21,22 @@
     return total;
   };
 
-  /** One bin: cells `from` up to `to`, with an interval of the rate where there are hard labels. */
+  /** One bin: cells `from` up to `to`, with an interval of the rate unless the labels are soft. */
   function binOf(cells, from, to, low, high, total) {
     const rows = sum(cells.n, from, to);
     const positives = sum(cells.p, from, to);
     const scores = sum(cells.s, from, to);
     const bin = { low, high, rows, total, share: rows / total, positives, excess: scores - positives };
-    if (rows === 0) return { ...bin, says: null, happens: null, gap: null, lower: null, upper: null, side: null };
-    bin.says = scores / rows;
-    bin.happens = Math.min(1, Math.max(0, positives / rows));
+    if (rows === 0) return { ...bin, mean_score: null, rate: null, gap: null, lower: null, upper: null, side: null };
+    bin.mean_score = scores / rows;
+    bin.rate = Math.min(1, Math.max(0, positives / rows));
     bin.gap = bin.excess / rows;
-    bin.side = bin.gap > 0 ? data.words.high : data.words.low;
+    bin.side = bin.gap > 0 ? data.words.above : data.words.below;
     const worth = cells.q ? (rows * rows) / sum(cells.q, from, to) : rows;
-    return { ...bin, ...interval(bin.happens, worth) };
+    return { ...bin, ...interval(bin.rate, worth) };
   }
 
-  /** Clopper and Pearson's interval of a share of `n` rows, as in the tables. */
+  /** Clopper-Pearson interval of a share of `n` rows, as in the tables. */
   function interval(share, n) {
     if (data.soft || !(n > 0)) return { lower: null, upper: null };
     const hits = share * n;
@@ -92,52 +92,56 @@
 
   const eceOf = (bins) => bins.reduce((total, bin) => total + Math.abs(bin.excess), 0) / sum(bins.map((bin) => bin.rows));
 
-  /** What is answered when every row at least as sure as k/300 is. */
+  /** Coverage and accuracy where rows with a confidence of at least k/300 are answered. */
   function answeredFrom(cells, k) {
     const on = k === 0 ? undefined : (cells.e || []).find((entry) => entry[0] === k);
     const rows = sum(cells.n, k) + (on ? on[1] : 0);
     const right = sum(cells.p, k) + (on ? on[2] : 0);
     const share = rows > 0 ? Math.min(1, right / rows) : null;
-    // Squares of weights are not kept for rows on an edge; those of the cells above are close enough for a band.
+    // Squared weights are not stored for rows on an edge; those of the cells above approximate them.
     const worth = cells.q ? (rows * rows) / Math.max(sum(cells.q, Math.max(0, k - (on ? 1 : 0))), 1e-300) : rows;
     const band = rows > 0 ? interval(share, worth) : { lower: null, upper: null };
     return { threshold: k / data.cells, rows, right, accuracy: share, coverage: rows / sum(cells.n), ...band };
   }
 
-  // ---- words ---------------------------------------------------------------------------------------------------------
+  // ---- text ----------------------------------------------------------------------------------------------------------
 
   /** Four significant digits, as everywhere in the report. */
   function number(value) {
     if (value === null || value === undefined || Number.isNaN(value)) return "-";
     const size = Math.abs(value);
-    if (size < 1e-12) return "0"; // what rounding leaves
+    if (size < 1e-12) return "0"; // a rounding error
     if (size < 1e-4 || size >= 1e5) return value.toExponential(3);
     return value.toFixed(Math.min(7, Math.max(0, 3 - Math.floor(Math.log10(size)))));
   }
-  // More digits where one would make a share near 0 or 1 seem to be just that, as everywhere else on the page.
+  // More digits near 0 and 1, as everywhere else on the page.
   const percent = (value) => {
     if (value === null) return "-";
     const rest = 100 * Math.min(value, 1 - value);
     return `${(100 * value).toFixed(rest > 1e-9 && rest < 1 ? 1 - Math.floor(Math.log10(rest)) : 1)}%`;
   };
   const amount = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
-  // Importance weights are known up to a factor only, so their sums are shown as shares.
+  // Importance weights are relative, so their sums are shown as shares.
   const rowsOf = (rows, total) => (data.weights === "importance" ? `${percent(rows / total)} of the weight` : amount(rows));
   const signed = (value) => (value === null ? "-" : `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
   const range = (low, high, write) => (low === null ? "" : `${write(low)} to ${write(high)}`);
 
-  function question(series) {
-    if (series.lens === "binary") return "Probability of the positive class";
-    if (series.lens === "top_label") return "Confidence in the predicted class";
-    return series.lens === "class" ? `Class ${series.name}` : series.name;
+  /** A lens as text: the named event, or the top label. */
+  function lensText(series) {
+    if (series.lens === "binary") return data.outcome ? `P(${data.outcome})` : "Positive class";
+    if (series.lens === "top_label") return "Top label";
+    return series.lens === "class" ? `P(${series.name})` : series.name;
   }
 
-  // ---- what is chosen ------------------------------------------------------------------------------------------------
+  const meanName = (series) => (series.lens === "top_label" ? "mean confidence" : "mean predicted probability");
+  const rateName = (series) => (series.lens === "top_label" ? "accuracy" : "observed rate");
+
+  // ---- selection -----------------------------------------------------------------------------------------------------
 
   const series = () => (state.group > 0 ? data.groups[state.group - 1] : data.lenses[state.lens]);
   const bins = () => tableOf(series().cells, state.binning, data.stops[state.stop]);
 
-  /** The cells that thresholds look at: by confidence in the predicted class, for all rows or the chosen group. */
+  /** The cells for thresholds: by confidence of the top label, for all rows or the selected group. */
   function sureness() {
     const chosen = state.group > 0 ? data.groups[state.group - 1] : data.lenses[0];
     return chosen.sureness || (chosen.lens === "top_label" ? chosen.cells : null);
@@ -159,8 +163,8 @@
         ["from", number(bin.low)],
         ["to", number(bin.high)],
         ["rows", rowsOf(bin.rows, bin.total)],
-        ["says", number(bin.says)],
-        ["happens", number(bin.happens)],
+        [meanName(series()), number(bin.mean_score)],
+        [rateName(series()), number(bin.rate)],
         ["gap", signed(bin.gap)],
         ["interval", range(bin.lower, bin.upper, number)],
       ];
@@ -183,11 +187,11 @@
     const total = sum(chosen.cells.n);
     const gap = (sum(chosen.cells.s) - sum(chosen.cells.p)) / total;
     const mass = state.binning === "equal_mass" ? " of equal mass" : "";
-    write("said", `ece with ${count} ${count === 1 ? "bin" : "bins"}${mass}: ${number(eceOf(found))}`);
-    const direction = gap > 0 ? "too high" : "too low";
-    const whose = state.group > 0 ? chosen.name : data.lenses.length > 1 ? question(chosen) : "All rows";
+    write("said", `ECE with ${count} ${count === 1 ? "bin" : "bins"}${mass}: ${number(eceOf(found))}`);
+    const whose = state.group > 0 ? chosen.name : data.lenses.length > 1 ? lensText(chosen) : "All rows";
     const size = data.weights === "importance" ? "" : `${amount(total)} rows; `;
-    write("said-more", `${whose}: ${size}scores ${number(Math.abs(gap))} ${direction} on average.`);
+    const means = `${meanName(chosen)} ${percent(sum(chosen.cells.s) / total)}, ${rateName(chosen)} ${percent(sum(chosen.cells.p) / total)}`;
+    write("said-more", `${whose}: ${size}${means}, difference ${signed(gap)}.`);
     write("bins-shown", String(count));
     element("bins").setAttribute("aria-valuetext", `${count} bins`);
     fillTable(found);
@@ -204,11 +208,11 @@
     element("cut").setAttribute("aria-valuetext", `confidence ${at.threshold.toFixed(3)}`);
     write(
       "threshold-said",
-      at.rows > 0 ? `${percent(at.accuracy)} right, ${percent(at.coverage)} answered` : "Nothing is answered",
+      at.rows > 0 ? `Accuracy ${percent(at.accuracy)}, coverage ${percent(at.coverage)}` : "No row is answered",
     );
     const sureOf = at.lower === null ? "" : ` (${sure} interval ${range(at.lower, at.upper, percent)})`;
     const counted = data.weights === "importance" || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
-    write("threshold-more", `From ${at.threshold.toFixed(3)} on, of ${rowsChosen()}: ${counted} answers are right${sureOf}.`);
+    write("threshold-more", `Confidence \u2265 ${at.threshold.toFixed(3)}, ${rowsChosen()}: ${counted} answers correct${sureOf}.`);
     if (drawn.threshold) feed(drawn.threshold, { now: pointsAt(at) });
   }
 
@@ -245,17 +249,17 @@
   function facts(datum) {
     if ("coverage" in datum) {
       return [
-        ["from confidence", datum.threshold.toFixed(3)],
-        ["answered", percent(datum.coverage)],
-        ["right", percent(datum.accuracy)],
+        ["confidence \u2265", datum.threshold.toFixed(3)],
+        ["coverage", percent(datum.coverage)],
+        ["accuracy", percent(datum.accuracy)],
         [`${sure} interval`, range(datum.lower, datum.upper, percent)],
       ];
     }
     return [
       ["scores", range(datum.low, datum.high, number)],
       ["rows", rowsOf(datum.rows, datum.total)],
-      ["says", number(datum.says)],
-      ["happens", number(datum.happens)],
+      [meanName(series()), number(datum.mean_score)],
+      [rateName(series()), number(datum.rate)],
       [`${sure} interval`, range(datum.lower, datum.upper, number)],
       ["gap", signed(datum.gap)],
     ];
@@ -289,22 +293,24 @@
     box.style.top = `${Math.max(4, Math.min(event.clientY + 12, window.innerHeight - room.height - 4))}px`;
   }
 
-  // ---- beginning -----------------------------------------------------------------------------------------------------
+  // ---- start ---------------------------------------------------------------------------------------------------------
 
-  const nothingFromOutside = {
-    load: () => Promise.reject(new Error("this page loads nothing")),
-    sanitize: () => Promise.reject(new Error("this page loads nothing")),
-    http: () => Promise.reject(new Error("this page loads nothing")),
-    file: () => Promise.reject(new Error("this page loads nothing")),
+  const blocked = async () => {
+    throw new Error("this page loads nothing");
   };
+  const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
   async function draw(name, id, sources) {
-    // Expressions are interpreted, not compiled, so that the page needs no permission to make code from text.
+    // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tip, loader: nothingFromOutside };
     const spec = data.specs[name];
-    // A scale over no rows at all has no ends, so the picture begins with its data.
+    // A scale without data has no domain, so the chart starts with its data.
     for (const part of [spec, ...(spec.layer || [])]) {
       if (part.data && part.data.name in sources) part.data.values = sources[part.data.name];
+    }
+    // Two entries of a legend may be wider than a narrow chart.
+    if (element(id).clientWidth < 480) {
+      for (const { encoding } of spec.layer || []) if (encoding.color && encoding.color.legend) encoding.color.legend.columns = 1;
     }
     const result = await window.vegaEmbed(element(id), spec, options);
     drawn[name] = result.view;
@@ -334,7 +340,7 @@
         showBins();
       });
     }
-    // Groups are kept for the first question only, so choosing one choice resets the other.
+    // Groups are stored for the main lens only, so selecting one resets the other.
     element("lens").addEventListener("change", (event) => {
       state.lens = Number(event.target.value);
       state.group = 0;
@@ -355,7 +361,7 @@
     printWhole();
   }
 
-  /** On paper nothing can be opened, so all is open there. */
+  /** Open all folded parts for printing. */
   function printWhole() {
     let closed = [];
     window.addEventListener("beforeprint", () => {
@@ -379,18 +385,19 @@
     element("cut").max = String(data.cells);
     element("cut").value = String(state.cut);
     for (const button of document.querySelectorAll('input[name="binning"]')) button.checked = button.value === state.binning;
-    choose("lens", data.lenses.map(question), 0);
+    choose("lens", data.lenses.map(lensText), 0);
     choose("group", ["All rows", ...data.groups.map((group) => group.name)], 0);
     for (const part of document.querySelectorAll(".live")) part.hidden = false;
     listen();
     showAll();
     const found = bins();
     const cells = sureness();
-    await Promise.all([
+    const charts = [
       draw("reliability", "reliability", { bins: found.filter((bin) => bin.rows > 0) }),
       draw("histogram", "histogram", { bins: found }),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
-    ]);
+    ];
+    for (const chart of charts) await chart;
     for (const part of document.querySelectorAll(".still")) part.hidden = true;
     showAll();
     await drawn.last;

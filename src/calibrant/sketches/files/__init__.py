@@ -1,1 +1,1 @@
-"""Fill sketches from what does not fit into memory: files and databases, through DuckDB."""
+"""Sketches of data that do not fit into memory: files and databases, read with DuckDB."""

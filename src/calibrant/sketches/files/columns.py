@@ -1,4 +1,4 @@
-"""Which columns of a table hold what, by the names given or the usual ones, and SQL made of them."""
+"""Columns of a table by given or usual names, and the SQL expressions that read them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PROB_NAMES = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what; None where they are to be found by their usual names."""
+    """Names of the columns; None for those to be recognized by their usual names."""
 
     label: str | None = None
     prob: str | None = None
@@ -63,27 +63,27 @@ class Columns:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the lines that point into the query."""
+    """The message of an error, without the lines that point into the query."""
     return str(error).strip().split("\n")[0]
 
 
 def quoted(name: str) -> str:
-    """A name as SQL."""
+    """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def lossless(name: str, type: str) -> str:
-    """A column as SQL, in a type that NumPy holds without loss: dates, very large numbers and the like as they are printed."""
+    """A column as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
     plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
     return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
 
 
-# A whole number, which programs write as 7 or, beside fractions and holes, as 7.0.
+# An integer, which programs write as 7 or, next to fractions and missing values, as 7.0.
 _WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
 
 
 def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
-    """What each text of a column is called: a number where that says no less, else the text itself.
+    """The name of each text of a column: a number if the text is just its printed form, else the text itself.
 
     Two spellings of one whole number are one name.
 
@@ -101,7 +101,7 @@ def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_spelled(number: type[int] | type[float], text: str) -> bool:
-    """Whether a text is just how a number is printed."""
+    """Whether a text is the printed form of a number."""
     try:
         value = number(text)
     except ValueError:
@@ -110,29 +110,27 @@ def _is_spelled(number: type[int] | type[float], text: str) -> bool:
 
 
 def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
-    """Refuse anything but one SQL expression: no second statement, no query inside it."""
+    """Raise unless the text is a single SQL expression without a second statement or a subquery."""
     tree = json.loads(
         connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
     )
     if tree.get("error"):
         raise ArgumentError(
             argument,
-            f"is no SQL expression: {tree.get('error_message', where)}",
+            f"not a valid SQL expression: {tree.get('error_message', where)}",
             "for example \"country = 'FR' AND age > 60\"",
         )
     statements = tree["statements"]
     if len(statements) != 1 or not _is_condition(statements[0]["node"]):
-        raise ArgumentError(
-            argument, "must be one SQL expression without queries inside", "for example \"country = 'FR'\""
-        )
+        raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
 
 
-# What may follow a condition in a query: an unbalanced parenthesis in front of it would let it in.
+# Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
 _CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
 
 
 def _is_condition(node: dict[str, Any]) -> bool:
-    """Whether a parsed query is one condition and nothing else."""
+    """Whether a parsed query consists of a single condition."""
     if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
         return False
     condition = node["where_clause"]
@@ -152,7 +150,7 @@ def _classes_within(tree: Any) -> Iterator[str]:
 def find_columns(
     existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
 ) -> tuple[str, list[str]]:
-    """The label column and the score columns, by the names given or by the usual ones; `dashes` stand before options.
+    """The label column and the score columns, by given or usual names; `dashes` precede the names of options in messages.
 
     Of two score columns whose names tell it, as p_yes and p_no do, that of the positive class comes last. Without `labelled` there need
     not be a label, whose name is then empty.
@@ -161,14 +159,14 @@ def find_columns(
     label = match_columns(existing, [columns.label], f"{dashes}label")[0] if columns.label else None
     given = [(option, name) for option, name in score_options(columns, dashes) if name]
     if len(given) > 1:
-        raise ArgumentError(given[1][0], f"was given beside {given[0][0]}", "pass one of them")
+        raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
         label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
         if label is None:
             raise ColumnError(
                 f"{dashes}label",
-                "no column has a usual name for labels",
-                f"name it; the columns are {', '.join(existing[:20])}",
+                "no column has a common name for labels",
+                f"name the column; the columns are {', '.join(existing[:20])}",
             )
     others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
     if given:
@@ -176,18 +174,18 @@ def find_columns(
         spec = [part.strip() for part in name.split(",")]
         if not any("*" in part for part in spec):
             return label, positive_last(match_columns(existing, spec, option), name)
-        # A pattern speaks of scores, so the label is not among them even where its name would fit.
+        # A pattern refers to scores, so the label is excluded even if its name matches.
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
     return label, positive_last(_usual_scores(others, existing, dashes), "")
 
 
 def _without_twins(names: list[str]) -> list[str]:
-    """The columns without those that `apply` wrote beside another of them."""
+    """The columns without calibrated copies written by `apply`."""
     return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
 
 
 def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[str]:
-    """The columns of usual names for probabilities; refused where a map made a second set of them."""
+    """The columns with usual names for probabilities; an error if there is a second, calibrated set of them."""
     found = _several(others)
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
@@ -196,26 +194,26 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     if not found:
         raise ColumnError(
             f"{dashes}prob",
-            "no column has a usual name for probabilities",
-            f"name it, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
+            "no column has a common name for probabilities",
+            f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
         )
-    twin = next((name for name in found if name + CALIBRATED in others), None)
-    if twin is None:
+    raw = next((name for name in found if name + CALIBRATED in others), None)
+    if raw is None:
         return found
-    option, spec = f"{dashes}prob " if dashes else "prob=", twin
+    option, spec = f"{dashes}prob " if dashes else "prob=", raw
     if len(found) > 1:
         option = several
-        prefix = next(prefix for prefix in PROB_PREFIXES if twin.lower().startswith(prefix))
-        spec = f"{twin[: len(prefix)]}*"
+        prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))
+        spec = f"{raw[: len(prefix)]}*"
     raise ColumnError(
         f"{dashes}prob",
-        f"could be {twin} or {twin}{CALIBRATED}, which a map made of it",
+        f"could be {raw} or its calibrated form {raw}{CALIBRATED}",
         f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
     )
 
 
 def _several(others: list[str]) -> list[str]:
-    """Columns that share a usual prefix, one for each class; empty where there are none."""
+    """Columns that share a usual prefix, one per class; empty if there are none."""
     for prefix in PROB_PREFIXES:
         found = [name for name in others if re.fullmatch(re.escape(prefix) + r"\d+", name.lower())] or (
             [name for name in others if name.lower().startswith(prefix)] if prefix.endswith("_") else []
@@ -226,12 +224,12 @@ def _several(others: list[str]) -> list[str]:
 
 
 def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
-    """The options that name scores, and what each was given."""
+    """The options that name scores, with their values."""
     return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
 
 
 def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
-    """Names as those of the classes known, where both are words for true and false; else as they are.
+    """Names as the known class names if both are words for true and false; otherwise unchanged.
 
     >>> like_classes(["yes", "no"], ["False", "True"]), like_classes([True, False], ["cat", "dog"])
     (['True', 'False'], [True, False])
@@ -244,7 +242,7 @@ def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
 
 
 def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument: str = "classes") -> None:
-    """Refuse names of classes that belong to other columns by their names: the numbers would go to the wrong classes.
+    """Raise if class names contradict the names of the columns, so that probabilities would be assigned to the wrong classes.
 
     Numbers may be shifted, as where ``p_0, p_1`` are of classes that are counted from 1.
     """
@@ -252,5 +250,5 @@ def check_class_order(given: Sequence[Any], of_columns: Sequence[Any], argument:
     moved = any(name != here and name in own for name, here in zip(named, own, strict=False))
     if moved and (set(named) == set(own) or not all(name.isdigit() for name in own)):
         known = ", ".join(own[:10]) + (", ..." if len(own) > 10 else "")
-        problem = f"has another order than the columns, which are named after {known}"
-        raise ArgumentError(argument, problem, "drop it, or name the columns in the order wanted")
+        problem = f"the columns are in another order: {known}"
+        raise ArgumentError(argument, problem, "drop it, or name the columns in the intended order")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, FileError, InputTypeError
+from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
 from ...util.files import read_start
 from .columns import check_expression, first_line, quoted
@@ -50,12 +50,12 @@ KINDS = {
     ".duckdb": "duckdb",
     ".db": "duckdb",
 }
-# Columns that reading adds: the file of a row, under a name that no file has, and its number, which has one name only.
+# Columns added while reading: the file of a row, under a name that no file uses, and its row number.
 FILE, ROW = "file that calibrant reads", "file_row_number"
-# Kinds of files that hold numbers as they were printed, so that rows sum to 1 up to the last digit only.
+# Text formats, whose probabilities are rounded to their last printed digit.
 PRINTED = ("csv", "tsv", "json")
 CONFIG: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-# Left to guess, DuckDB takes rows that begin with # for comments and 03/05/2026 for the fifth or the third, file by file.
+# By default DuckDB would treat rows that begin with # as comments and guess the format of dates file by file.
 _ISO = "dateformat = '%Y-%m-%d'"
 READERS: dict[str, tuple[str, ...]] = {
     "csv": ("read_csv", "header = true", "comment = ''", _ISO),
@@ -66,7 +66,7 @@ READERS: dict[str, tuple[str, ...]] = {
 
 
 def reader(kind: str, paths: str, *more: str) -> str:
-    """A call of DuckDB's reader of some kind of files, of paths as SQL."""
+    """A call of the DuckDB reader of a file format."""
     function, *options = READERS[kind]
     return f"{function}({', '.join((paths, *options, *more))})"
 
@@ -78,7 +78,7 @@ PACKED = (".gz", ".zst")
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of some files, as SQL, on a connection that knows no other."""
+    """Rows of files as an SQL table, on a connection of its own."""
 
     connection: Any
     kind: str
@@ -88,17 +88,17 @@ class Source:
     types: dict[str, str]
     where: str | None
     numbered: bool = False
-    """Whether each row comes with its number."""
+    """Whether each row has its row number."""
     filtered: bool = False
-    """Whether `table` holds no other rows than those asked for."""
+    """Whether `table` contains the selected rows only."""
 
     def with_text(self, name: str) -> Source:
-        """The same rows with a column as it was written, where the files are text and DuckDB would guess what it stands for."""
+        """The same rows with a column of a text file as text, without type inference by DuckDB."""
         guessed = self.types[name]
         if self.kind not in PRINTED or guessed == "VARCHAR":
             return self
         types = {**self.types, name: "VARCHAR"}
-        # Of JSON, all columns are named or none.
+        # For JSON, types must be given for all columns or for none.
         told = named_types("columns", types) if self.kind == "json" else named_types("types", {name: "VARCHAR"})
         function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
         table = with_texts(f"{function.removesuffix(last)}, {told})", {name: guessed}, self.where)
@@ -106,20 +106,20 @@ class Source:
 
     @property
     def rows(self) -> str:
-        """The rows asked for, as SQL."""
+        """The selected rows, as SQL."""
         if self.filtered:
             return self.table
         return self.table if self.where is None else f"(SELECT * FROM {self.table} WHERE (\n{self.where}\n))"  # noqa: S608
 
     def failure(self, error: Exception) -> FileError | ArgumentError:
-        """Which file, and which part of it, cannot be read; or that the condition is at fault, where all can."""
+        """The error that names the unreadable file and the part of it, or the condition if all files are readable."""
         place = next((found for path in self.paths if (found := self._broken(path))), None)
         if place is None and self.where is not None:
             return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)
-        return FileError(name, f"cannot be read{part}: {first_line(error)}", "make the file again, or leave it out")
+        return FileError(name, f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
         import duckdb
@@ -158,25 +158,25 @@ class Source:
 
 
 def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files that a path, a pattern or a list of either names, in order; each once, and a file that has a pattern's name is itself."""
+    """The files of a path, a pattern or a list of these, in order and without duplicates; an existing file takes precedence over a pattern."""
     found: list[str] = []
     for name in _names_of(source):
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
-            raise FileError(name, "fits no file", "check the pattern")
+            raise FileError(name, "no file matches", "check the pattern")
         found += matched
     found = list(dict.fromkeys(found))
     for name in found:
         path = Path(name)
         if not path.exists():
-            raise FileError(name, "there is no such file", "check the path")
+            raise FileError(name, "no such file", "check the path")
         if path.is_dir():
-            raise FileError(name, "is a folder, and files are needed", f"for example {name}/*.parquet")
+            raise FileError(name, "is a folder; expected files", f"for example {name}/*.parquet")
         if path.stat().st_size == 0:
-            raise FileError(name, "is empty (0 bytes)", "check what wrote it")
+            raise FileError(name, "is empty (0 bytes)", "check the program that wrote it")
     if not found:
-        raise FileError("source", "names no file", "pass a path, a pattern or a list of them")
+        raise FileError("source", "is empty", "give a path, a pattern or a list of them")
     return found
 
 
@@ -186,15 +186,15 @@ def _names_of(source: Any) -> list[str]:
             raise TypeError
         return [os.fspath(item) for item in ([source] if isinstance(source, (str, os.PathLike)) else source)]
     except TypeError:
-        told = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
-        raise InputTypeError("source", told, "rows in memory are for Sketches.of") from None
+        problem = f"must be a path, a pattern or a list of them; got {type(source).__name__}"
+        raise InputTypeError("source", problem, InPython("use Sketches.of for rows in memory")) from None
 
 
 @contextmanager
 def open_source(
     source: Any, *, where: str | None = None, format: str | None = None, table: str | None = None
 ) -> Iterator[Source]:
-    """Files as one table; the connection is closed at the end."""
+    """Open files as one table; the connection is closed at the end."""
     import duckdb
 
     paths = paths_of(source)
@@ -205,7 +205,7 @@ def open_source(
             sql = attached(connection, paths, table)
         else:
             if table is not None:
-                raise ArgumentError("table", "is for DuckDB databases", "drop it")
+                raise ArgumentError("table", "applies to DuckDB databases only", Drop("table"))
             sql = READ[kind].format(paths=listed(paths))
         if where is not None:
             check_expression(connection, where, "where")
@@ -228,48 +228,47 @@ def _is_utf16(path: str) -> bool:
 
 
 def not_read_as_utf8(error: Exception, path: str) -> bool:
-    """Whether a file could not be read because it is text in another encoding."""
+    """Whether a file could not be read because of its encoding."""
     return "not utf-8" in str(error) or _is_utf16(path)
 
 
 def not_utf8(shown: str) -> FileError:
-    """What to say of text in another encoding."""
+    """The error for text in another encoding."""
     wide = _is_utf16(shown)
     likely, name = ("UTF-16", "utf-16") if wide else ("Latin-1", "latin1")
     remedy = f"save it as UTF-8, for example with iconv -f {name} -t utf-8"
     return FileError(shown, f"is not UTF-8 text (it may be {likely})", remedy)
 
 
-# What is often at hand and cannot be read, and what to do about it.
+# Common formats that are not supported, and the remedy.
 OTHERS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
-    **dict.fromkeys(
-        (".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are read as they are")
-    ),
+    **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are supported")),
     **dict.fromkeys(
         (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
     ),
     **dict.fromkeys(
-        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"), ("of another kind", "write it as Parquet")
+        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"),
+        ("in an unsupported format", "write it as Parquet"),
     ),
     ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
 }
 
 
 def check_kind(path: str | os.PathLike[str]) -> None:
-    """Refuse files that hold tables in a form that cannot be read, by their names."""
+    """Raise for file formats that are not supported, by their names."""
     what, remedy = OTHERS.get(Path(path).suffix.lower(), ("", ""))
     if what:
-        raise FileError(str(path), f"is {what}, which cannot be read", remedy)
+        raise FileError(str(path), f"is {what}, which is not supported", remedy)
 
 
 def check_cut(shown: str, columns: Iterable[str]) -> None:
-    """Refuse a text file that came as one column because its rows do not fit its header."""
+    """Raise for a text file that was read as one column because its rows do not match its header."""
     only = list(columns)
     if len(only) == 1 and any(sign in only[0] for sign in ",;\t|"):
         raise FileError(
             shown,
-            f"cannot be cut into columns: some row does not fit the header {only[0][:80]!r}",
+            f"cannot be split into columns: a row does not match the header {only[0][:80]!r}",
             "look for rows with more or fewer fields, such as comments",
         )
 
@@ -279,7 +278,7 @@ def attached(connection: Any, paths: list[str], table: str | None) -> str:
     import duckdb
 
     if len(paths) > 1:
-        raise FileError(paths[1], "is a second database", "name one")
+        raise FileError(paths[1], "only one database can be read", "name one")
     try:
         connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
         held = [
@@ -293,55 +292,56 @@ def attached(connection: Any, paths: list[str], table: str | None) -> str:
     if table is None and len(held) == 1:
         table = held[0]
     if table is None or table not in held:
-        problem = "holds several tables" if table is None else f"holds no table {table!r}"
-        raise FileError(paths[0], problem, f"pass table=; it has {', '.join(held[:20]) or 'none'}")
+        problem = "has several tables" if table is None else f"has no table {table!r}"
+        tables = f"; the tables are {', '.join(held[:20])}" if held else ""
+        raise FileError(paths[0], problem + tables, Use("table") if held else "")
     return f"data.{quoted(table)}"
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What the name of a file says of its kind; a packed file is what it holds."""
+    """The format of a file by its name; compression is ignored."""
     name = Path(path)
     inside = name.with_suffix("") if name.suffix.lower() in PACKED else name
     return KINDS.get(inside.suffix.lower())
 
 
 def _one_kind(paths: list[str], format: str | None) -> str:
-    """The kind of all files."""
+    """The common format of all files."""
     kinds = [format or kind_of(name) for name in paths]
     for name, kind in zip(paths, kinds, strict=True):
         if kind is None:
             check_kind(name)
         if kind not in {*READ, "duckdb"}:
-            raise FileError(
-                name, "is of no kind that can be told from its name", f"pass format=; known are {', '.join(KINDS)}"
-            )
+            raise FileError(name, f"unknown format; known extensions are {', '.join(KINDS)}", Use("format"))
         if kind != kinds[0]:
-            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each kind and add the sketches")
+            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each format and merge the sketches")
     return str(kinds[0])
 
 
 def text(value: str) -> str:
-    """A string as SQL."""
+    """A string as an SQL literal."""
     try:
         value.encode()
     except UnicodeEncodeError:
         shown = value.encode(errors="backslashreplace").decode()
-        raise FileError(shown, "has a name that is no UTF-8, which DuckDB cannot open", "rename the file") from None
+        raise FileError(
+            shown, "the file name is not valid UTF-8, and DuckDB cannot open it", "rename the file"
+        ) from None
     return "'" + value.replace("'", "''") + "'"
 
 
 def _literal(path: str) -> str:
-    """A path as SQL; DuckDB is not to take its signs for a pattern."""
+    """A path as an SQL literal, with pattern characters escaped."""
     return text(re.sub(r"[*?\[]", r"[\g<0>]", path))
 
 
 def listed(paths: list[str]) -> str:
-    """Paths as SQL."""
+    """Paths as an SQL list."""
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
 
 def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
-    """How a text file is written, in the words of Python's csv; None where it does not begin with its header or cannot be told."""
+    """The dialect of a text file, with the names of Python's csv module; None if it does not begin with its header or is undetermined."""
     import csv
 
     import duckdb
@@ -369,13 +369,13 @@ def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
 
 
 def named_types(option: str, types: dict[str, str]) -> str:
-    """An option of a reader that says of which type columns are."""
+    """The reader option that sets the types of columns."""
     pairs = ", ".join(f"{text(name)}: {text(type)}" for name, type in types.items())
     return f"{option} = {{{pairs}}}"
 
 
 def with_texts(source: str, written: dict[str, str], where: str | None, ids: Collection[str] = ()) -> str:
-    """Columns as they were written; a condition sees the values they stand for. Of `ids`, numbers are told apart by their values."""
+    """Columns as text, while a condition uses their typed values. For `ids`, numbers are distinguished by their values."""
     texts = {name: _id_text(quoted(name), type) if name in ids else quoted(name) for name, type in written.items()}
     if where is None:
         changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in texts.items())
@@ -389,7 +389,7 @@ def with_texts(source: str, written: dict[str, str], where: str | None, ids: Col
 
 
 def _id_text(name: str, type: str) -> str:
-    """Text without what does not tell numbers apart: blanks, and the .0 of a whole number among fractions."""
+    """Text without differences that are irrelevant for numbers: blanks, and the .0 of integers."""
     if not re.fullmatch(r"U?[A-Z]*INT(EGER)?|BIGNUM|DOUBLE|FLOAT|DECIMAL.*", type):
         return name
     return rf"regexp_replace(trim({name}), '^([+-]?\d+)\.0*$', '\1')"

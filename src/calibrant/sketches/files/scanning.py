@@ -1,4 +1,4 @@
-"""scan: from files of any size to Sketches, in bounded memory."""
+"""Sketches from files of any size, in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ...errors import (
     LabelError,
     MissingDependencyError,
     ProbabilityError,
+    Use,
 )
 from ...input.convert import SUM_TOLERANCE, match_columns, rounding_of
 from ...input.frames import opposite_of, positive_of
@@ -57,33 +58,61 @@ def scan(
     engine: Engine = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Sketches:
-    """Read files of any size once and keep what every score metric needs.
+    """Summarize prediction files of any size in one pass.
+
+    The files are read once in bounded memory; the result replaces labels and probabilities in the metrics of scores, `evaluate`,
+    `assess`, `interval`, the figures and the report.
 
     Parameters
     ----------
-    source
-        A path, a pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file
-        that is named twice is read once.
-    label, prob
-        Names of the columns; found by their usual names where not given. `prob` is the probability of the positive class, a list of
-        columns with one probability for each class, a pattern such as ``"p_*"``, or one column that holds a list. Of two columns the
-        second is of the positive class, unless their names tell it, as ``p_yes, p_no`` and ``p_1, p_0`` do.
-    by
-        Column of groups, each of which gets sketches of its own.
-    where
-        Which rows, as one SQL expression.
-    classes
-        The classes, in the order of the columns; the negative one first where there are two. Otherwise as the columns are named, where
-        labels are text (``p_cat, p_dog``), else 0, 1, ...
-    lenses, scores
-        As for `Sketches.of`.
-    format, table
-        Kind of the files where their names do not say; table of a database.
-    engine
-        ``"arrow"`` streams batches to compiled loops (needs pyarrow), ``"sql"`` lets DuckDB do all of it; ``"auto"`` takes the first
-        where it can. Both give the same bits.
-    progress
+    source : path-like, str or sequence of these
+        Path, pattern such as ``"preds/*.parquet"``, or a list of them: CSV, TSV, Parquet, JSON lines, or a DuckDB database. A file that
+        matches twice is read once.
+    label : str, optional
+        Column of the labels; by default recognized by its name.
+    prob : str or sequence of str, optional
+        Column of the probability of the positive class, columns of one probability per class, a pattern such as ``"p_*"``, or a column
+        of lists; by default recognized by name. Of two columns the second belongs to the positive class, unless the names indicate
+        otherwise, as in ``p_yes, p_no`` and ``p_1, p_0``.
+    by : str, optional
+        Column of groups; each group has sketches of its own.
+    where : str, optional
+        SQL expression that selects rows.
+    classes : sequence, optional
+        Class names in the order of the columns, for two classes the negative one first. By default taken from the names of the columns
+        if labels are text (``p_cat, p_dog``), else 0, 1, ...
+    lenses : iterable of str, optional
+        Lenses to keep a sketch of; see `Sketches.of`.
+    scores : bool, default True
+        Whether to keep the sums over whole rows that `brier`, `nll` and `ecd` need.
+    format : str, optional
+        Format of the files, if their names do not indicate it.
+    table : str, optional
+        Table of a database.
+    engine : {"auto", "arrow", "sql"}, default "auto"
+        ``"arrow"`` streams batches into compiled loops and needs pyarrow; ``"sql"`` computes the sums in DuckDB. Both give identical results.
+        ``"auto"`` uses ``"arrow"`` if pyarrow is installed.
+    progress : callable, optional
         Called with the number of rows read so far.
+
+    Returns
+    -------
+    Sketches
+        Sketches of all rows, and of each group.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read or holds no rows.
+    ArgumentError
+        If a column, class or option is invalid; invalid values are reported with their file and row.
+    MissingDependencyError
+        If DuckDB, or pyarrow for ``engine="arrow"``, is not installed.
+
+    See Also
+    --------
+    Sketches.of : Sketches of data in memory.
+    calibrant.spark.sketch : Sketches of a Spark DataFrame.
 
     Examples
     --------
@@ -111,7 +140,7 @@ def scan(
 
 
 def _with_names_as_written(sketches: Sketches) -> Sketches:
-    """Groups that came as text, by their numbers where those say no less."""
+    """Groups read as text, renamed to numbers where the text is just their printed form."""
     groups = [name for name in sketches.parts if name is not ALL]
     if not all(isinstance(name, str) for name in groups):
         return sketches
@@ -125,8 +154,8 @@ def _with_names_as_written(sketches: Sketches) -> Sketches:
 
 def _no_rows(opened: Source) -> FileError:
     if opened.where is not None:
-        return FileError(opened.paths[0], "holds no rows that fit", "loosen where=")
-    return FileError(opened.paths[0], "holds no rows", "check what wrote it")
+        return FileError(opened.paths[0], "no row satisfies the condition", "relax the condition")
+    return FileError(opened.paths[0], "has no rows", "check the program that wrote it")
 
 
 def _filled(
@@ -138,7 +167,7 @@ def _filled(
     engine: Engine,
     progress: Callable[[int], None] | None,
 ) -> Sketches | None:
-    """The sketches, by one engine or the other; a failure names the row that is at fault."""
+    """The sketches, computed by either engine; errors name the invalid row."""
     try:
         if engine == "arrow" or (engine == "auto" and _has_arrow()):
             return _streamed(opened, found, lenses, scores, progress)
@@ -154,7 +183,7 @@ def _filled(
 
 @contextmanager
 def _named_failures(opened: Source) -> Iterator[None]:
-    """What DuckDB cannot do, with the condition or the part of a file that is at fault."""
+    """Translate errors of DuckDB so that they name the condition or the part of a file."""
     import duckdb
 
     try:
@@ -171,7 +200,7 @@ def _named_failures(opened: Source) -> Iterator[None]:
 def _scores(
     opened: Source, label: str | None, prob: str | Sequence[str] | None, by: str | None, classes: Sequence[Any] | None
 ) -> Scores:
-    """Where labels and probabilities are, in SQL."""
+    """Labels and probabilities as SQL expressions."""
     known = list(opened.names)
     named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
@@ -189,7 +218,7 @@ def _scores(
         classes = _as_labelled(opened, found)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
-        raise ArgumentError("classes", f"names {len(coded)}, and the probabilities are of {k}")
+        raise ArgumentError("classes", f"has {len(coded)} names for {k} classes")
     single = "FLOAT" in types
     exact = SUM_TOLERANCE["float32" if single else "float64"]
     tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
@@ -199,7 +228,7 @@ def _scores(
 
 
 def _as_labelled(opened: Source, label: str) -> list[str] | None:
-    """The names of two classes, the positive one last, where the first labels are words that tell it; None elsewhere."""
+    """The names of two classes, the positive one last, if the first labels indicate it; otherwise None."""
     written = opened.with_text(label)
     if opened.types[label] not in ("BOOLEAN", "VARCHAR") or written.types[label] != "VARCHAR":
         return None
@@ -207,21 +236,21 @@ def _as_labelled(opened: Source, label: str) -> list[str] | None:
     query = f"SELECT DISTINCT label FROM ({first}) WHERE label IS NOT NULL LIMIT 3"  # noqa: S608 - quoted
     seen = [row[0] for row in opened.connection.execute(query).fetchall()]
     if opened.types[label] == "BOOLEAN" and {name.lower() for name in seen} <= {"true", "false"}:
-        return None  # truth values, as those of a typed file
-    if len(seen) == 1:  # the same names on a day without a positive, so that days can be added
+        return None  # booleans, as in a typed file
+    if len(seen) == 1:  # the same names on a day without positives, so that days can be merged
         seen += filter(None, [opposite_of(seen[0])])
     place = positive_of(seen)
     return None if place is None else [seen[1 - place], seen[place]]
 
 
 def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | None, k: int) -> tuple[Any, ...]:
-    """The classes as they were given, or as the columns name them; 0, 1, ... where labels of some type cannot be those names."""
+    """The classes as given, or as named by the columns; 0, 1, ... if the labels are of a type that cannot match those names."""
     text = label == "VARCHAR" or label.startswith("ENUM")
     if label.endswith(("]", ")")) and not label.startswith(("DECIMAL", "ENUM")):
-        raise LabelError("label", f"is a column of type {label}, and one value for each row is needed")
+        raise LabelError("label", f"expected one value for each row, got a column of type {label}")
     named: list[Any] = list(range(k)) if given is None and of_columns is None else list(given or of_columns or ())
     if label == "BOOLEAN" and as_booleans(named) is not None:
-        return tuple(named)  # which label_code reads as truth values
+        return tuple(named)  # which label_code reads as booleans
     if given is None and not text and any(isinstance(name, str) for name in named):
         named = list(range(k))
     return tuple(str(name) for name in named) if text else tuple(named)
@@ -236,15 +265,14 @@ def _numbers(opened: Source, names: list[str]) -> tuple[tuple[str, ...], set[str
     for name in names:
         own = types if listed else {opened.types[name]}
         if not all(re.fullmatch(r"FLOAT|DOUBLE|DECIMAL.*|U?[A-Z]*INT(EGER)?", kind) for kind in own):
-            shown = _first_text(opened, name) if own == {"VARCHAR"} else ""
-            raise ProbabilityError(
-                "prob", f"{quoted(name)} is of type {opened.types[name]}{shown}, and numbers are needed"
-            )
+            value, row = _first_text(opened, name) if own == {"VARCHAR"} else (None, None)
+            got = f"type {opened.types[name]}" if value is None else f"the text {value!r}"
+            raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got {got}", row=row)
     return _from_list(opened, names[0]) if listed else tuple(quoted(name) for name in names), types
 
 
-def _first_text(opened: Source, name: str) -> str:
-    """What a column of text holds that is no number; of a file without rows all columns are text."""
+def _first_text(opened: Source, name: str) -> tuple[str | None, int | None]:
+    """The first entry of a column of text that is not a number, and its row; in a file without rows all columns are text."""
     column = quoted(name)
     if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
         raise _no_rows(opened)
@@ -252,13 +280,11 @@ def _first_text(opened: Source, name: str) -> str:
     found = opened.connection.execute(
         f"SELECT * FROM {numbered} WHERE value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
     ).fetchone()
-    if found is None:
-        return ""
-    return f" (it holds {found[0][:40]!r}" + (")" if found[1] is None else f" at row {found[1]:,})")
+    return (None, None) if found is None else (found[0][:40], found[1])
 
 
 def _from_list(opened: Source, name: str) -> tuple[str, ...]:
-    """The entries of a column of lists, which must all be of one length."""
+    """The entries of a column of lists, which must have equal length."""
     least, most = opened.connection.execute(
         f"SELECT min(len({quoted(name)})), max(len({quoted(name)})) FROM {opened.rows}"  # noqa: S608 - quoted
     ).fetchone()
@@ -266,22 +292,24 @@ def _from_list(opened: Source, name: str) -> tuple[str, ...]:
         raise _no_rows(opened)
     if least != most:
         raise ProbabilityError(
-            "prob", f"{quoted(name)} holds lists of {least} to {most} numbers", "give every row the same"
+            "prob", f"the lists in {quoted(name)} have {least} to {most} entries", "give every row one entry per class"
         )
     if least < 2:
-        raise ProbabilityError("prob", f"{quoted(name)} holds lists of {least} numbers", "give one for each class")
+        raise ProbabilityError(
+            "prob", f"the lists in {quoted(name)} have {least} entries", "give every row one entry per class"
+        )
     return tuple(f"{quoted(name)}[{place + 1}]" for place in range(least))
 
 
 def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:
-    """Each lens by name, the classes one by one."""
+    """The names of the lenses, with one lens per class."""
     found: list[str] = []
     for lens in lenses:
         found += [f"class:{name}" for name in classes] if lens == "classwise" else [lens]
     known = {"binary", "top_label", *(f"class:{name}" for name in classes)}
     for lens in found:
         if lens not in known and not lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} is none that files can be read for", f"one of {sorted(known)}")
+            raise ArgumentError("lenses", f"{lens!r} is not supported for files", f"choose one of {sorted(known)}")
     return tuple(dict.fromkeys(found))
 
 
@@ -296,13 +324,13 @@ def _has_arrow() -> bool:
 def _streamed(
     opened: Source, found: Scores, lenses: tuple[str, ...], scores: bool, progress: Callable[[int], None] | None
 ) -> Sketches | None:
-    """Batches of rows, one after the other, each added to what is there."""
+    """Merge the sketches of successive batches of rows."""
     if not _has_arrow():
-        raise MissingDependencyError("pyarrow", "is not installed", "pip install pyarrow, or engine='sql'")
+        raise MissingDependencyError("pyarrow", "is not installed", ("run pip install pyarrow", Use("engine", "sql")))
     opened.connection.execute("SET preserve_insertion_order = false")
     query = f"SELECT * FROM {found.columns(found.number)}"  # noqa: S608 - quoted names
     total: Sketches | None = None
-    own = opened.connection.cursor()  # so that a failure leaves the connection free to look for its cause
+    own = opened.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
         for batch in _read_ahead(own.sql(query).to_arrow_reader(BATCH_ROWS)):
             if not batch.num_rows:
@@ -317,7 +345,7 @@ def _streamed(
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """The same batches; the next one is read while the last is counted."""
+    """Iterate over batches, reading the next one while the last is processed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as ahead:
@@ -330,7 +358,7 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
 def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> Sketches:
     columns = [batch.column(place) for place in range(batch.num_columns)]
     if any(column.null_count for column in columns):
-        raise ProbabilityError("prob", "or the label or group is missing in a row")
+        raise ProbabilityError("prob", "a probability, label or group is missing")
     label = columns[0].to_numpy(zero_copy_only=False)
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
     probs = [column.to_numpy(zero_copy_only=False) for column in columns[1 : 1 + len(found.probs)]]
@@ -349,31 +377,36 @@ def _coded(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]
 
 
 def _summed(opened: Source, found: Scores, kind: str, lenses: tuple[str, ...], scores: bool) -> Sketches:
-    """All of it in SQL: a look for rows that cannot be used, and one query for each lens."""
+    """Compute the sketches in SQL: a check for invalid rows, and one query per lens."""
     for lens in lenses:
         if lens.startswith("rank:"):
-            raise ArgumentError("lenses", f"{lens!r} needs whole rows", "engine='arrow'")
+            raise ArgumentError("lenses", f"{lens!r} requires whole rows", Use("engine", "arrow"))
     bad = opened.connection.execute(f"SELECT count(*) FROM {found.columns()} WHERE {bad_rows(found)}").fetchone()[0]  # noqa: S608
     if bad:
-        raise ProbabilityError("prob", f"or the label or group of {bad:,} rows cannot be used")
+        raise ProbabilityError("prob", f"{bad:,} rows have an invalid probability, label or group")
     sketches = Sketches(kind, found.classes, group_sketches(opened.connection, found, lenses, scores))
     sizes = {sketch.n for sketch in sketches.parts[ALL].lenses.values()}
     sizes |= set() if sketches.scores is None else {sketches.scores.rows}
     if len(sizes) > 1:
-        raise ArgumentError("where", "gives other rows each time it is asked", "engine='arrow' asks once")
+        raise ArgumentError(
+            "where", "selects other rows each time it is evaluated", Use("engine", "arrow", "to evaluate it once")
+        )
     return sketches
 
 
 def _row_number(opened: Source) -> str:
-    """The number of a row in its file as SQL; of a part of the rows, or of several printed files, it is not known."""
+    """The row number within the file as SQL; not available for a selection of rows or for several text files."""
     if opened.numbered:
         return ROW
     alone = opened.kind in PRINTED and len(opened.paths) == 1 and opened.where is None
     return "row_number() OVER () - 1" if alone else "NULL"
 
 
+SKIP = Use("where", None, "to select the other rows")
+
+
 def _located(opened: Source, found: Scores) -> CalibrantError | None:
-    """What is wrong with the first row that cannot be used, and where it is."""
+    """The error for the first invalid row, with its location."""
     file = "''" if opened.kind == "duckdb" else quoted(FILE)
     table = found.columns(more=f"{file} AS place, {_row_number(opened)} AS number, {found.written} AS written, ")
     query = f"SELECT * FROM {table} WHERE {bad_rows(found)} LIMIT 1"  # noqa: S608 - quoted names
@@ -383,16 +416,20 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
         return None
     place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
-    spot = (f"{place}: " if place else "") + (f"row {number:,}: " if number is not None else "")
+    where: dict[str, Any] = {"row": number, "source": place or ""}
     for name, value in zip(found.probs, values, strict=True):
         if value is None or not 0 <= value <= 1:
-            shown = "missing" if value is None else f"{value:g}, which is no probability"
-            return ProbabilityError("prob", f"{spot}{name} is {shown}", "drop such rows with where=")
+            problem = (
+                f"missing value in {name}"
+                if value is None
+                else f"probabilities must be in [0, 1]; got {value:g} in {name}"
+            )
+            return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < found.k:
         known = ", ".join(map(str, found.classes[:10]))
-        shown = "is missing" if written is None else f"{written[:40]!r} is none of the classes ({known})"
-        return LabelError("label", f"{spot}{shown}", "pass classes=" if written else "drop such rows with where=")
+        problem = "missing label" if written is None else f"{written[:40]!r} is not one of the classes {known}"
+        return LabelError("label", problem, Use("classes") if written else SKIP, **where)
     if found.group is not None and rest[-1] is None:
-        return GroupError("by", f"{spot}{found.group} is missing", "drop such rows with where=")
-    total = sum(values)
-    return ProbabilityError("prob", f"{spot}the probabilities sum to {total:g}, not 1", "normalize them before")
+        return GroupError("by", f"missing group in {found.group}", SKIP, **where)
+    problem = f"each row must sum to 1; got a sum of {sum(values):g}"
+    return ProbabilityError("prob", problem, "rescale the rows first", **where)

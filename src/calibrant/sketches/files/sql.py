@@ -1,4 +1,4 @@
-"""Sketches by SQL alone: counts and sums of whole numbers by cell, the same bits as NumPy's.
+"""Sketches computed in SQL: integer counts and sums by cell, identical to those of NumPy.
 
 DuckDB's casts round and its logarithm is the C library's, so cells are found by comparisons and logarithms by constants, products
 and sums. Text that goes into a query is quoted by `columns.quoted`, or is a number.
@@ -23,25 +23,25 @@ __all__ = ["Scores", "bad_rows", "group_sketches", "label_code"]
 FIXED = 2.0**62
 # A key of 16 bits lets DuckDB count in an array instead of a hash table.
 SETTINGS = "SET perfect_ht_threshold = 20"
-# Numbers below this have so few digits that their exponent cannot be undone in one product.
+# Subnormal numbers: below this bound one multiplication does not remove the exponent.
 TINY = 2.0**-600
 
 
 class Scores(NamedTuple):
-    """Where the numbers of a row are, as SQL: the code of its label, its probabilities, its group."""
+    """SQL expressions of a row: the index of its label, its probabilities, its group."""
 
     table: str
     label: str
     probs: tuple[str, ...]
-    """One for the positive class of two, or one for each class."""
+    """One expression for the positive class, or one per class."""
     group: str | None
     classes: tuple[Any, ...]
     tolerance: float
-    """How far a row may be from summing to 1."""
+    """Tolerance for the sum of a row."""
     number: str = "DOUBLE"
-    """FLOAT where all probabilities are singles, which need not be made longer to be read."""
+    """FLOAT if all probabilities have single precision, which avoids a conversion."""
     written: str = "NULL"
-    """The label as it is written."""
+    """The label as text."""
 
     @property
     def k(self) -> int:
@@ -49,16 +49,16 @@ class Scores(NamedTuple):
         return max(2, len(self.probs))
 
     def columns(self, number: str = "DOUBLE", more: str = "") -> str:
-        """The table of plain columns: `more`, label, p0, p1, ... and group."""
+        """The table with the columns `more`, label, p0, p1, ... and group."""
         probs = ", ".join(f"CAST({name} AS {number}) AS p{place}" for place, name in enumerate(self.probs))
         group = "" if self.group is None else f', {self.group} AS "group"'
         return f"(SELECT {more}{self.label} AS label, {probs}{group} FROM {self.table})"  # noqa: S608 - quoted names
 
 
 def bad_rows(scores: Scores) -> str:
-    """The condition under which a row cannot be used."""
+    """The SQL condition for invalid rows."""
     names = [f"p{place}" for place in range(len(scores.probs))]
-    # A missing number compares as NULL and NaN as the largest of all, so what is not surely inside is out.
+    # A missing value compares as NULL and NaN as larger than any number, so the condition is the negation of a valid row.
     parts = [f"NOT coalesce({name} BETWEEN 0 AND 1, false)" for name in names]
     parts.append(f"NOT coalesce(label BETWEEN 0 AND {scores.k - 1}, false)")
     if len(names) > 1:
@@ -71,7 +71,7 @@ def bad_rows(scores: Scores) -> str:
 def group_sketches(
     connection: Any, scores: Scores, lenses: tuple[str, ...], row_scores: bool
 ) -> dict[Any, GroupSketch]:
-    """The sketches of every group, and of all rows under None."""
+    """The summary of every group, and of all rows under None."""
     connection.execute(SETTINGS)
     found: dict[Any, dict[str, Sketch]] = {}
     for lens, (score, outcome) in _questions(scores, lenses).items():
@@ -82,12 +82,12 @@ def group_sketches(
 
 
 def _questions(scores: Scores, lenses: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """For each lens, score and outcome as SQL."""
+    """Score and outcome of each lens, as SQL."""
     found: dict[str, tuple[str, str]] = {}
     names = [f"p{place}" for place in range(len(scores.probs))]
     for lens in lenses:
         if lens == "binary":
-            found[lens] = (names[-1], "label")  # of two columns the second is the positive class's
+            found[lens] = (names[-1], "label")  # the second of two columns belongs to the positive class
         elif lens == "top_label" and len(names) == 1:
             found[lens] = ("CASE WHEN p0 > 0.5 THEN p0 ELSE 1 - p0 END", "CAST((p0 > 0.5) = (label = 1) AS TINYINT)")
         elif lens == "top_label":
@@ -102,7 +102,7 @@ def _questions(scores: Scores, lenses: tuple[str, ...]) -> dict[str, tuple[str, 
 
 
 def _slot(score: str) -> str:
-    """The number of grid edges below a score; of equal cells by one division, of narrow ones by a guess that is put right."""
+    """The number of grid edges below a score: by one division for equal cells, by a corrected guess for narrow ones."""
     near = grid().near
     low, high = _listed(near), _listed(np.sort(1 - near))
     count = len(near)
@@ -120,12 +120,12 @@ def _slot(score: str) -> str:
 
 
 def _listed(values: Any) -> str:
-    # One more than any score at the end, so that a count may look past the last.
+    # A sentinel above any score at the end, so that the count may look past the last edge.
     return "[" + ", ".join(repr(float(value)) for value in [*values, 2.0, 2.0, 2.0]) + "]"
 
 
 def _counted(score: str, start: str, edges: str) -> str:
-    """How many edges lie below, if it is `start` or up to three more."""
+    """The number of edges below, given that it is `start` or up to three more."""
     steps = " + ".join(f"CAST({edges}[({start}) + {step}] < {score} AS INTEGER)" for step in (1, 2, 3))
     return f"({start}) + {steps}"
 
@@ -177,7 +177,7 @@ def _row_sums(connection: Any, scores: Scores) -> dict[Any, RowSums]:
     """  # noqa: S608 - made of constants and quoted names
     found: dict[Any, RowSums] = {ALL: RowSums()}
     for square, own, surprise, entropy, impossible, rows, *name in connection.execute(query).fetchall():
-        if not rows:  # of no rows at all the sums are NULL
+        if not rows:  # without rows the sums are NULL
             continue
         part = RowSums(rows, int(square), int(own), int(surprise), int(entropy), impossible)
         found[ALL] = found[ALL].plus(part)
@@ -187,7 +187,7 @@ def _row_sums(connection: Any, scores: Scores) -> dict[Any, RowSums]:
 
 
 def _surprise(entries: str, group: str) -> str:
-    """Each entry with minus its logarithm, by the same steps as `_rowsums.minus_log`."""
+    """Each entry with its negative logarithm, by the same steps as `row_sums.minus_log`."""
     inverse, logs = (_listed(values) for values in log_table())
     scaled = f"CASE WHEN v > 0 AND v < {TINY!r} THEN v * {1 / TINY!r} ELSE v END"
     near = f"""
@@ -215,9 +215,9 @@ def _surprise(entries: str, group: str) -> str:
 
 
 def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
-    """The place of a label of some type among the classes, as SQL; NULL where it is none of them."""
+    """The index of a label among the classes, as SQL; NULL if it is unknown."""
     name = quoted(column)
-    if kind == "BOOLEAN":  # a cast of it would reach the reader of a text file, which then looks for numbers
+    if kind == "BOOLEAN":  # a cast would be pushed into the reader of a text file, which would then expect numbers
         places = {value: place for place, value in enumerate(as_booleans(classes) or classes)}
         truth, untruth = (places.get(value, "NULL") for value in (True, False))
         return f"CASE WHEN {name} THEN {truth} WHEN NOT {name} THEN {untruth} END"
@@ -226,7 +226,7 @@ def label_code(column: str, kind: str, classes: tuple[Any, ...]) -> str:
         named = [f"'{str(value).replace(quote, quote * 2)}'" for value in classes]
         name = f"CAST({name} AS VARCHAR)"
     elif list(classes) == list(range(len(classes))):
-        # A cast rounds, and 0.7 is no class.
+        # A cast rounds, but 0.7 is not a class.
         whole = "true" if "INT" in kind else f"{name} = round({name})"
         number = "UTINYINT" if len(classes) <= 256 else "INTEGER"
         return f"CASE WHEN {whole} THEN TRY_CAST({name} AS {number}) END"

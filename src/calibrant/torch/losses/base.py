@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ...errors import (
     ArgumentError,
+    Drop,
     InputTypeError,
     LabelError,
     LensError,
@@ -223,7 +224,7 @@ class Rows:
         if lens not in ("auto", "binary", "top_label"):
             raise LensError("lens", f"must be 'auto', 'binary' or 'top_label'; got {lens!r}")
         if lens == "binary" and classes != 2:
-            raise LensError("lens", f"'binary' needs two classes, and input has {classes}", "use lens='top_label'")
+            raise LensError("lens", f"'binary' requires two classes; got {classes}", "use 'top_label'")
         if classes == 2 and lens != "top_label":
             return self.probs[:, 1], self.targets[:, 1]
         top = self.logits.argmax(1, keepdim=True)
@@ -269,7 +270,7 @@ class Rows:
         """Reduce one value of the whole batch; the sum is the value times the total weight."""
         if self.reduction == "none":
             raise ArgumentError(
-                "reduction", f"must be 'mean' or 'sum': {name} has one value for the batch, and none for a row"
+                "reduction", f"must be 'mean' or 'sum': {name} is defined for the batch, not for single rows"
             )
         return value * self.total if self.reduction == "sum" else value
 
@@ -398,21 +399,21 @@ def check_input(input: Tensor) -> None:
     if not input.is_floating_point():
         raise InputTypeError(
             "input",
-            f"must hold logits in floating point; got {_kind(input)}",
-            "logits come first and targets second; or call .float()",
+            f"must be logits in floating point; got {_kind(input)}",
+            "pass logits first and targets second, or call .float()",
         )
     if input.ndim < 2 or input.shape[1] < 2:
         raise ShapeError(
             "input",
             f"must have shape (N, classes) or (N, classes, d1, ...) with at least two classes; got {tuple(input.shape)}",
-            "for one logit z per row pass torch.stack([torch.zeros_like(z), z], dim=1)",
+            "for one logit z per row, pass torch.stack([torch.zeros_like(z), z], dim=1)",
         )
 
 
 def check_ignored(ignore_index: Any) -> int:
     """Check that the index is an integer of 64 bits."""
     if isinstance(ignore_index, bool) or not isinstance(ignore_index, Integral) or abs(int(ignore_index)) >= 2**63:
-        raise ArgumentError("ignore_index", f"must be a whole number of 64 bits; got {ignore_index!r}")
+        raise ArgumentError("ignore_index", f"must be a 64-bit integer; got {ignore_index!r}")
     return int(ignore_index)
 
 
@@ -420,23 +421,25 @@ def check_form(input: Tensor, target: Tensor, ignore_index: int) -> bool:
     """Check type and shape of the target; return whether it is soft."""
     if not isinstance(target, Tensor) or target.dtype == torch.bool or target.is_complex():
         got = f"a {_kind(target)} tensor" if isinstance(target, Tensor) else type(target).__name__
-        raise InputTypeError("target", f"must be a tensor of class indices or of shares; got {got}", "call .long()")
+        raise InputTypeError(
+            "target", f"must be a tensor of class indices or class probabilities; got {got}", "call .long()"
+        )
     if target.is_floating_point():
         if target.shape != input.shape:
             raise ShapeError(
                 "target",
-                f"holds shares, and must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
-                "class indices must be integers: call .long()",
+                f"class probabilities must have the shape of input, {tuple(input.shape)}; got {tuple(target.shape)}",
+                "for class indices, call .long()",
             )
         if ignore_index >= 0:
-            raise ArgumentError("ignore_index", "has no meaning for soft targets", "leave it out")
+            raise ArgumentError("ignore_index", "is not supported for soft targets", Drop("ignore_index"))
         return True
     expected = input.shape[:1] + input.shape[2:]
     if target.shape != expected:
         raise ShapeError(
             "target",
             f"must have one class for each row of input, shape {tuple(expected)}; got {tuple(target.shape)}",
-            "for shares of the classes call .float()" if target.shape == input.shape else "",
+            "for class probabilities, call .float()" if target.shape == input.shape else "",
         )
     return False
 
@@ -446,8 +449,8 @@ def label_error(target: Tensor, wrong: Tensor, classes: int, ignore_index: int) 
     place = _first(wrong.reshape(target.shape))
     return LabelError(
         "target",
-        f"must lie from 0 to {classes - 1}; got {int(target[tuple(place)])} at {_named(place)}",
-        f"classes are counted from 0, and only ignore_index={ignore_index} is left out",
+        f"must be from 0 to {classes - 1}; got {int(target[tuple(place)])}{_position(place)}",
+        f"classes are counted from 0, and only the ignored index {ignore_index} is excluded",
         row=place[0],
     )
 
@@ -464,7 +467,7 @@ def share_error(target: Tensor, wrong: Tensor) -> ProbabilityError:
     total = float(_sums(target)[tuple(place)])
     return ProbabilityError(
         "target",
-        f"soft targets must lie in [0, 1] and sum to 1 over classes; {_named(place)} does not (sum {total:.6g})",
+        f"soft targets must be in [0, 1] and sum to 1 over classes; got a sum of {total:.6g}{_position(place)}",
         row=place[0],
     )
 
@@ -508,8 +511,9 @@ def _first(wrong: Tensor) -> list[int]:
     return [int(index) for index in wrong.nonzero()[0]]
 
 
-def _named(place: list[int]) -> str:
-    return f"row {place[0]}" if len(place) == 1 else f"position {place}"
+def _position(place: list[int]) -> str:
+    """The position within a row of dense predictions, in words."""
+    return "" if len(place) == 1 else f" at position {place}"
 
 
 def _kind(tensor: Tensor) -> str:

@@ -204,13 +204,13 @@ def _shares(target: Tensor, classes: int) -> Tensor:
     if target.is_floating_point():
         if target.ndim < 2 or target.shape[1] != classes:
             raise ShapeError(
-                "classes", f"is {classes}, and the targets are shares of shape {tuple(target.shape)}, classes on axis 1"
+                "classes", f"must match axis 1 of the targets, of shape {tuple(target.shape)}; got {classes}"
             )
         return target
     codes = target.long()
     if codes.numel() and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
         wrong = int(codes.max() if codes.min() >= 0 else codes.min())
-        raise LabelError("classes", f"is {classes}, and a target is {wrong}", f"classes are 0 to {classes - 1}")
+        raise LabelError("classes", f"targets must be from 0 to {classes - 1}; got {wrong}")
     return F.one_hot(codes, classes).movedim(-1, 1).float()
 
 
@@ -230,7 +230,7 @@ def _generator(rng: Any) -> np.random.Generator:
     if isinstance(rng, torch.Generator):
         return np.random.default_rng(int(torch.randint(2**62, (), generator=rng, device=rng.device)))
     if isinstance(rng, bool) or not (rng is None or isinstance(rng, (int, np.integer, np.random.Generator))):
-        raise ArgumentError("rng", f"must be None, a whole number or a Generator of numpy or torch; got {rng!r}")
+        raise ArgumentError("rng", f"must be None, an integer or a Generator of numpy or torch; got {rng!r}")
     return np.random.default_rng(rng)
 
 

@@ -83,7 +83,7 @@ def label_smoothing_loss(
     others = spread == "others"
     if others and amount * classes > classes - 1:
         raise ArgumentError(
-            "smoothing", f"must leave the true class its even share, {1 / classes:.3g}; got {smoothing!r}"
+            "smoothing", f"must leave the true class a probability of at least {1 / classes:.3g}; got {smoothing!r}"
         )
     return rows.reduce(_smoothed(rows, *_kept_and_given(rows, amount, others)))
 

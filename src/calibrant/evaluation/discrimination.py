@@ -1,0 +1,162 @@
+"""Discrimination: the area under the ROC curve and average precision, with weights and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UndefinedMetricError
+from ..input.predictions import Predictions
+from ..views.keywords import checks_keywords
+from ..views.resolve import as_predictions, views_of
+from ..views.view import View
+
+__all__ = ["auroc", "average_precision", "discriminated"]
+
+Floats = NDArray[np.float64]
+
+
+@checks_keywords()
+def auroc(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+    r"""Compute the area under the ROC curve.
+
+    The probability that a random positive row has a higher score than a random negative row, ties counting one half. It measures
+    discrimination, the ability to rank, and does not change under a strictly increasing recalibration; read it beside calibration
+    errors, never in place of them. For several classes it is the unweighted mean of one class against the rest.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    **keywords
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0.5 for scores that carry no information, 1 for a perfect ranking.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If only one class occurs, or only the confidence of the predicted class is known.
+
+    See Also
+    --------
+    average_precision : Area under the precision-recall curve.
+
+    Notes
+    -----
+    With weights :math:`w_i`, scores :math:`s_i` and the sums :math:`W_1`, :math:`W_0` of the weights of positive and negative rows,
+
+    .. math:: \mathrm{AUROC} = \frac{1}{W_1 W_0} \sum_{i: y_i = 1} \sum_{j: y_j = 0} w_i w_j
+              \left(\mathbf{1}[s_i > s_j] + \tfrac{1}{2} \mathbf{1}[s_i = s_j]\right).
+
+    Classes that do not occur among the labels are left out of the mean over classes. A soft label counts as a positive row of weight
+    :math:`w_i y_i` and a negative row of weight :math:`w_i (1 - y_i)`.
+
+    References
+    ----------
+    .. [1] Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a receiver operating characteristic (ROC)
+       curve. Radiology 143, 29-36.
+
+    Examples
+    --------
+    >>> from calibrant.evaluation import auroc
+    >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    """
+    return _mean_over_classes(as_predictions(y_true, y_prob, keywords), _auroc)
+
+
+@checks_keywords()
+def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+    r"""Compute the average precision.
+
+    The mean of the precision over all thresholds, weighted by the gain in recall; it summarises the precision-recall curve without
+    interpolation. Unlike `auroc` it depends on the prevalence, which is also its value for scores that carry no information. For
+    several classes it is the unweighted mean of one class against the rest.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    **keywords
+
+    Returns
+    -------
+    float
+        Above 0 and at most 1; 1 for a perfect ranking.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If only one class occurs, or only the confidence of the predicted class is known.
+
+    See Also
+    --------
+    auroc : Area under the ROC curve.
+
+    Notes
+    -----
+    With precision :math:`P_n` and recall :math:`R_n` at the n-th distinct threshold in decreasing order,
+
+    .. math:: \mathrm{AP} = \sum_n (R_n - R_{n-1}) P_n.
+
+    Classes that do not occur among the labels are left out of the mean over classes.
+
+    Examples
+    --------
+    >>> from calibrant.evaluation import average_precision
+    >>> round(average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
+    0.8333
+    """
+    return _mean_over_classes(as_predictions(y_true, y_prob, keywords), _average_precision)
+
+
+def discriminated(p: Predictions) -> tuple[float, float]:
+    """AUROC and average precision of checked predictions; raises where they are undefined."""
+    return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
+
+
+def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:
+    if p.kind == "confidence":
+        raise UndefinedMetricError(
+            "y_prob", "holds the confidence of the predicted class only", "pass class probabilities"
+        )
+    found = []
+    for view in views_of(p, "binary" if p.kind == "binary" else "classwise"):
+        assert isinstance(view, View)
+        positive, negative = _weights_by_score(view)
+        if positive.sum() > 0 and negative.sum() > 0:
+            found.append(formula(positive, negative))
+    if not found:
+        raise UndefinedMetricError(
+            "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
+        )
+    return float(np.mean(found))
+
+
+def _weights_by_score(view: View) -> tuple[Floats, Floats]:
+    """Sums of the weights of positive and of negative rows at each distinct score, in increasing order of the scores."""
+    score = np.asarray(view.score)
+    order = np.argsort(score, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(score[order]) > 0]))
+    weight = np.asarray(view.weights, dtype=np.float64)[order]
+    positive = weight * np.asarray(view.outcome, dtype=np.float64)[order]
+    return np.add.reduceat(positive, starts), np.add.reduceat(weight - positive, starts)
+
+
+def _auroc(positive: Floats, negative: Floats) -> float:
+    below = np.cumsum(negative) - negative
+    won = float((positive * (below + negative / 2)).sum())
+    return won / (float(positive.sum()) * float(negative.sum()))
+
+
+def _average_precision(positive: Floats, negative: Floats) -> float:
+    hits, misses = np.cumsum(positive[::-1]), np.cumsum(negative[::-1])
+    accepted = hits + misses
+    precision = np.divide(hits, accepted, out=np.ones(len(hits)), where=accepted > 0)
+    return float((positive[::-1] * precision).sum()) / float(positive.sum())

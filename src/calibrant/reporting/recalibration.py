@@ -1,0 +1,184 @@
+"""Recalibration: calibration methods compared on held-out data, on a bounded number of rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CalibrantError
+from ..inference.significance import assess
+from ..input.predictions import Predictions
+from ..metrics.registry import catalogue
+from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
+from ..recalibration.methods import METHODS
+from ..recalibration.scores import Scores, TrainingData, fold_of_rows
+from .content import CalibratorRow, CalibratorTable
+
+__all__ = ["calibrators_of", "compare_calibrators", "no_calibrators", "row_count", "sampled_rows"]
+
+FOLDS = 5
+# The cost of fitting grows faster than the number of rows; more rows would not change the choice.
+MOST_ROWS, MOST_ENTRIES, LEAST_ROWS = 100_000, 2_000_000, 5_000
+MEASURE, TEST = "smece", "ecce_mad"
+SHARE = (
+    "Error removed: 1 - smECE after / smECE before recalibration, on held-out data. The smECE of a perfectly calibrated model is above "
+    "0 in a finite sample, so this estimate is conservative."
+)
+# Names of calibration methods in running text, where the identifier itself is not one.
+TITLES = {
+    "temperature": "temperature scaling",
+    "bias_corrected_temperature": "bias-corrected temperature scaling",
+    "matrix": "matrix scaling",
+    "dirichlet": "Dirichlet calibration",
+    "ensemble_temperature": "ensemble temperature scaling",
+    "quadratic_logit": "quadratic logit calibration",
+    "spline": "spline calibration",
+    "kernel": "kernel calibration",
+    "histogram": "histogram binning",
+    "top_label_histogram": "top-label histogram binning",
+    "near_isotonic": "near-isotonic regression",
+    "scaling_binning": "scaling-binning",
+    "miscalibration_aware_temperature": "miscalibration-aware temperature scaling",
+    "venn_abers": "Venn-Abers calibration",
+}
+
+
+def sampled_rows(n: int, most: int, seed: int) -> NDArray[np.intp]:
+    """Return all rows, or a random subset of `most` rows in their order; the same seed gives the same rows."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def row_count(p: Predictions) -> int:
+    """Return the number of rows, with counts expanded."""
+    return p.n if p.weight is None or p.weight_kind != "counts" else round(float(p.weight.sum()))
+
+
+def most_rows(k: int) -> int:
+    """Return the number of rows of `k` classes on which calibration methods are compared."""
+    return min(MOST_ROWS, max(LEAST_ROWS, MOST_ENTRIES // k))
+
+
+def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTable:
+    """Compare the calibration methods that the sample size supports; where that is impossible, give the reason.
+
+    Parameters
+    ----------
+    p : Predictions
+        The predictions; soft labels, multilabel predictions and confidences alone have no calibrators.
+    level : float
+        Confidence level of the intervals of the gains.
+    seed : int
+        Seed of the subset, where there are too many rows, and of the folds.
+
+    Returns
+    -------
+    CalibratorTable
+        The section of the report.
+
+    Examples
+    --------
+    >>> from calibrant import Predictions
+    >>> compare_calibrators(Predictions([0, 1], [0.1, 0.6]), 0.95, 0).reason
+    'needs at least 10 rows for 5 folds; there are 2'
+    """
+    if p.labels is None or p.kind not in ("binary", "multiclass"):
+        what = "the labels are soft" if p.labels is None else f"these are {p.kind} predictions"
+        return no_calibrators(p, level, f"calibrators need one class for each row, and {what}")
+    if len(np.unique(p.labels)) == 1:
+        return no_calibrators(p, level, "only one class occurs, so a calibrator cannot be fitted")
+    rows = sampled_rows(p.n, most_rows(p.k), seed)
+    # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
+    part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
+    try:
+        found = recalibrate(part, folds=FOLDS, level=level, rng=seed)
+    except CalibrantError as error:
+        return no_calibrators(p, level, error.problem)
+    before, after, pvalue = _left(found, part, seed)
+    share = None if before is None or after is None or before <= 0 else 1 - after / before
+    return replace(
+        calibrators_of(found, FOLDS, share),
+        rows=row_count(part),
+        of=row_count(p),
+        before=before,
+        after=after,
+        pvalue_after=pvalue,
+        notes=tuple(_notes(found, part, p)),
+    )
+
+
+def calibrators_of(found: Recalibration, folds: int, share: float | None = None) -> CalibratorTable:
+    """Return the result of `recalibrate` as a section; `share` is the share of the calibration error that the chosen method removes."""
+    return CalibratorTable(
+        method=found.method,
+        description=_description(found),
+        entries=tuple(_row(c, c.method == found.method, share) for c in found.candidates),
+        loss=found.loss,
+        folds=folds,
+        level=found.level,
+        rows=found.n,
+        of=found.n,
+        notes=tuple(f"{c.method}: {c.note}." for c in found.candidates if c.note),
+    )
+
+
+def _weighed(p: Predictions) -> dict[str, Any]:
+    return {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
+
+
+def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
+    """Return the held-out error before and after the chosen calibrator, and the p-value of the remaining error."""
+    if found.method == "none":
+        return None, None, None
+    kind = METHODS[found.method](input=found.calibrator.input)
+    fold = fold_of_rows(TrainingData(p), FOLDS, seed)
+    held = _held_out(kind, p, fold, FOLDS)
+    assert not isinstance(held, str)  # it was fitted on them before
+    assert p.labels is not None
+    plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
+    mapped = Predictions.derived(p.labels, held, **_weighed(p))
+    try:
+        before, after = catalogue[MEASURE](plain), catalogue[MEASURE](mapped)
+    except CalibrantError:
+        return None, None, None
+    try:
+        return before, after, assess(mapped, metric=TEST, rng=seed).pvalue
+    except CalibrantError:
+        return before, after, None
+
+
+def no_calibrators(p: Predictions, level: float, reason: str) -> CalibratorTable:
+    """Return an empty section with its reason."""
+    return CalibratorTable("none", "", (), "nll", FOLDS, level, 0, row_count(p), reason=reason)
+
+
+def _row(found: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
+    if found.reason:
+        return CalibratorRow(found.method, False, None, None, None, None, None, None, found.reason)
+    own = share if chosen else None
+    return CalibratorRow(found.method, chosen, found.loss, found.gain, found.low, found.high, found.ece, own)
+
+
+def _description(found: Recalibration) -> str:
+    """Return the name of the method, with its temperature where it has one."""
+    known = TITLES.get(found.method) or METHODS[found.method].title or found.method.replace("_", " ")
+    temperature = getattr(found.calibrator, "temperature_", None)
+    if temperature is None or not math.isfinite(temperature):
+        return known
+    return f"{known} (T = {temperature:.3g})"
+
+
+def _notes(found: Recalibration, part: Predictions, p: Predictions) -> list[str]:
+    notes = []
+    if part.n < p.n:
+        notes.append(f"Compared on {row_count(part):,} of {row_count(p):,} rows, sampled at random with the seed.")
+    if part.weight_kind == "counts":
+        notes.append("Rows given with a count stay together in one fold.")
+    if found.note:
+        notes.append(found.note[0].upper() + found.note[1:] + ".")
+    return [*notes, SHARE] if found.method != "none" else notes
