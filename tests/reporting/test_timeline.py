@@ -56,7 +56,7 @@ def test_the_side_of_the_gap_is_named_neutrally(watched: MonitorStatus) -> None:
     assert "observed rate" in page
     assert "Evaluated on: positive class." in page
     help = next(line for line in watched.to_prometheus().splitlines() if line.startswith("# HELP calibrant_window_gap"))
-    assert help.endswith("above 0 the scores are too high.")
+    assert help.endswith("Mean score minus observed rate in the newest window with labels.")
 
 
 def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:
