@@ -294,7 +294,11 @@ def test_results_are_plain_and_readable() -> None:
     [
         (lambda: cumulative_diagram(Y, P, interval=2), cal.ArgumentError, "interval: must lie between 0 and 1"),
         (lambda: cumulative_diagram(Y, P, bins=3), cal.UnknownArgumentError, "bins: unexpected keyword of cumulative"),
-        (lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"), cal.LensError, "yes-or-no"),
+        (
+            lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
+            cal.LensError,
+            "'canonical' has more than one event per row",
+        ),
         (lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"), cal.ArgumentError, "against: must be one of"),
         (lambda: variation_diagram(Y, P, variation="mood"), cal.ArgumentError, "must be one of"),
         (lambda: uce_diagram(Y, P, interval=0), cal.ArgumentError, "interval: must lie"),

@@ -344,7 +344,7 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
 def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
     row = labels.index("bird")
     with pytest.raises(
-        cal.LabelError, match=rf"row {row} is 'bird', which is not one of the classes \['cat', 'dog', 'eel'"
+        cal.LabelError, match=rf"'bird' is not one of the classes \['cat', 'dog', 'eel'\] in row {row}"
     ) as raised:
         Predictions(labels, table("pandas", NAMES))
     assert raised.value.row == row

@@ -337,11 +337,11 @@ EVERY_ERROR = [getattr(errors, name) for name in errors.__all__ if name.endswith
 
 @pytest.mark.parametrize("kind", EVERY_ERROR)
 def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal.CalibrantError]) -> None:
-    error = kind("y_prob", "row 3 is nan", "drop the row", row=3)
+    error = kind("y_prob", "missing value", "drop the row", row=3)
     for one in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(one) is kind
-        assert str(one) == "y_prob: row 3 is nan; drop the row"
-        assert (one.argument, one.problem, one.remedy, one.row) == ("y_prob", "row 3 is nan", "drop the row", 3)
+        assert str(one) == "y_prob: missing value in row 3; drop the row"
+        assert (one.argument, one.problem, one.remedy, one.row) == ("y_prob", "missing value", "drop the row", 3)
     assert (
         str(
             kind(

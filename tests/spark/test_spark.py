@@ -539,7 +539,9 @@ def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, An
 
 def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path) -> None:
     df = frame(spark, binary, [ROWS])
-    with pytest.raises(InputTypeError, match=r"calibrator: must be a fitted calibrator or the path of a saved one; got"):
+    with pytest.raises(
+        InputTypeError, match=r"calibrator: must be a fitted calibrator or the path of a saved one; got"
+    ):
         cs.apply(3, df, prob="p")
     with pytest.raises(NotFittedError, match=r"PlattScaling: .*is not fitted"):
         cs.apply(cal.PlattScaling(), df, prob="p")
