@@ -490,7 +490,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ({"ids": ["c", "c"]}, "occurs twice, with different values"),
         ({"ids": ["c", None]}, "missing id"),
         ({"ids": ["c"]}, r"ids: .*expected one id for each row, got shape"),
-        ({"y_true": [0, 1, 1]}, "labels, one for each row; got"),
+        ({"y_true": [0, 1, 1]}, "expected 2 times, one for each row; got 3"),
         ({"y_true": [0, 2]}, "y_true: row 1 is 2"),
         ({"y_prob": [0.1, 1.2]}, "y_prob: row 1"),
         (

@@ -471,11 +471,11 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     code, _, errors = run_command(capsys, "evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
     assert (code, "(group a)" in errors) == (1, True)
     for words, message in (
-        (["--where", "p > 0"], "is required: this monitor has the groups"),
-        (["--by", "g"], "is required: this monitor has the groups"),
-        (["--fail-if", "vce > 1"], "undecidable: the metric is infinite for"),
+        (["--where", "p > 0"], "applies to rows, and"),
+        (["--by", "g"], "applies to rows, and"),
+        (["--fail-if", "vce > 1"], "vce > 1 cannot be evaluated"),
     ):
         code, _, errors = run_command(capsys, "evaluate", one, *words)
         assert (code, message in errors) == (2, True)
     code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
-    assert (code, "is no .sketch file" in errors) == (2, True)
+    assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
