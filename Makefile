@@ -20,6 +20,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_stub.py --check
+	$(BIN)/python tools/check_docstrings.py
 
 # The report is tested in a real browser. Where there is none and none can be had, those tests say so and are skipped.
 browser:

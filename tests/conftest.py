@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from calibrant.errors import CalibrantError
+from tests.language import rejected
 from tests.sample import write_sample
 
 settings.register_profile("any machine", deadline=None)
@@ -54,3 +57,16 @@ def real_folder() -> Path:
     if not (REAL / "checks.json").exists():
         pytest.skip(f"NO REAL PREDICTIONS in {REAL}: set CALIBRANT_DATA to check published numbers")
     return REAL
+
+
+_build_error = CalibrantError.__init__
+
+
+def _checked_error(self: CalibrantError, *parts: Any, **options: Any) -> None:
+    """Every message that a test meets is held against the rules of language."""
+    _build_error(self, *parts, **options)
+    found = rejected(str(self))
+    assert not found, f"{found!r} in the message {str(self)!r}; see docs/language.md"
+
+
+CalibrantError.__init__ = _checked_error  # type: ignore[method-assign]

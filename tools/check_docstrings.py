@@ -53,8 +53,6 @@ EXCEPTIONS = {
     "SS06": "a long first line is cut by the line length of the linter",
     "YD01": "there are no generators in the interface",
 }
-# Classes and functions that a user calls need an example.
-NEED_EXAMPLE = ("function", "metric", "class")
 RESULT_BASES = ("Result", "Record")
 
 
@@ -91,10 +89,10 @@ def errors_of(name: str, found: Any) -> list[tuple[str, str]]:
         return [("GL08", "The object does not have a docstring")]
     result = validate(get_doc_object(found))
     errors = [(code, text) for code, text in result["errors"] if code not in EXCEPTIONS]
-    if _is_plain_result(found) and "\nAttributes\n" in doc:  # users never call its constructor
+    # Users never call these constructors: results list their attributes, and errors take the parameters of their base.
+    if _is_plain_result(found) and ("\nAttributes\n" in doc or issubclass(found, Exception)):
         errors = [(code, text) for code, text in errors if code != "PR01"]
-    callable_itself = name.count(".") == len(name.split(".")) - 1 and not _is_method(name, found)
-    if callable_itself and ">>>" not in doc and not _is_plain_result(found):
+    if not _is_method(name, found) and ">>>" not in doc and not _is_plain_result(found):
         errors.append(("EX01", "No examples section found"))
     return errors
 

@@ -402,8 +402,18 @@ class CalibrantWarning(_Message, UserWarning):
     ----------
     argument : str
         The argument that the warning is about; a single parameter is the whole text.
-    problem, remedy, row, column, count, source
-        As for `CalibrantError`.
+    problem : str or tuple, optional
+        What is unusual, in plain English.
+    remedy : str, Use, Drop, InPython, or tuple of these, default ""
+        What to do about it; a tuple holds alternatives.
+    row : int, optional
+        The first row concerned, counted from 0.
+    column : int or str, optional
+        The column of the entry concerned.
+    count : int, optional
+        How many rows are concerned.
+    source : str, default ""
+        The file or partition that contains the row.
     """
 
     def __init__(

@@ -121,9 +121,9 @@ class ReliabilityPanels(Diagram):
         list of matplotlib.axes.Axes
             The axes, in order.
         """
-        layout = layout or self.layout
-        check_choice(layout, "layout", ("side_by_side", "overlay"))
-        if layout == "overlay":
+        chosen = layout or self.layout
+        check_choice(chosen, "layout", ("side_by_side", "overlay"))
+        if chosen == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
         across = check_whole(columns, "columns") if columns is not None else _across(len(self))

@@ -664,7 +664,7 @@ class CalibratedModule(nn.Module):
         super().__init__()
         remedies = {
             "model": "write a function as the forward of an nn.Module",
-            "calibrator": "CalibratorModule.from_calibrator(map) makes one of a map",
+            "calibrator": "CalibratorModule.from_calibrator(calibrator) converts a calibrator",
         }
         for name, value in (("model", model), ("calibrator", calibrator)):
             if not isinstance(value, nn.Module):
