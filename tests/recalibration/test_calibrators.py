@@ -508,7 +508,7 @@ def test_group_calibration_is_a_map_for_each_group():
         assert calibrator.predict_proba(new, np.full(10, name)) == pytest.approx(alone.predict_proba(new), abs=1e-12)
     with pytest.raises(GroupError, match="'c'"):
         calibrator.predict_proba(new, np.full(10, "c"))
-    with pytest.raises(GroupError, match="needed"):
+    with pytest.raises(GroupError, match="groups: are required; pass the group of each row"):
         calibrator.predict_proba(new)
     together = GroupCalibration(PlattScaling(), unseen="together").fit(score, y, groups=groups)
     whole = PlattScaling().fit(score, y)

@@ -135,7 +135,7 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     rows = FITTED.y_true > 0
     frame, labels = pd.DataFrame(FITTED.y_prob, columns=[1, 2, 3]), FITTED.y_true
     with pytest.raises(
-        cal.LabelError, match=r"y: could be names or numbers of the columns of scores.* scores.to_numpy\(\)"
+        cal.LabelError, match=r"y: the labels could be names or positions of the columns \[1, 2, 3\], which differ"
     ):
         cal.TemperatureScaling().fit(frame[rows], labels[rows])
     named = cal.TemperatureScaling().fit(frame, labels + 1)
@@ -156,7 +156,7 @@ def test_rows_without_labels_have_columns_without_names() -> None:
 def test_an_index_in_another_order_is_refused_for_names_too() -> None:
     labels, frame = pd.Series(LABELS), table(FITTED.y_prob)
     with pytest.raises(
-        cal.InputError, match=r"scores: has the same index as y in another order.*scores.loc\[y.index\]"
+        cal.InputError, match="scores: has the same index as y in another order, but rows are matched by position"
     ):
         cal.VectorScaling().fit(frame.iloc[::-1], labels)
     with pytest.raises(cal.InputError, match="groups: has the same index"):
@@ -169,7 +169,7 @@ def test_names_without_columns_are_refused(make: Any) -> None:
     score = NEW.y_prob[:, 0]
     outcome = np.where(NEW.y_true == 0, "default", "ok")
     with pytest.raises(
-        cal.errors.LabelError, match=r"nothing says of which class the scores are; .*y == 'default'"
+        cal.errors.LabelError, match="y: the label 'default' is text, and the class of the scores is unknown in row 0"
     ) as told:
         make().fit(score, outcome)
     assert told.value.row == 0

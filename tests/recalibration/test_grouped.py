@@ -56,7 +56,9 @@ def test_a_missing_name_leaves_the_others_known(calibrator: Any) -> None:
     assert np.array_equal(found.predict_proba(NEW, some)[:-1], right[:-1])
     holes = np.where(np.arange(12) == 11, np.nan, NAMES)
     assert np.array_equal(found.predict_proba(NEW, holes)[:-1], right[:-1])
-    with pytest.raises(cal.GroupError, match="row 3 has no group"):
+    with pytest.raises(
+        cal.GroupError, match="groups: missing group in row 3; name the missing groups, or drop the rows"
+    ):
         fitted(calibrator, np.array([1, 2, 3, None, *GROUP[4:].tolist()], dtype=object))
 
 
@@ -153,5 +155,5 @@ def test_evaluate_hands_the_groups_to_a_map_for_groups() -> None:
             y, y_prob, groups = Y[:12], NEW, names[NAMES]
             value = cal.evaluate(y, y_prob, metrics=["nll"], calibrator=found, groups=groups)["nll"]
             assert value == pytest.approx(cal.nll(y, found.predict_proba(y_prob, groups)[:, 1]))
-        with pytest.raises(cal.GroupError, match="are needed"):
+        with pytest.raises(cal.GroupError, match="groups: are required; pass the group of each row"):
             cal.evaluate(Y[:12], NEW, metrics=["nll"], calibrator=found)

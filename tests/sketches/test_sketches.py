@@ -295,7 +295,10 @@ def test_no_bound_is_given_where_the_rows_choose_the_number_of_bins(bins: str) -
     ):
         sketch.error_bound(cal.ece_em, bins=bins)
     for metric in (cal.ece_sweep, cal.drmsce_bcs):
-        with pytest.raises(cal.UndefinedMetricError, match=r"which may be undefined for the rows \("):
+        with pytest.raises(
+            cal.UndefinedMetricError,
+            match=r"error_bound: unknown for ece_sweep: the number of bins \('sweep'\) depends on the rows",
+        ):
             sketch.error_bound(metric)
         assert sketch.error_bound(metric, bins=15) < 0.1
 
@@ -449,7 +452,7 @@ def test_numbers_that_no_rows_give_are_refused() -> None:
     cells, rows, low = np.array([3]), np.array([2]), np.array([1 << 43])
     head = {"cells": CELLS, "lens": "binary"}
     for more in ({}, {"rest_bits": 50}):
-        with pytest.raises(FileError, match=r"content: hold .*(no rows can give|no version writes); make them again"):
+        with pytest.raises(FileError, match="content: have impossible numbers; write them again"):
             cal.Sketch.from_bytes(pack("Sketch", head | more, [cells, rows, rows, rows, low]))
     assert cal.Sketch.from_bytes(pack("Sketch", head | {"rest_bits": 62}, [cells, rows, rows, rows * 0, low], 2)).n == 2
 
@@ -527,7 +530,7 @@ def test_sketches_stand_in_for_rows() -> None:
 )
 def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> None:
     arrays = [np.zeros(0, np.int64)] * 5
-    with pytest.raises(FileError, match=r"content: have unexpected content \(KeyError\)"):
+    with pytest.raises(FileError, match="content: have a grid of many cells instead of 19576; write them again"):
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
     with pytest.raises(FileError, match=r"content: .*have unexpected content \("):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))

@@ -161,7 +161,9 @@ def test_a_column_of_lists(tmp_path: Path, engine: str) -> None:
     (tmp_path / "p.jsonl").write_text("\n".join(lines))
     assert cal.scan(tmp_path / "p.jsonl", engine=engine) == cal.Sketches.of(y, p)
     (tmp_path / "q.jsonl").write_text(lines[0] + '\n{"label": 1, "probs": [0.5, 0.5]}')
-    with pytest.raises(cal.ProbabilityError, match="lists of 2 to 3"):
+    with pytest.raises(
+        cal.ProbabilityError, match='prob: the lists in "probs" have 2 to 3 entries; give every row one entry per class'
+    ):
         cal.scan(tmp_path / "q.jsonl", engine=engine)
 
 
@@ -259,7 +261,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         ({"where": "1 = 1; DROP TABLE x"}, cal.ArgumentError, "not a valid SQL expression"),
         ({"where": "p > (SELECT 1)"}, cal.ArgumentError, "must be one SQL expression without subqueries"),
         ({"where": "p > 2"}, cal.FileError, "no row satisfies the condition"),
-        ({"label": "truth"}, cal.ColumnError, "unknown column 'truth'; The columns are 'y', 'p'"),
+        ({"label": "truth"}, cal.ColumnError, "label: unknown column 'truth'; the columns are 'y', 'p'"),
         ({"classes": [1, 2, 3]}, cal.ArgumentError, "names 3"),
         ({"engine": "spark"}, cal.ArgumentError, "engine"),
         ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
@@ -312,7 +314,7 @@ def test_groups_keep_their_names(tmp_path: Path, engine: str) -> None:
         ("7,0.5", "x.csv: row 30: '7' is none of the classes \\(0, 1\\)"),
         ("x,0.5", "x.csv: row 30: 'x' is none of the classes"),
         (",0.5", "x.csv: row 30: is missing"),
-        ("1,N/A", "it holds 'N/A' at row 30"),
+        ("1,N/A", """prob: expected numbers in "p", got the text 'N/A' in row 30"""),
         ("1,1.5", 'x.csv: row 30: "p" is 1.5'),
     ],
 )
@@ -375,7 +377,7 @@ def test_columns_of_many_types(tmp_path: Path, engine: str) -> None:
     [
         ("0.7 AS y, 0.5 AS p", "none of the classes"),
         ("[1] AS y, 0.5 AS p", r"INTEGER\[\]"),
-        ("1 AS y, 'half' AS p", "it holds 'half'"),
+        ("1 AS y, 'half' AS p", """prob: expected numbers in "p", got the text 'half' in row 0"""),
         ("1 AS y, {'a': 0.5} AS p", "STRUCT"),
         ("1 AS y, [{'a': 0.5}, {'a': 0.5}] AS p", "STRUCT"),
         ("1 AS y, 0.5 AS p WHERE false", "no rows"),
