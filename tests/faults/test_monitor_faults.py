@@ -159,7 +159,7 @@ TWO = (
     + """
 from calibrant.monitoring import store
 
-store.PATIENCE = 600  # a writer that has to wait for long is no failure
+store.PATIENCE = 600  # a writer that has to wait for long does not fail
 folder = sys.argv[1]
 path = folder + "/two.db"
 make(path)
@@ -332,8 +332,8 @@ def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
     path = monitor.path
     good = path.read_bytes()
     for content, said in (
-        (b"not a database at all, but long enough to be looked at" * 40, "is no monitor of calibrant, or is damaged"),
-        (b"", "is no monitor of calibrant"),
+        (b"not a database at all, but long enough to be looked at" * 40, "is not a calibrant monitor, or is corrupt"),
+        (b"", "is not a calibrant monitor"),
         (good[: len(good) // 2], "damaged"),
     ):
         path.write_bytes(content)
@@ -342,18 +342,18 @@ def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
 
 
 def test_flipped_bytes_never_give_a_number(monitor: Monitor) -> None:
-    """Wherever bytes are turned round, the store is refused or tells what it told before."""
+    """Wherever bytes are changed, opening the store raises or its status is unchanged."""
     path = monitor.path
     good, told = path.read_bytes(), monitor.status().to_dict()
-    refused = 0
+    rejected = 0
     for at in np.random.default_rng(0).integers(0, len(good) - 64, 40).tolist():
         path.write_bytes(good)
         flipped(path, at)
         try:
             assert Monitor.open(path).status().to_dict() == told
         except FileError:
-            refused += 1
-    assert refused >= 5
+            rejected += 1
+    assert rejected >= 5
 
 
 def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(FileError, match="is no monitor of calibrant"):
+    with pytest.raises(FileError, match="is not a calibrant monitor"):
         Monitor.open(path)
     with pytest.raises(FileError, match="exists already"):
         Monitor.create(path, reference=(YES, SCORE), every="1d")

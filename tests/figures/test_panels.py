@@ -172,7 +172,7 @@ def test_results_are_plain_and_readable() -> None:
             "is determined by the classes",
         ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]), cal.ArgumentError, "show: there is no class 9"),
+        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]), cal.ArgumentError, "show: unknown class 9"),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0),
             cal.ArgumentError,

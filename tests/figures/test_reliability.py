@@ -338,11 +338,15 @@ def test_results_are_plain_and_readable() -> None:
         ({"interval": 95}, cal.ArgumentError, "interval: must lie between 0 and 1; got 95"),
         ({"n_bins": 5}, cal.UnknownArgumentError, "n_bins: unexpected keyword of reliability_diagram; use bins"),
         ({"lens": "classwise"}, cal.LensError, "has more than one event per row"),
-        ({"kind": "corp", "uncertainty": "wilson"}, cal.UndefinedMetricError, "'wilson' needs bins"),
+        (
+            {"kind": "corp", "uncertainty": "wilson"},
+            cal.UndefinedMetricError,
+            "'wilson' requires fixed bins, and the blocks of 'corp'",
+        ),
         (
             {"uncertainty": "bootstrap", "n_resamples": 3},
             cal.ArgumentError,
-            "n_resamples: must be a whole number from 20",
+            "n_resamples: must be an integer of at least 20; got 3",
         ),
         ({"uncertainty": "bootstrap", "rng": "x"}, cal.ArgumentError, "rng: must be None"),
         ({"kind": "smooth", "bandwidth": 0}, cal.ArgumentError, "must lie from"),
@@ -359,7 +363,7 @@ def test_bad_options_are_refused(words: dict[str, Any], error: type[Exception], 
 def test_a_view_is_passed_alone() -> None:
     held = cal.Predictions(Y, P)
     view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
-    with pytest.raises(cal.InputTypeError, match="y_true: is a view, which already holds everything"):
+    with pytest.raises(cal.InputTypeError, match="y_true: a view cannot be combined with other arguments;"):
         reliability(view, where=np.ones(len(Y), bool))
     with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
         reliability(cal.Sketch.of(Y, P), P)

@@ -154,11 +154,11 @@ def test_a_model_without_errors_and_a_single_row() -> None:
         ({"accuracy": 0.9, "coverage": 0.5}, ArgumentError, "cannot be combined with coverage"),
         ({"confidence_level": 0.9}, ArgumentError, "requires a target"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy: must lie between 0 and 1"),
-        ({"points": 1}, ArgumentError, "points: must be a whole number from 2 up"),
+        ({"points": 1}, ArgumentError, "points: must be an integer of at least 2; got 1"),
         ({"confidences": [1]}, UnknownArgumentError, "did you mean 'confidence'"),
-        ({"where": Y > 0, "loss": Y}, ArgumentError, "cannot be combined with Predictions"),
+        ({"where": Y > 0, "loss": Y}, ArgumentError, "cannot be combined with confidence or loss; select the rows"),
         ({"loss": {"other": Y}}, ArgumentError, "has no entry for model"),
-        ({"lens": "classwise"}, LensError, "one question"),
+        ({"lens": "classwise"}, LensError, "risk_coverage requires one event per row"),
     ],
 )
 def test_what_is_refused(keywords: dict[str, object], error: type[Exception], text: str) -> None:
@@ -173,7 +173,7 @@ def test_models_that_are_refused() -> None:
         risk_coverage_diagram(Y, {1: P, "1": P})
     with pytest.raises(InputTypeError, match="must be Predictions, a View or a Sketch"):
         risk_coverage_diagram({"a": (Y, P)})
-    with pytest.raises(InputTypeError, match="cannot be combined with Predictions"):
+    with pytest.raises(InputTypeError, match="cannot be combined with confidence or loss; select the rows"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)}, counts=Y)
     with pytest.raises(ArgumentError, match="unknown model"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)})["b"]

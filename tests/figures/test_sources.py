@@ -88,7 +88,7 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
 
 def test_many_labels_are_named_as_many_questions() -> None:
     many = (P > 0.3).astype(int)
-    several = "has more than one event per row"
+    several = "'classwise' has more than one event per row; name one class, for example lens='class:"
     for ask in (cal.reliability, cal.calibration_curve):
         with pytest.raises(cal.LensError, match=f"{several}0'"):
             ask(many, P, multilabel=True)

@@ -171,7 +171,7 @@ def test_refusals() -> None:
         locate_change([])
     with pytest.raises(LensError, match="have different lenses"):
         locate_change([cal.Sketch.of(Y, B), cal.Sketch.of(Y, B, lens="top_label")])
-    with pytest.raises(LensError, match="and the reference"):
+    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
         start_detector(run_length=10).update(cal.Sketch.of(Y, B))
     with pytest.raises(WeightsNotSupportedError, match="weight"):
         locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])

@@ -224,7 +224,7 @@ def test_refusals() -> None:
     with pytest.raises(UndefinedMetricError, match="has no rows"):
         score_drift(B, cal.Sketch.empty("binary"))
     top = cal.Sketch.of([0, 1], [0.7, 0.9], lens="top_label")
-    with pytest.raises(LensError, match="and the reference"):
+    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
         score_drift(cal.Sketch.of([0, 1], [0.7, 0.9]), top)
     with pytest.raises(ArgumentError, match="alpha"):
         score_drift(B, W, alpha=0)

@@ -174,7 +174,7 @@ def test_one_row_and_equal_rows() -> None:
 def test_empty_and_bad_windows_are_refused() -> None:
     with pytest.raises(UndefinedMetricError, match="has no rows"):
         confidence_summary(cal.Sketch.empty("top_label"))
-    with pytest.raises(InputError, match="row 1 holds nan"):
+    with pytest.raises(InputError, match="scores must be finite; got nan"):
         confidence_summary([0.5, float("nan")])
     with pytest.raises(CalibrantError, match="dimensions"):
         confidence_summary([[0.5, 0.5]])

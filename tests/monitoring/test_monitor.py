@@ -491,9 +491,9 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ({"when": ["2026-01-01", "2026-01-02"]}, "previously"),
         ({"groups": ["x", "y"]}, "previously"),
         ({"ids": ["c", "c"]}, "occurs twice, with different values"),
-        ({"ids": ["c", None]}, "row 1 has no id"),
+        ({"ids": ["c", None]}, "missing id"),
         ({"ids": ["c"]}, r"ids: .*expected one id for each row, got shape"),
-        ({"y_true": [0, 1, 1]}, "labels, one for each row; got"),
+        ({"y_true": [0, 1, 1]}, "expected 2 times, one for each row; got 3"),
         ({"y_true": [0, 2]}, "y_true: row 1 is 2"),
         ({"y_prob": [0.1, 1.2]}, "y_prob: row 1"),
         (
@@ -514,8 +514,8 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"every": None}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
-        ({"rows": 10}, "every: and rows are two ways to cut windows; give either every='1d' or rows=1000"),
+        ({"every": None}, "every: is required unless rows is given; give one of"),
+        ({"rows": 10}, "every: is required unless rows is given; give one of"),
         ({"every": "1 month"}, "must be a positive integer followed by s, m, h, d or w; got"),
         ({"alpha": 2}, "alpha"),
         ({"mature": 0}, "mature: must be in (0, 1]; got 0"),

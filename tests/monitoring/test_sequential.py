@@ -218,7 +218,7 @@ def test_first_crossing_is_kept() -> None:
 
 def test_refusals() -> None:
     state = start_eprocess(lens="top_label")
-    with pytest.raises(LensError, match="and the reference"):
+    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
         state.update(cal.Sketch.of(Y, B))
     with pytest.raises(InputTypeError, match="labelled Sketch or View"):
         state.update([0.5, 0.6])

@@ -13,7 +13,7 @@ import pytest
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.status import MonitorStatus
 from calibrant.reporting.timeline import render_timeline
-from calibrant.reporting.timepictures import LARGEST, SMALLEST, timeline_spec
+from calibrant.reporting.timeline_charts import LARGEST, SMALLEST, timeline_spec
 
 QUICK: dict[str, Any] = {"rows": 150, "n_resamples": 39, "drift_alpha": 0.3}
 

@@ -12,8 +12,8 @@ from ..util.results import number
 from ..util.version import __version__
 from .html import environment
 from .specs import image_of
-from .timepictures import LINES, NARROW, WIDE, timeline_spec
-from .words import lens_text, mean_name, percent, rate_name
+from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
+from .wording import lens_text, mean_name, percent, rate_name
 
 __all__ = ["render_timeline", "write_timeline"]
 
