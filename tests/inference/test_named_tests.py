@@ -389,7 +389,10 @@ ONE_SIDED = [
 def test_a_one_sided_distribution_rejects_other_alternatives(metric: str, method: str) -> None:
     data = sample(60, 2)
     for side in ("less", "two-sided"):
-        with pytest.raises(ArgumentError, match=f"is 'greater'; got '{side}'; use method='consistency'"):
+        with pytest.raises(
+            ArgumentError,
+            match=f"must be 'greater' for {metric} with '{method}'; got '{side}'; use method='consistency'",
+        ):
             assessed(data, metric, method, alternative=side)
     drawn = cal.assess(*data, metric=metric, alternative="less", n_resamples=99, rng=0)
     assert drawn.method == "consistency"
