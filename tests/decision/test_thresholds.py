@@ -355,7 +355,7 @@ def test_unknown_words_are_answered_with_those_of_the_function() -> None:
     with pytest.raises(cal.UnknownArgumentError, match="use confidence_level = 1 - alpha"):
         choose_threshold(**words, alpha=0.1)
     with pytest.raises(
-        cal.UnknownArgumentError, match="choose_threshold takes accuracy, coverage, cost, confidence_level, "
+        cal.UnknownArgumentError, match="choose_threshold accepts accuracy, coverage, cost, confidence_level, "
     ):
         choose_threshold(**words, zzz=1)
     with pytest.raises(cal.UnknownArgumentError, match="did you mean 'accuracy'"):

@@ -32,7 +32,7 @@ def test_the_row_named_is_that_of_the_rows_given() -> None:
     y, models = two_models()
     weight = np.ones(200)
     weight[:7] = 0
-    with pytest.raises(cal.ShapeError, match="keeps row 7 of only one") as caught:
+    with pytest.raises(cal.ShapeError, match="selects different rows of 'a' and 'b' in row 7") as caught:
         cal.compare(y, models, where=cal.select.output(low=0.8), sample_weight=weight)
     assert caught.value.row == 7
 

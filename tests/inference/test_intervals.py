@@ -399,9 +399,9 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     assert cal.interval(y, p, **words).method == "percentile"
     with pytest.raises(cal.ArgumentError, match="is not one with these options"):
         cal.interval(y, p, method="normal", **words)
-    with pytest.raises(cal.UndefinedMetricError, match="is no mean over rows with these options"):
+    with pytest.raises(cal.UndefinedMetricError, match="is not a mean over rows with these options"):
         cal.calibration_in_the_large.rows(y, p, form="logit")
-    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
+    with pytest.raises(cal.InputTypeError, match="contributions of rows cannot be computed from a sketch"):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
 
 

@@ -386,10 +386,13 @@ ONE_SIDED = [
 
 
 @pytest.mark.parametrize(("metric", "method"), ONE_SIDED)
-def test_a_law_of_one_side_refuses_the_other(metric: str, method: str) -> None:
+def test_a_one_sided_distribution_rejects_other_alternatives(metric: str, method: str) -> None:
     data = sample(60, 2)
     for side in ("less", "two-sided"):
-        with pytest.raises(ArgumentError, match=f"is 'greater'; got '{side}'; use method='consistency'"):
+        with pytest.raises(
+            ArgumentError,
+            match=f"must be 'greater' for {metric} with '{method}'; got '{side}'; use method='consistency'",
+        ):
             assessed(data, metric, method, alternative=side)
     drawn = cal.assess(*data, metric=metric, alternative="less", n_resamples=99, rng=0)
     assert drawn.method == "consistency"
@@ -900,7 +903,7 @@ def test_degenerate_data(case: str) -> None:
                 known += 1
         for external in (True, False):
             if len(np.unique(p)) <= (1 if external else 2):
-                with pytest.raises(UndefinedMetricError, match="different scores"):
+                with pytest.raises(UndefinedMetricError, match="distinct scores"):
                     giviti_test(y, p, external=external)
             else:
                 assert 0 <= giviti_test(y, p, external=external, n_resamples=19, rng=0).pvalue <= 1
@@ -910,7 +913,7 @@ def test_degenerate_data(case: str) -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    with pytest.raises(ArgumentError, match="is 'two-sided'; got 'greater'"):
+    with pytest.raises(ArgumentError, match="must be 'two-sided' for cox_slope with 'lr'; got 'greater'"):
         assessed(B, "cox_slope", "lr", alternative="greater")
     with pytest.raises(UndefinedMetricError, match="consistency"):
         assessed(B, "sbct", "chi_square", statistic="l2")

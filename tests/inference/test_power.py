@@ -108,7 +108,7 @@ def test_few_events_are_simulated() -> None:
 
 
 def test_a_mean_is_blind_to_overconfidence() -> None:
-    with pytest.raises(cal.errors.UndefinedMetricError, match="blind"):
+    with pytest.raises(cal.errors.UndefinedMetricError, match="has no power against this deviation"):
         sample_size("calibration_in_the_large", warp=FLAT, scores=SCORES)
     assert power("calibration_in_the_large", 10**6, warp=FLAT, scores=SCORES).power < 0.06
 
@@ -363,7 +363,7 @@ def test_bad_arguments_are_named() -> None:
             sample_size("ecce_mad", deviation=0.1, power=target)
         with pytest.raises(cal.errors.ArgumentError, match="power"):
             detectable_shift(100, power=target)
-    with pytest.raises(cal.errors.ArgumentError, match="formula"):
+    with pytest.raises(cal.errors.ArgumentError, match="no closed form is known"):
         power("ece", 100, deviation=0.1, method="analytic")
     with pytest.raises(cal.errors.ArgumentError, match="test"):
         power(3, 100, deviation=0.1)  # type: ignore[arg-type]

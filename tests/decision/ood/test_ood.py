@@ -87,7 +87,7 @@ def test_what_outputs_cannot_tell_is_refused() -> None:
         ood_energy(LOGITS, temperature=0)
     with pytest.raises(cal.UnknownArgumentError, match="counts"):
         ood_msp(probs, counts=np.ones(20))
-    with pytest.raises(cal.InputTypeError, match="several classes"):
+    with pytest.raises(cal.InputTypeError, match="requires a probability for each class"):
         ood_msp(cal.Predictions([1], [0.7], input="confidence"))
     with pytest.raises(cal.ProbabilityError):
         ood_msp([[0.7, 0.7]])
@@ -132,7 +132,7 @@ def test_mahalanobis_shrinks_where_it_must() -> None:
     assert np.isfinite(OodMahalanobis(shrinkage="ridge").fit(twice, y).score(twice)).all()
     with pytest.raises(cal.UndefinedMetricError, match="singular"):
         OodMahalanobis(shrinkage="none").fit(rng.normal(size=(3, 6)), np.zeros(3))
-    with pytest.raises(cal.UndefinedMetricError, match="vary"):
+    with pytest.raises(cal.UndefinedMetricError, match="constant within classes"):
         OodMahalanobis().fit(np.ones((4, 2)), [0, 0, 1, 1])
 
 
@@ -158,7 +158,7 @@ def test_neighbours_are_the_literal_ones(d: int, normalise: bool) -> None:
 def test_bad_features_are_named() -> None:
     with pytest.raises(cal.InputError, match="length 0"):
         OodKnn().fit([[0.0, 0.0], [1.0, 1.0]])
-    with pytest.raises(cal.InputError, match="not finite"):
+    with pytest.raises(cal.InputError, match="must be finite"):
         OodKnn().fit([[math.nan, 0.0], [1.0, 1.0]])
     for unfitted in (OodKnn(), OodMahalanobis(), OodDetector()):
         with pytest.raises(cal.NotFittedError, match="fit"):
