@@ -258,7 +258,9 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
 def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path, run: Run) -> None:
     text = tmp_path / "text.csv"
     text.write_text("y,p,q\n0,0.1,a\n1,0.2,b\n")
-    assert run("evaluate", text, "--weight", "q")[2].endswith("expected numbers, got the text 'a' on line 2; name another column\n")
+    assert run("evaluate", text, "--weight", "q")[2].endswith(
+        "expected numbers, got the text 'a' on line 2; name another column\n"
+    )
     assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: expected numbers, got the text")
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
     assert run("evaluate", rows, "--calibrator", rows)[2].endswith("; give a file written by save or `calibrant fit`\n")
