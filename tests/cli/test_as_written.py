@@ -35,7 +35,7 @@ AWKWARD = [
 
 @pytest.fixture
 def fitted(tmp_path: Path, run: Run) -> Path:
-    """A map of two classes by name, of other rows."""
+    """A calibrator of two named classes, fitted on other rows."""
     path, rows = tmp_path / "calibrator.json", tmp_path / "validation.csv"
     p = RNG.random(200)
     lines = [f"{'yes' if event else 'no'},{q},{1 - q}" for q, event in zip(p, RNG.random(200) < p**2, strict=True)]

@@ -1,4 +1,4 @@
-"""Which column is of which class: options, names of columns and what a map wrote beside them never swap classes in silence."""
+"""Which column belongs to which class: options, names of columns and calibrated columns never swap classes silently."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_words_for_truth() -> None:
     assert as_booleans(["yes", "maybe"]) is None
 
 
-# What a map wrote beside the scores
+# Calibrated columns next to the scores
 
 
 def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, animals: Path, run: Run) -> None:
@@ -209,7 +209,7 @@ def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, anima
 
 
 def test_one_column_and_its_calibrated_twin(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "twins.csv"
+    path = tmp_path / "both.csv"
     pd.DataFrame({"y": YES, "p": TWO[:, 1], "p_calibrated": TWO[:, 1] ** 2}).to_csv(path, index=False)
     code, _, err = run("evaluate", path, *MEASURE)
     assert (code, "--prob 'p' or --prob 'p_calibrated'" in err) == (2, True)

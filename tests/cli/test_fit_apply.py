@@ -1,4 +1,4 @@
-"""`calibrant fit`, `apply`, `select` and `run`: from validation rows to a map, calibrated rows, a threshold and a report."""
+"""`calibrant fit`, `apply`, `select` and `run`: calibrators, calibrated rows, thresholds and reports from validation data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = ["cat", "dog", "eel"]
 
 
 def rows(seed: int, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and probabilities of three classes that are too sure."""
+    """Labels and overconfident probabilities of three classes."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (n, 3))
     true = np.exp(logits)
@@ -445,7 +445,7 @@ def test_run_again_gives_the_same_files(tmp_path: Path, validation: Path, new_ro
 
 
 def test_run_says_when_ece_rises_although_nll_falls(tmp_path: Path, run: Run) -> None:
-    """Scores of 0.68 and 0.72 share a bin, in which their errors cancel until a map takes them apart."""
+    """Scores of 0.68 and 0.72 share a bin, in which their errors cancel until a calibrator separates them."""
     rng = np.random.default_rng(2)
     for name in ("v", "t"):
         p = rng.choice([0.68, 0.72], 2000)

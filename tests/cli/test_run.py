@@ -1,4 +1,4 @@
-"""What `calibrant run` says of two classes, and of maps that were not tried."""
+"""The summary of `calibrant run` for two classes, and without calibration methods."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ LOGITS = [
         "got 'logits'",
         "did you mean 'logit'?",
     ),
-    kind(ArgumentError, ValueError, "input")("input is no word", lambda: cal.ece(Y, P, input=True), "got True"),
+    kind(ArgumentError, ValueError, "input")("input not a name", lambda: cal.ece(Y, P, input=True), "got True"),
     kind(ShapeError, ValueError, "y_prob")(
         "confidence in columns",
         lambda: cal.ece(Y3, P3, input="confidence"),
@@ -278,16 +278,16 @@ SWAPPED = [
 
 FLAGS = [
     kind(ArgumentError, ValueError, "clip")(
-        "clip is no bool", lambda: cal.ece(Y, P, clip=1e-7), "True or False", "1e-07"
+        "clip not a Boolean", lambda: cal.ece(Y, P, clip=1e-7), "True or False", "1e-07"
     ),
     kind(ArgumentError, ValueError, "normalize")(
-        "normalize is no bool", lambda: cal.ece(Y3, P3, normalize="no"), "'no'"
+        "normalize not a Boolean", lambda: cal.ece(Y3, P3, normalize="no"), "'no'"
     ),
     kind(ArgumentError, ValueError, "soft")(
-        "soft is no bool", lambda: cal.ece(Y, P, soft="no"), "True or False", "'no'"
+        "soft not a Boolean", lambda: cal.ece(Y, P, soft="no"), "True or False", "'no'"
     ),
     kind(ArgumentError, ValueError, "multilabel")(
-        "multilabel is no bool", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "True or False", "2"
+        "multilabel not a Boolean", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "True or False", "2"
     ),
     kind(ArgumentError, ValueError, "sum_tolerance")(
         "sum_tolerance is negative",

@@ -1,4 +1,4 @@
-"""What a bad input is, and the good input that each one spoils in one place."""
+"""What a bad input is, and the good input that each one changes in one place."""
 
 from __future__ import annotations
 

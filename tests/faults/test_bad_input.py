@@ -1,4 +1,4 @@
-"""Every bad input is refused with an error that names the argument, the rule, what came, the row and the remedy."""
+"""Every bad input raises an error that names the argument, the rule, the value, the row and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("bad", CASES)
-def test_is_refused_with_a_useful_message(bad: Bad) -> None:
+def test_raises_a_useful_message(bad: Bad) -> None:
     with pytest.raises(cal.CalibrantError) as caught:
         bad.call()
     error, message = caught.value, str(caught.value)

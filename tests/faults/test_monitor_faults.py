@@ -45,7 +45,7 @@ def content(path):
     with sqlite3.connect(path) as db:
         ok = db.execute("PRAGMA integrity_check").fetchone()[0]
         parts = db.execute("SELECT place, stream, n, labelled, hex(scores), hex(outcomes) FROM parts ORDER BY 1, 2").fetchall()
-        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM bets ORDER BY sequence").fetchall()
+        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM evidence ORDER BY sequence").fetchall()
         states = db.execute("SELECT stream, eprocess, detector FROM streams ORDER BY 1").fetchall()
         rows = db.execute("SELECT * FROM rows ORDER BY id").fetchall()
     db.close()
@@ -159,7 +159,7 @@ TWO = (
     + """
 from calibrant.monitoring import store
 
-store.PATIENCE = 600  # a writer that has to wait for long is no failure
+store.PATIENCE = 600  # a writer that has to wait for long does not fail
 folder = sys.argv[1]
 path = folder + "/two.db"
 make(path)
@@ -316,10 +316,10 @@ def test_clock_going_back_puts_rows_into_their_own_window(monitor: Monitor) -> N
     status = monitor.status()
     assert [(w.window, w.n) for w in status.windows] == [("2026-01-02", 30), ("2026-01-05", 60), ("2026-01-09", 50)]
     assert (done.late_rows, again.late_rows) == (0, 10)
-    assert [w.state for w in status.windows] == ["passed over", "judged", "open"]
+    assert [w.state for w in status.windows] == ["skipped", "tested", "open"]
     assert status.clock == "2026-01-09T00:00Z"
-    assert any("2026-01-05: 10 rows came after the window was over" in note for note in status.notes)
-    assert any("2026-01-02: its rows came after later windows were bet on" in note for note in status.notes)
+    assert any("2026-01-05: 10 rows arrived after the window was closed" in note for note in status.notes)
+    assert any("2026-01-02: skipped by the test" in note for note in status.notes)
 
 
 def flipped(path: Path, at: int, count: int = 64) -> None:
@@ -332,8 +332,8 @@ def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
     path = monitor.path
     good = path.read_bytes()
     for content, said in (
-        (b"not a database at all, but long enough to be looked at" * 40, "is no monitor of calibrant, or is damaged"),
-        (b"", "is no monitor of calibrant"),
+        (b"not a database at all, but long enough to be looked at" * 40, "is not a calibrant monitor, or is corrupt"),
+        (b"", "is not a calibrant monitor"),
         (good[: len(good) // 2], "damaged"),
     ):
         path.write_bytes(content)
@@ -342,18 +342,18 @@ def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
 
 
 def test_flipped_bytes_never_give_a_number(monitor: Monitor) -> None:
-    """Wherever bytes are turned round, the store is refused or tells what it told before."""
+    """Wherever bytes are changed, opening the store raises or its status is unchanged."""
     path = monitor.path
     good, told = path.read_bytes(), monitor.status().to_dict()
-    refused = 0
+    rejected = 0
     for at in np.random.default_rng(0).integers(0, len(good) - 64, 40).tolist():
         path.write_bytes(good)
         flipped(path, at)
         try:
             assert Monitor.open(path).status().to_dict() == told
         except FileError:
-            refused += 1
-    assert refused >= 5
+            rejected += 1
+    assert rejected >= 5
 
 
 def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(FileError, match="is no monitor of calibrant"):
+    with pytest.raises(FileError, match="is not a calibrant monitor"):
         Monitor.open(path)
     with pytest.raises(FileError, match="exists already"):
         Monitor.create(path, reference=(YES, SCORE), every="1d")

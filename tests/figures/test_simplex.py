@@ -147,13 +147,13 @@ def test_renormalised_pictures_say_so() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"kind": "dots"}, ArgumentError, "must be one of"),
+        ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'"),
         ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
         ({"least": -1}, ArgumentError, "least: must be a non-negative number"),
         ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of at least"),
         ({"corners": [0, 1]}, ArgumentError, "corners: must be three different classes"),
         ({"corners": [0, 1, 1]}, ArgumentError, "corners: must be three different classes"),
-        ({"corners": [0, 1, 7]}, ArgumentError, "corners: there is no class 7"),
+        ({"corners": [0, 1, 7]}, ArgumentError, "corners: unknown class 7"),
     ],
 )
 def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
@@ -168,9 +168,9 @@ def test_what_a_triangle_cannot_show() -> None:
         simplex_diagram([0, 1], [0.2, 0.7])
     with pytest.raises(InputTypeError, match="expected probabilities of three classes, got a view of one score"):
         simplex_diagram(cal.Sketch.of(Y, P))
-    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
+    with pytest.raises(LensError, match="'points' are coloured by label, which is not defined for"):
         simplex_diagram(P, P, soft=True, kind="points")
-    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
+    with pytest.raises(LensError, match="'points' are coloured by label, which is not defined for"):
         simplex_diagram(FIVE.y_prob, FIVE.y_prob, soft=True, corners=[0, 1, 2])
     with pytest.raises(LensError, match="no row has one of these labels and a positive probability for it"):
         simplex_diagram([0, 0], np.full((2, 5), 0.2), corners=[1, 2, 3])

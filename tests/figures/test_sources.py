@@ -88,7 +88,7 @@ def test_classes_of_sketches_are_panels_by_name(three: cal.Sketches) -> None:
 
 def test_many_labels_are_named_as_many_questions() -> None:
     many = (P > 0.3).astype(int)
-    several = "has more than one event per row"
+    several = "'classwise' has more than one event per row; name one class, for example lens='class:"
     for ask in (cal.reliability, cal.calibration_curve):
         with pytest.raises(cal.LensError, match=f"{several}0'"):
             ask(many, P, multilabel=True)
@@ -109,7 +109,7 @@ def test_names_are_never_read_as_formulas() -> None:
     ax = Figure().add_subplot()
     cal.reliability(named, P, classes=odd, lens=r"class:$\bad{$").plot(ax, name="_mine")
     ax.figure.canvas.draw()
-    assert ax.get_xlabel() == r"predicted probability of \$\bad{\$"
+    assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
     assert any(text.get_text().strip().startswith("_mine") for text in ax.get_legend().get_texts())
     histogram = cal.score_histogram(named, P, classes=odd, lens=r"class:$\bad{$").plot(Figure().add_subplot())
     histogram.figure.canvas.draw()

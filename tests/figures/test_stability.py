@@ -247,13 +247,13 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"metric": "eec"}, UnknownMetricError, "there is no metric 'eec'"),
+        ({"metric": "eec"}, UnknownMetricError, "unknown metric 'eec'"),
         ({"over": "gamma"}, ArgumentError, "has no option"),
         ({"over": "binning"}, ArgumentError, "are required to vary"),
         ({"values": []}, ArgumentError, "must be one or more settings of"),
         ({"values": 5}, ArgumentError, "must be one or more settings of"),
-        ({"over": "fraction", "values": [0, 1]}, ArgumentError, "must be in (0, 1]"),
-        ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be a whole number from 2 up"),
+        ({"over": "fraction", "values": [0, 1]}, ArgumentError, r"must be in \(0, 1\]"),
+        ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 2; got 0"),
         ({"n_resamples": 0}, ArgumentError, "'interval' requires resamples"),
         ({"tolerance": 2}, ArgumentError, "tolerance: must be 'interval' or lie between 0 and 1"),
         ({"bins": 5}, ArgumentError, "conflicts with over"),

@@ -264,7 +264,7 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
         (lambda: cal.assess(y, p, metrics="ece"), "did you mean 'metric'"),
         (lambda: cal.assess(y, p, level=0.95), "use alpha = 1 - level"),
         (lambda: cal.assess(y, p, random_state=0), "use rng"),
-        (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; .* takes metric, method, alpha"),
+        (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; assess or"),
         (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "pass bins=None"),
         (
             lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),

@@ -63,7 +63,7 @@ def test_one_group_cannot_be_drawn_again() -> None:
     groups = np.repeat([1, 2], 20)
     with pytest.raises(cal.GroupError, match="cluster resampling requires at least two groups; all rows are in one"):
         cal.interval(y, p, metric="brier", groups=groups, where=groups == 2, cluster=True)
-    with pytest.raises(cal.GroupError, match="are needed"):
+    with pytest.raises(cal.GroupError, match="are required for cluster resampling"):
         cal.compare(y, {"a": p, "b": p}, cluster=True)
 
 

@@ -143,14 +143,29 @@ def test_infinite_and_perfect_references() -> None:
 
 
 BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (cal.ArgumentError, "score: 'uce' has no finite best value", M3, {"score": "uce"}),
+    (cal.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
     (cal.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
     (cal.UnknownMetricError, "unknown metric", T1, {"score": "skill"}),
     (cal.ArgumentError, "numbers, one for each class; got one", M3, {"reference": 0.4}),
     (cal.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
-    (cal.ProbabilityError, "reference: row 0", T1, {"reference": [2.0, 0.5, 0.5, 0.5]}),
-    (cal.ProbabilityError, "reference: row 0 sums to", M3, {"reference": [0.5, 0.5, 0.5]}),
-    (cal.ShapeError, r"reference: has shape \(3,\)", T1, {"reference": [0.1, 0.2, 0.7]}),
+    (
+        cal.ProbabilityError,
+        r"reference: probabilities must be in \[0, 1\]; got 2\.0 in row 0; use input='logit' if these are logits",
+        T1,
+        {"reference": [2.0, 0.5, 0.5, 0.5]},
+    ),
+    (
+        cal.ProbabilityError,
+        r"reference: each row must sum to 1 within 1e-06; got a sum of 1\.5 in row 0",
+        M3,
+        {"reference": [0.5, 0.5, 0.5]},
+    ),
+    (
+        cal.ShapeError,
+        r"reference: expected shape \(4,\) or 2 numbers, got shape \(3,\)",
+        T1,
+        {"reference": [0.1, 0.2, 0.7]},
+    ),
     (cal.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
     (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
     (cal.UnknownArgumentError, "unexpected keyword of skill_score", T1, {"refernce": 0.5}),

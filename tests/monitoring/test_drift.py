@@ -224,7 +224,7 @@ def test_refusals() -> None:
     with pytest.raises(UndefinedMetricError, match="has no rows"):
         score_drift(B, cal.Sketch.empty("binary"))
     top = cal.Sketch.of([0, 1], [0.7, 0.9], lens="top_label")
-    with pytest.raises(LensError, match="and the reference"):
+    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
         score_drift(cal.Sketch.of([0, 1], [0.7, 0.9]), top)
     with pytest.raises(ArgumentError, match="alpha"):
         score_drift(B, W, alpha=0)
@@ -235,15 +235,15 @@ def test_refusals() -> None:
 
 def test_words_never_claim_calibration() -> None:
     found = drift("psi", B, W)
-    assert "Calibration may have changed all the same" in repr(found)
+    assert "Calibration may have changed nevertheless" in repr(found)
     moved = drift("wasserstein", np.linspace(0, 0.3, 50), np.linspace(0.5, 1, 50))
-    assert "not proof of miscalibration" in repr(moved)
+    assert "not evidence of miscalibration" in repr(moved)
     assert "<table>" in moved._repr_html_()
     assert moved.to_dict()["rejected"] is True
 
 
 def test_no_pvalue_is_shown_as_zero() -> None:
-    far = DriftResult("ks_2samp", 1.0, 0.0, 0.03, 0.05, "rows exchanged at random", 5000, 5000, "")
+    far = DriftResult("ks_2samp", 1.0, 0.0, 0.03, 0.05, "random permutations", 5000, 5000, "")
     assert "p-value < 1e-300 by" in repr(far)
     assert "&lt; 1e-300" in far._repr_html_()
     assert "< 1e-300" in repr(DriftReport((far,), (far.pvalue,), 0.05))

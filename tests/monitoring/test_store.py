@@ -192,10 +192,10 @@ def test_times_in_many_forms_agree() -> None:
     [
         ([1, 2], "expected times, got"),
         (["2026-01-01", "soon"], "is not a time"),
-        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: row 1 has no time"),
-        (["2026-01-01"] * 3, "labels, one for each row; got"),
+        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: missing time"),
+        (["2026-01-01"] * 3, "expected 2 times, one for each row; got 3"),
         (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "times must lie in the years 1 to 9999"),
-        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "when: row 1 has no time"),
+        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "when: missing time"),
     ],
 )
 def test_bad_times_are_named(when: object, message: str) -> None:

@@ -213,7 +213,7 @@ def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
     class Own(cal.TemperatureScaling):
         pass
 
-    with pytest.raises(cal.InputTypeError, match="Own is no map of calibrant"):
+    with pytest.raises(cal.InputTypeError, match="Own is not a calibrant calibrator and cannot be saved"):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
     assert "TemperatureScaling" in calibrator_types()
     assert list(tmp_path.iterdir()) == []

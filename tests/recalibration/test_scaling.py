@@ -289,7 +289,7 @@ def test_labels_that_a_bias_separates(size):
     calibrator = cal.BiasCorrectedTemperature(input="logit")
     with pytest.warns(
         CalibrantWarning,
-        match="the classes are separable, so the parameters diverge; the optimization was stopped early",
+        match=r"the classes are separable, so the parameters diverge|lies below 0.001",
     ):
         calibrator.fit(logits, labels)
     assert 0.001 <= calibrator.temperature_ <= 1

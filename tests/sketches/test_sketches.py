@@ -290,7 +290,9 @@ def test_every_metric_is_within_its_bound_on_more_unfriendly_rows(
 @pytest.mark.parametrize("bins", SEARCHES)
 def test_no_bound_is_given_where_the_rows_choose_the_number_of_bins(bins: str) -> None:
     sketch = cal.Sketch.of(*rows_of("even", 300))
-    with pytest.raises(cal.UndefinedMetricError, match=rf"error_bound: of ece_em is not known: .*\(bins='{bins}'\)"):
+    with pytest.raises(
+        cal.UndefinedMetricError, match=rf"error_bound: unknown for ece_em: the number of bins \('{bins}'\)"
+    ):
         sketch.error_bound(cal.ece_em, bins=bins)
     for metric in (cal.ece_sweep, cal.drmsce_bcs):
         with pytest.raises(cal.UndefinedMetricError, match=r"which may be undefined for the rows \("):
@@ -347,7 +349,7 @@ def test_damaged_bytes_are_refused() -> None:
         cal.Sketch.from_bytes(b"nothing of the kind" * 20)
     with pytest.raises(cal.InputTypeError, match="must be bytes"):
         cal.Sketch.from_bytes("text")  # type: ignore[arg-type]
-    with pytest.raises(cal.FileError, match="hold a Sketch"):
+    with pytest.raises(cal.FileError, match="contain a Sketch; expected a Sketches"):
         cal.Sketches.from_bytes(content)
     later = bytearray(content)
     struct.pack_into("<H", later, 10, 99)
@@ -471,7 +473,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         three.merge(cal.Sketches.of(y, p, lenses=["top_label"]))
     with pytest.raises(cal.InputTypeError, match="must be Sketches"):
         three.merge(cal.Sketch.of(y, p))  # type: ignore[arg-type]
-    with pytest.raises(cal.LensError, match="no sketch of 'binary'"):
+    with pytest.raises(cal.LensError, match="unknown lens 'binary'"):
         three.sketch("binary")
     with pytest.raises(cal.GroupError, match="no group"):
         three.group("west")
@@ -504,7 +506,7 @@ def test_sketches_stand_in_for_rows() -> None:
     with_draws = cal.evaluate(sketches, metrics=["ece", "cwce"], interval=0.9, assess=True)
     assert with_draws.results[0].low is not None
     assert with_draws.results[0].pvalue is not None
-    assert "needs the rows" in with_draws.results[1].note
+    assert "resampling requires the rows" in with_draws.results[1].note
     assert (
         cal.assess(sketches, metric="ece", lens="class:1", rng=0).pvalue
         == cal.assess(sketches["class:1"], metric="ece", rng=0).pvalue
@@ -525,7 +527,7 @@ def test_sketches_stand_in_for_rows() -> None:
 )
 def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> None:
     arrays = [np.zeros(0, np.int64)] * 5
-    with pytest.raises(FileError, match=r"content: .*hold"):
+    with pytest.raises(FileError, match=r"content: have unexpected content \(KeyError\)"):
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
     with pytest.raises(FileError, match=r"content: .*have unexpected content \("):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))

@@ -33,7 +33,7 @@ from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
-from ..reporting.words import level_text, percent
+from ..reporting.wording import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
@@ -217,7 +217,7 @@ def _found(
     validation: Predictions,
     test: Predictions,
     fit: dict[str, Any],
-    promise: dict[str, Any],
+    target: dict[str, Any],
     draws: dict[str, Any],
     metrics: str | list[str],
     hold_out: float,
@@ -246,15 +246,15 @@ def _found(
     without = ""
     if kept is not None:
         try:
-            chosen = choose_threshold(calibrated(kept, found.calibrator), **promise)
+            chosen = choose_threshold(calibrated(kept, found.calibrator), **target)
             if chosen.threshold is not None:
                 seen = choose_threshold(
-                    mapped, method="fixed", grid=chosen.threshold, confidence_level=promise["confidence_level"]
+                    mapped, method="fixed", grid=chosen.threshold, confidence_level=target["confidence_level"]
                 )
         except WeightsNotSupportedError:
             without = "guarantees are not available with weighted rows"
         except CalibrantError as error:
-            if error.argument in promise:
+            if error.argument in target:
                 raise
             without = error.problem
     apart = 0 if kept is None else rows_in(kept)

@@ -32,6 +32,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 
 
 
 # Remedies for text among numbers, by its form.
+FRAME_FIRST = InPython("pass a frame as the first argument to name columns with label and prob")
 TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),
@@ -112,7 +113,7 @@ def _as_array(value: Any, argument: str) -> tuple[Array, str]:
         raise InputTypeError(
             argument,
             f"expected a list, array, column or tensor, got {type(value).__name__}",
-            InPython("pass a frame as the first argument to name columns with label and prob")
+            FRAME_FIRST
             if isinstance(value, str)
             else InPython("call it and pass what it returns")
             if callable(value)
@@ -347,7 +348,7 @@ def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     return ColumnError(
         argument,
         f"unknown column {name!r}",
-        (f"did you mean {near[0]!r}? " if near else "") + f"The columns are {_shown(existing)}",
+        (f"did you mean {near[0]!r}? The" if near else "the") + f" columns are {_shown(existing)}",
     )
 
 

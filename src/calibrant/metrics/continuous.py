@@ -212,9 +212,7 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     """Compute the normalised squared error of each row by Cholesky factorisation, and return it with the dimension."""
     truth, estimate, spread = _floats(x, "x"), _floats(mean, "mean"), _floats(cov, "cov")
     if truth.ndim not in (1, 2) or truth.shape != estimate.shape:
-        raise ShapeError(
-            "mean", f"expected the shape of x, {truth.shape}; got {estimate.shape}", "both must be (N,) or (N, d)"
-        )
+        raise ShapeError("mean", f"must have the shape of x, (N,) or (N, d); got {estimate.shape} and {truth.shape}")
     if truth.ndim == 1:
         truth, estimate = truth[:, None], estimate[:, None]
         spread = spread.reshape(-1, 1, 1) if spread.ndim <= 1 else spread

@@ -223,7 +223,7 @@ def test_nothing_heavy_is_imported() -> None:
 BAD: list[tuple[str, Any]] = [
     ("n: must be an integer of at least 1", lambda: make_calibrated(0)),
     ("n: must be an integer of at least 1", lambda: make_miscalibrated(2.5, warp=bump())),
-    ("classes: must be a whole number from 2 up", lambda: make_calibrated(5, classes=1)),
+    ("classes: must be an integer of at least 2; got 1", lambda: make_calibrated(5, classes=1)),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1, 0))),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1,))),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution="beta")),

@@ -259,7 +259,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         ({"where": "1 = 1; DROP TABLE x"}, cal.ArgumentError, "not a valid SQL expression"),
         ({"where": "p > (SELECT 1)"}, cal.ArgumentError, "must be one SQL expression without subqueries"),
         ({"where": "p > 2"}, cal.FileError, "no row satisfies the condition"),
-        ({"label": "truth"}, cal.ColumnError, "no column 'truth'"),
+        ({"label": "truth"}, cal.ColumnError, "unknown column 'truth'; The columns are 'y', 'p'"),
         ({"classes": [1, 2, 3]}, cal.ArgumentError, "names 3"),
         ({"engine": "spark"}, cal.ArgumentError, "engine"),
         ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
@@ -439,13 +439,13 @@ def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.Captu
     file = table(tmp_path / "p.parquet", y=y, p=p, g=np.array(["a", "b"])[y], high=p + 1)
     out = tmp_path / "p.sketch"
     for words, message in (
-        (["--label", "z"], "error: --label: there is no column"),
-        (["--prob", "high"], "drop such rows with --where"),
+        (["--label", "z"], "error: --label: unknown column 'z'; the columns are 'y'"),
+        (["--prob", "high"], "use --where to select the other rows"),
         (["--prob", "g"], "error: --prob:"),
         (["--probs", "z_*"], "error: --probs: "),
-        (["--label", "g", "--prob", "p"], "the classes of the reference are"),
+        (["--label", "g", "--prob", "p"], "is not one of the classes 0, 1"),
         (["--where", "z = 1"], "error: --where:"),
-        (["--where", "p > 2"], "check the program that wrote it"),
+        (["--where", "p > 2"], "no row satisfies the condition"),
         (["--by", "z"], "error: --by:"),
         (["--table", "z"], "error: --table:"),
         (["--classes", "0,1,2"], "error: --classes:"),
@@ -471,11 +471,11 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     code, _, errors = run_command(capsys, "evaluate", one, "--metrics", "ece", "--fail-if", "ece > 0")
     assert (code, "(group a)" in errors) == (1, True)
     for words, message in (
-        (["--where", "p > 0"], "is required: this monitor has the groups"),
-        (["--by", "g"], "is required: this monitor has the groups"),
-        (["--fail-if", "vce > 1"], "undecidable: the metric is infinite for"),
+        (["--where", "p > 0"], "applies to rows, and"),
+        (["--by", "g"], "applies to rows, and"),
+        (["--fail-if", "vce > 1"], "vce > 1 cannot be evaluated"),
     ):
         code, _, errors = run_command(capsys, "evaluate", one, *words)
         assert (code, message in errors) == (2, True)
     code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
-    assert (code, "is no .sketch file" in errors) == (2, True)
+    assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
