@@ -14,17 +14,13 @@ test: $(VENV)/.dev browser lint
 deep: $(VENV)/.dev browser lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --deep
 
-# Packages whose docstrings pass the validation of numpydoc.
-DOCUMENTED := input views views.lenses views.selections binning sketches curves metrics inference inference.simulation \
-	recalibration decision decision.ood evaluation reporting sklearn spark torch.losses
-
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/make_stub.py --check
-	$(BIN)/python tools/check_docstrings.py $(addprefix calibrant.,$(DOCUMENTED))
+	$(BIN)/python tools/check_docstrings.py
 
 # The report is tested in a real browser. Where there is none and none can be had, those tests say so and are skipped.
 browser:

@@ -91,8 +91,10 @@ def errors_of(name: str, found: Any) -> list[tuple[str, str]]:
         return [("GL08", "The object does not have a docstring")]
     result = validate(get_doc_object(found))
     errors = [(code, text) for code, text in result["errors"] if code not in EXCEPTIONS]
+    if inspect.isclass(found) and issubclass(found, Exception):  # raised by the library, not constructed by users
+        errors = [(code, text) for code, text in errors if not code.startswith("PR")]
     if _is_plain_result(found) and "\nAttributes\n" in doc:  # users never call its constructor
-        errors = [(code, text) for code, text in errors if code != "PR01"]
+        errors = [(code, text) for code, text in errors if not code.startswith("PR")]
     callable_itself = name.count(".") == len(name.split(".")) - 1 and not _is_method(name, found)
     if callable_itself and ">>>" not in doc and not _is_plain_result(found):
         errors.append(("EX01", "No examples section found"))
