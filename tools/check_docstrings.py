@@ -1,7 +1,7 @@
-"""Hold the docstrings of all public names against numpydoc's validation; exit 1 where one falls short.
+"""Validate the docstrings of all public names with numpydoc; exit 1 if one is incomplete.
 
 Public are the names of the packages' namespaces (functions, classes and their public methods, metrics) and of the modules
-`calibrant.sklearn` and `calibrant.spark`. ``python tools/check_docstrings.py calibrant.inference`` looks at one package only.
+`calibrant.sklearn` and `calibrant.spark`. ``python tools/check_docstrings.py calibrant.inference`` checks one package only.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ PACKAGES = (
     "calibrant.torch.losses",
 )
 
-# What is not asked for, and why.
+# Rules of numpydoc that are not applied, and why.
 EXCEPTIONS = {
-    "GL01": "a summary stands on the line of the quotes, as PEP 257 has it",
+    "GL01": "the summary is on the line of the opening quotes, as in PEP 257",
     "GL02": "short docstrings close on their own line",
     "GL03": "false alarms where shared parameters are inserted",
     "GL08": "methods without a docstring inherit it, and private ones need none",
-    "ES01": "the summary is enough where there is nothing to add",
-    "SA01": "a function that stands alone has nothing to see beside it",
-    "SA04": "names of See Also explain themselves",
-    "EX01": "attributes, results and methods are shown in the example of what makes them; functions and classes are asked below",
-    "SS06": "a long first line is cut by the line length of the linter",
+    "ES01": "a summary is sufficient for simple functions",
+    "SA01": "not every function has related ones",
+    "SA04": "names in See Also are self-explanatory",
+    "EX01": "results and methods are shown in the examples of the functions that return them; functions and classes are checked below",
+    "SS06": "the line length of the linter limits the first line",
     "YD01": "there are no generators in the interface",
 }
 RESULT_BASES = ("Result", "Record")
@@ -62,7 +62,7 @@ def _names(module: Any) -> list[str]:
 
 
 def public_objects(packages: tuple[str, ...] = PACKAGES) -> Iterator[tuple[str, Any]]:
-    """Each public object once, under the first name that leads to it."""
+    """Iterate over all public objects, each once under its first name."""
     seen: set[int] = set()
     for package in packages:
         module = importlib.import_module(package)
@@ -83,7 +83,7 @@ def public_objects(packages: tuple[str, ...] = PACKAGES) -> Iterator[tuple[str, 
 
 
 def errors_of(name: str, found: Any) -> list[tuple[str, str]]:
-    """The codes and texts of what numpydoc finds wrong, without the exceptions."""
+    """Return the codes and texts of the errors that numpydoc finds, without the exceptions."""
     doc = inspect.getdoc(found) or ""
     if not doc:
         return [("GL08", "The object does not have a docstring")]
@@ -102,14 +102,14 @@ def _is_method(name: str, found: Any) -> bool:
 
 
 def _is_plain_result(found: Any) -> bool:
-    """Whether it is a class that users get and do not make: a result, an exception, a record."""
+    """Whether it is a class that users receive but do not construct: a result, an exception, a record."""
     if not inspect.isclass(found):
         return False
     return issubclass(found, (Exception, Warning)) or any(base.__name__ in RESULT_BASES for base in found.__mro__)
 
 
 def main(arguments: list[str]) -> int:
-    """Print what falls short and how much there is of it."""
+    """Print all errors and their number."""
     packages = tuple(arguments) or PACKAGES
     short = 0
     for name, found in public_objects(packages):

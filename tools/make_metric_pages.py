@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import shutil
 import time
 from functools import cache
@@ -96,7 +97,8 @@ def meaning(metric: cal.metrics.Metric) -> list[str]:
 def example(metric: cal.metrics.Metric) -> list[str]:
     """The example of the docstring, and the figure of the family with the value for its rows."""
     code = documentation.example_of(metric)
-    lines = ["```python", "import calibrant as cal", "", *code.setup, f"{code.call}  # {code.value}", "```", ""]
+    setup = re.sub(r"\n +", " ", "\n".join(code.setup))  # one statement per line, as the formatter has it
+    lines = ["```python", "import calibrant as cal", "", setup, f"{code.call}  # {code.value}", "```", ""]
     picture, data = metric_pictures.picture_of(metric), metric_pictures.rows()
     words = metric_pictures.words_of(metric)
     found = float(metric(data.y_true, data.y_prob, **words))

@@ -64,8 +64,7 @@ SCALE_NOTE = (
     pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
     "calibrated given the features",
     cons="on a squared scale; depends on both bandwidths and the scale of the features; can be negative",
-    notes="The Gaussian kernels are exp(-d^2 / width^2), without the factor 2. For two classes the product of two residuals is that of the second "
-    "class; for more it is the sum over classes." + SCALE_NOTE,
+    notes="The Gaussian kernels are exp(-d^2 / width^2), without the factor 2. " + SCALE_NOTE,
     explain={
         "bandwidth": "Bandwidth of the kernel of the features: ``'median'`` (of the distances of the standardised features), a number in the units of "
         "the features, or ``'kite'`` for 0.1 in both kernels.",
@@ -147,8 +146,7 @@ def _gaussian_products(place: Floats, gaps: Floats, weights: Floats) -> tuple[fl
     pros="no bins: each row is compared with its nearest neighbours; its expected value is 0 for calibrated forecasts; an asymptotically normal test",
     cons="on a squared scale; depends on the number of neighbours; can be negative",
     notes="A row is not its own neighbour. With ``space='features'`` the expected value is 0 where forecasts are calibrated given the features. "
-    "Rows tied with the last neighbour share the remaining places. For two classes the product of two residuals is that of the second "
-    "class; for more it is the sum over classes." + SCALE_NOTE,
+    "Rows tied with the last neighbour share the remaining places. " + SCALE_NOTE,
     explain={
         "neighbours": "Number of nearest rows; by default the square root of the number of rows, at least 5.",
         "space": "Space in which neighbours are searched: the ``'prediction'``, or the ``'features'`` without scaling.",
