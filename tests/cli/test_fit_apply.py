@@ -424,7 +424,7 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
     assert "Threshold 0." in out
     accepted = after.max(axis=1) >= found["threshold"]["threshold"]
     right = (after.argmax(axis=1) == NEW_LABELS)[accepted]
-    assert f"accepts {accepted.mean():.1%}, {right.mean():.1%} of them right" in out
+    assert f"accepts {accepted.mean():.1%} of the rows, with an accuracy of {right.mean():.1%}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("<h2 ") == 7
     assert "Before: reliability diagram" in page
