@@ -419,16 +419,16 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
         assert values["nll"]["low"] < values["nll"]["value"] < values["nll"]["high"]
     assert found["recalibration"]["n"] == 420
     assert "600 validation rows (420 for the calibrator, 180 for the threshold), 600 test rows." in out
-    assert "Map: temperature" in out
+    assert "Calibrator: temperature" in out
     assert "nll fell from" in out
     assert "Threshold 0." in out
     accepted = after.max(axis=1) >= found["threshold"]["threshold"]
     right = (after.argmax(axis=1) == NEW_LABELS)[accepted]
-    assert f"accepts {accepted.mean():.1%}, {right.mean():.1%} of them right" in out
+    assert f"accepts {accepted.mean():.1%} of the rows, with an accuracy of {right.mean():.1%}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("<h2 ") == 7
     assert "Before: reliability diagram" in page
-    assert "temperature" in page[page.index('id="repair"') : page.index('id="threshold"')]
+    assert "temperature" in page[page.index('id="recalibration"') : page.index('id="threshold"')]
     assert all(f"<li>{escape(line)}</li>" in page for line in found["summary"])
     assert f"{found['before']['metrics'][0]['value']:.4f}" in page
     assert f"{found['threshold']['threshold']:.4f}" in page[page.index('id="threshold"') :]

@@ -302,11 +302,11 @@ def test_places_are_about_what_the_heading_says(tmp_path: Path, yes_no: Path, ru
     page = tmp_path / "page.md"
     assert run("report", yes_no, "--out", page, "--metrics", "ece", "--no-recalibration")[0] == 0
     text = page.read_text(encoding="utf-8")
-    assert "Compared on the probability of the positive class, yes." in text
+    assert "Evaluated on: the probability of the positive class." in text
     for name, rows in (("no", SCORES <= 0.5), ("yes", SCORES > 0.5)):
         means = f"| {100 * SCORES[rows].mean():.1f}% | {100 * EVENTS[rows].mean():.1f}% |"
         assert f"| predicted {name} | {rows.sum()} {means}" in text
-    assert "| where | rows | mean predicted probability | observed rate | gap |" in text
+    assert "| subset | rows | mean predicted probability | observed rate | gap |" in text
 
 
 # Narrow windows

@@ -77,9 +77,9 @@ def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
     """
     label = label if label.strip().lower() not in LABEL_NAMES else ""
     names = [] if classes is None else [str(name) for name in classes]
-    if not names or names in (["0", "1"], ["-1", "1"], ["False", "True"]):
+    if not names or names in (["0", "1"], ["-1", "1"]) or as_booleans(names) is not None:
         return label
-    return (label or names[1]) if as_booleans(names) is not None else names[1]
+    return names[1]
 
 
 def _positive(kind: str, classes: Sequence[Any] | None) -> str:

@@ -263,7 +263,7 @@ def _weaknesses(found: Weaknesses, outcome: str) -> list[str]:
         "",
     ]
     means = [escaped(name, 80) for name in mean_and_rate(found, outcome)]
-    headings = ["where", "rows", *means, "gap", level, "weighted gap", "adjusted p-value", "result"]
+    headings = ["subset", "rows", *means, "gap", level, "weighted gap", "adjusted p-value", "result"]
     lines += table_of(headings, rows, range(1, 8))
     hidden = found.looked_at - len(rows)
     smaller = "1 smaller gap is" if hidden == 1 else f"{hidden:,} smaller gaps are"
