@@ -373,7 +373,7 @@ def test_a_calibrator_of_probabilities_needs_some() -> None:
     model = make_pipeline(StandardScaler(), LinearSVC(random_state=0))
     with pytest.raises(
         cal.ArgumentError,
-        match=r"method: .*these values look like probabilities \(every row is non-negative and sums to 1, or every entry lies in \[0, 1\] and fits the labels better that way\); as logits they pass through a softmax or sigmoid once more",
+        match="method: requires probabilities, and Pipeline has only a decision",
     ):
         CalibratedModel(model, method=cal.PlattScaling()).fit(train, y)
     assert CalibratedModel(model, method=cal.PlattScaling(input="logit")).fit(train, y).calibrator_.input == "logit"

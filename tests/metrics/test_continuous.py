@@ -191,7 +191,7 @@ BAD: list[tuple[type[Exception], str, Any]] = [
     ),
     (
         cal.ShapeError,
-        r"sample_weight: expected one number for each of 1 rows, got shape \(2,\)",
+        r"sample_weight: expected one number for each of 3 rows, got shape \(2,\)",
         lambda: nees(*ONE, sample_weight=[1, 1]),
     ),
     (cal.WeightError, "all weights are zero", lambda: ecd_gaussian(*ONE, counts=[0, 0, 0])),

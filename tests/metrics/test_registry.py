@@ -342,14 +342,7 @@ def test_every_error_can_be_read_by_a_program_and_sent_to_another(kind: type[cal
         assert type(one) is kind
         assert str(one) == "y_prob: missing value in row 3; drop the row"
         assert (one.argument, one.problem, one.remedy, one.row) == ("y_prob", "missing value", "drop the row", 3)
-    assert (
-        str(
-            kind(
-                "bins", "rows and events must be integers, with events <= rows and at least one row in the worst grade"
-            )
-        )
-        == "rows and events must be integers, with events <= rows and at least one row in the worst grade"
-    )
+    assert str(kind("bins", "must be whole")) == "bins: must be whole"
     assert isinstance(error, cal.CalibrantError)
     if kind is not cal.CalibrantError:
         assert isinstance(error, (ValueError, TypeError, OSError, ImportError))

@@ -389,6 +389,6 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
     with pytest.raises(
         cal.SwappedArgumentsError,
-        match="has columns of fractions while the probabilities have one number per row: they look swapped",
+        match="the labels are fractions and the probabilities are only 0 and 1: they look swapped",
     ):
         cal.recalibrate(p, y)

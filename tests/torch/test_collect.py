@@ -113,9 +113,9 @@ def test_features_are_flat_and_their_layer_must_be_reached() -> None:
     model, loader = Pooled().to(DEVICE), [(torch.zeros(4, 1, 6, 6), torch.zeros(4, dtype=torch.long))]
     assert ct.collect(model, loader, layer="pool").features.shape == (4, 2)
     assert ct.collect(model, loader, layer="conv").features.shape == (4, 2 * 4 * 4)
-    with pytest.raises(ArgumentError, match="layer: 'unused' was not reached"):
+    with pytest.raises(ArgumentError, match="layer: 'unused' was not called by the model"):
         ct.collect(model, loader, layer="unused")
-    with pytest.raises(ArgumentError, match="layer: 'pair' gave a tuple"):
+    with pytest.raises(ArgumentError, match="layer: expected a tensor, got tuple from 'pair'"):
         ct.collect(model, loader, layer="pair")
     with pytest.raises(ArgumentError, match=r"layer: .*the model has no layer"):
         ct.collect(model, loader, layer="pol")
@@ -283,8 +283,8 @@ def test_one_of_several_outputs(form: str, output: Any) -> None:
             ArgumentError,
             "is ambiguous: the model returned",
         ),
-        ("tuple", 5, ArgumentError, "labels, and the model returned"),
-        ("dict", "probs", ArgumentError, "labels, and the model returned"),
+        ("tuple", 5, ArgumentError, "the model returned 2 outputs; got 5"),
+        ("dict", "probs", ArgumentError, "the model returned entries named 'aux', 'logits'; got 'probs'"),
         ("object", "other", InputTypeError, "must be a tensor; the model returned"),
         ("numbers", None, InputTypeError, "output: must be floating point"),
     ],
@@ -485,11 +485,23 @@ def test_what_was_collected_is_not_lost_to_a_row_that_cannot_be_read_here(error:
     [
         ([], InputError, "returned no rows"),
         ([(torch.zeros(0, 3), torch.zeros(0))], InputError, "returned no rows"),
-        ([(torch.zeros(2, 3), torch.tensor([0, 3]))], LabelError, "labels: row 1 is 3, and 3 classes"),
-        ([(torch.zeros(2, 3), torch.tensor([0, -100]))], LabelError, "row 1 is -100.*drop the rows"),
-        ([(torch.zeros(2, 3), torch.tensor([0.0, 0.5]))], LabelError, "row 1 is 0.5"),
-        ([(torch.zeros(2, 3), torch.eye(3)[:2])], ShapeError, "labels: of batch 0 have shape"),
-        ([(torch.zeros(2, 3), torch.zeros(3))], ShapeError, "labels, and the model returned"),
+        ([(torch.zeros(2, 3), torch.tensor([0, 3]))], LabelError, "labels: must be from 0 to 2; got 3"),
+        (
+            [(torch.zeros(2, 3), torch.tensor([0, -100]))],
+            LabelError,
+            "drop the rows to be ignored, or check the number of classes",
+        ),
+        ([(torch.zeros(2, 3), torch.tensor([0.0, 0.5]))], LabelError, r"must be from 0 to 2; got 0\.5"),
+        (
+            [(torch.zeros(2, 3), torch.eye(3)[:2])],
+            ShapeError,
+            r"labels: expected one class index per row, got shape \(2, 3\) in batch",
+        ),
+        (
+            [(torch.zeros(2, 3), torch.zeros(3))],
+            ShapeError,
+            "labels: batch 0 has 3 labels, and the model returned 2 rows",
+        ),
         (
             [(torch.zeros(2, 3), torch.zeros(2)), (torch.zeros(2, 4), torch.zeros(2))],
             ShapeError,

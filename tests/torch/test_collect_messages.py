@@ -29,7 +29,7 @@ def net() -> Any:
 def test_a_squeezed_batch_of_one_row() -> None:
     x, y = rows()
     loader = [(x, y % 2), (x[:1], y[:1] % 2)]
-    with pytest.raises(ShapeError, match=r"output: is a single number, and has no dimension for rows; squeeze\(-1\)"):
+    with pytest.raises(ShapeError, match="output: is a single number without a dimension for rows"):
         ct.collect(lambda x: x[:, :1].squeeze(), loader)
     assert len(ct.collect(lambda x: x[:, :1].squeeze(-1), loader)) == 13
     with pytest.raises(ShapeError, match=r"labels: .*labels, and the model returned"):
@@ -105,7 +105,7 @@ def test_labels_that_are_no_numbers(labels: Any, got: str) -> None:
 
 def test_one_column_of_labels_for_each_class() -> None:
     x, y = rows()
-    with pytest.raises(ShapeError, match=r"labels: of batch 0 have shape \(12, 4\).*pass labels.argmax\(dim=1\)"):
+    with pytest.raises(ShapeError, match=r"labels: expected one class index per row, got shape \(12,"):
         ct.collect(nn.Identity(), [(x, nn.functional.one_hot(y, 4))])
     with pytest.raises(ShapeError, match="expected one class index per row, got shape"):
         ct.collect(nn.Identity(), [(x, torch.zeros(12, 7))])
@@ -126,7 +126,7 @@ def test_devices() -> None:
 def test_one_tensor_is_not_several_outputs() -> None:
     x, y = rows(4)
     # Four rows of four classes: a row of them would pass for the outputs of four rows.
-    message = r"output: .*labels, and the model returned"
+    message = r"output: the model returned a single tensor of shape \(4, 4\); got 0,"
     for call in (
         lambda: ct.collect(nn.Identity(), [(x, y % 2)], output=0),
         lambda: ct.predict_with_threshold(nn.Identity(), x, 0.5, output=0),

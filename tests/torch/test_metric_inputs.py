@@ -46,7 +46,7 @@ def test_options_that_sums_can_use_are_taken() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"foo": 1}, "takes num_classes, n_bins, norm, ignore_index, validate_args, input, num_groups"),
+        ({"foo": 1}, "unexpected keyword of MulticlassCalibrationError;"),
         ({"bins": 10}, "did you mean 'n_bins'"),
         ({"lens": "classwise"}, r"use CalibrationMetric\('ece', \.\.\., lens=\.\.\.\)"),
         ({"cells": None}, "unexpected keyword of MulticlassCalibrationError"),

@@ -324,7 +324,7 @@ def test_names_are_no_class_numbers(labels: Any) -> None:
 def test_labels_of_answers_are_checked() -> None:
     answer = ct.predict_with_threshold(nn.Identity(), torch.tensor([[1.0, 0], [0, 1], [0, 1]]), 0.0)
     assert answer.selective_accuracy([0, 1, 5]) == pytest.approx(2 / 3)
-    with pytest.raises(ShapeError, match="labels: have shape"):
+    with pytest.raises(ShapeError, match="labels: expected 3 labels, one for each row of logits; got shape"):
         answer.selective_accuracy([])
     with pytest.raises(LabelError, match="row 1 is nan"):
         answer.selective_accuracy([0.0, math.nan, 1.0])

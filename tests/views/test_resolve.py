@@ -48,7 +48,7 @@ def test_the_lens_of_a_view_is_its_own() -> None:
         resolve.views_of(rows, "top_label")
     sketch = cal.Sketch.of(Y, P)
     assert resolve.views_of(sketch, "binary") == [sketch.view()]
-    with pytest.raises(cal.LensError, match="'top_label' was asked for, and the sketch holds 'binary'"):
+    with pytest.raises(cal.LensError, match="the sketch has 'binary'; got 'top_label'"):
         resolve.views_of(sketch, "top_label")
 
 

@@ -16,8 +16,10 @@ from ..errors import (
     InputError,
     InputTypeError,
     ProbabilityError,
+    Remedy,
     ShapeError,
     UndefinedMetricError,
+    Use,
 )
 from ..util.checks import check_choice, check_positive
 from ..views.keywords import documents_keywords
@@ -285,21 +287,29 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
     numbers = at_least_single(values)
     if input == "logit":
         if check:
-            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "is not finite")
+            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "must be finite")
         return torch.log_softmax(numbers, dim=-1)
     if check:
         near = (
             1e-2 if values.dtype in (torch.float16, torch.bfloat16) else 1e-4 if values.dtype == torch.float32 else 1e-6
         )
         fine = ((numbers >= 0) & (numbers <= 1)).all(-1) & ((numbers.sum(-1) - 1).abs() <= near)
-        _check_rows(fine, argument, 'is no distribution; pass input="logit" if these are logits', ProbabilityError)
+        _check_rows(
+            fine,
+            argument,
+            "each row must be a distribution",
+            ProbabilityError,
+            Use("input", "logit", "if these are logits"),
+        )
     return torch.log(numbers)
 
 
-def _check_rows(fine: Tensor, argument: str, problem: str, kind: type[InputError] = InputError) -> None:
+def _check_rows(
+    fine: Tensor, argument: str, problem: str, kind: type[InputError] = InputError, remedy: Remedy = ""
+) -> None:
     if not bool(fine.all()):
         row = int((~fine).flatten().to(torch.int8).argmax())
-        raise kind(argument, f"row {row} {problem}", row=row)
+        raise kind(argument, problem, remedy, row=row)
 
 
 def _logits(values: Tensor, check: bool) -> Tensor:
@@ -308,7 +318,7 @@ def _logits(values: Tensor, check: bool) -> Tensor:
     logits = at_least_single(values)
     if not check or not len(logits):
         return logits
-    _check_rows(torch.isfinite(logits).all(-1), "logits", "holds a value that is not finite")
+    _check_rows(torch.isfinite(logits).all(-1), "logits", "must be finite")
     near = 1e-6 if logits.dtype == torch.float64 else 1e-5
     level = torch.logsumexp(logits, dim=-1)
     # These scores depend on the constant of a row, which probabilities have lost: every row would score 0.
@@ -347,7 +357,7 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
     if columns is not None and features.shape[1] != columns:
         raise ShapeError("features", f"has {features.shape[1]} columns; expected {columns}, as in fit")
     found = features.detach().to(wide(features.device))
-    _check_rows(torch.isfinite(found).all(-1), "features", "holds a value that is not finite")
+    _check_rows(torch.isfinite(found).all(-1), "features", "must be finite")
     return found
 
 
@@ -479,7 +489,7 @@ class OodKnn(scores.OodKnn):
         if not self.normalise:
             return f
         length = torch.linalg.vector_norm(f, dim=1)
-        _check_rows(length > 0, "features", "has length 0 and cannot be normalised; use normalise=False")
+        _check_rows(length > 0, "features", "a vector of length 0 cannot be normalised", remedy=Use("normalise", False))
         return f / length[:, None]
 
     @torch.no_grad()
