@@ -103,7 +103,7 @@ def test_what_a_sketch_cannot_do_is_said() -> None:
     sketch = cal.Sketch.of(y, p)
     with pytest.raises(cal.InputTypeError, match="brier cannot be computed from a sketch"):
         cal.brier(sketch)
-    with pytest.raises(cal.LensError, match="'classwise' was asked for, and the sketch holds 'binary'"):
+    with pytest.raises(cal.LensError, match="the sketch has 'binary'; got 'classwise'"):
         cal.cwce(sketch)
     assert cal.cwce(sketch, lens="binary") == cal.ece(sketch)
     with pytest.raises(cal.InputTypeError, match="a sketch cannot be combined with other arguments"):

@@ -374,7 +374,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     ),
     (
         cal.LensError,
-        "lens: method='corp' requires one score per row, and 'canonical'",
+        "lens: bins requires one score per row, and 'canonical'",
         {"lens": "canonical", "bins": 4},
     ),
     (cal.LensError, "unknown lens", {"lens": "tob_label"}),

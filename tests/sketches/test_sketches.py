@@ -295,7 +295,7 @@ def test_no_bound_is_given_where_the_rows_choose_the_number_of_bins(bins: str) -
     ):
         sketch.error_bound(cal.ece_em, bins=bins)
     for metric in (cal.ece_sweep, cal.drmsce_bcs):
-        with pytest.raises(cal.UndefinedMetricError, match=r"error_bound: unknown for ece_sweep"):
+        with pytest.raises(cal.UndefinedMetricError, match=r"error_bound: unknown for .* depends on the rows"):
             sketch.error_bound(metric)
         assert sketch.error_bound(metric, bins=15) < 0.1
 

@@ -114,7 +114,7 @@ def test_one_column_of_labels_for_each_class() -> None:
 def test_devices() -> None:
     x, y = rows()
     for device in ("gpu", 1.5):
-        with pytest.raises(ArgumentError, match=f"device: {device!r} is no device of torch; name one such as 'cpu'"):
+        with pytest.raises(ArgumentError, match=f"device: {device!r} is not a torch device; for example 'cpu'"):
             ct.collect(net(), [(x, y)], device=device)
     with pytest.raises(ArgumentError, match=r"device: .*tensors on the meta device have no data"):
         ct.collect(nn.Identity(), [(x, y)], device="meta")
@@ -135,7 +135,9 @@ def test_one_tensor_is_not_several_outputs() -> None:
         with pytest.raises(ArgumentError, match=message):
             call()
     for name in ("logits", "T"):
-        with pytest.raises(ArgumentError, match=f"output: is {name!r}, and the model gave a single tensor.*leave"):
+        with pytest.raises(
+            ArgumentError, match=f"output: the model returned a single tensor.*; got {name!r}; drop output"
+        ):
             ct.collect(nn.Identity(), [(x, y)], output=name)
     members = ct.collect(lambda x: torch.stack([x, 2 * x]), [(x, y)], output=1)
     assert torch.equal(members.logits, 2 * x)

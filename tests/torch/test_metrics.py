@@ -533,7 +533,7 @@ def test_messages_about_arguments() -> None:
         SketchMetric(3, lenses="rank:2")
     with pytest.raises(LensError, match="must be of binary; got 'classwise'"):
         CalibrationMetric("cwce", lens="classwise")
-    with pytest.raises(ArgumentError, match="which of the 4 groups"):
+    with pytest.raises(ArgumentError, match="the index of the group, below 4"):
         filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
     with pytest.raises(ArgumentError, match="this metric accumulates bins instead of a sketch"):
         filled(BinaryCalibrationError(7), np.array([0.5]), np.array([1])).sketch()

@@ -260,7 +260,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         ({"where": "p > (SELECT 1)"}, cal.ArgumentError, "must be one SQL expression without subqueries"),
         ({"where": "p > 2"}, cal.FileError, "no row satisfies the condition"),
         ({"label": "truth"}, cal.ColumnError, "unknown column 'truth'; the columns are 'y', 'p'"),
-        ({"classes": [1, 2, 3]}, cal.ArgumentError, "names 3"),
+        ({"classes": [1, 2, 3]}, cal.ArgumentError, "has 3 names for 2 classes"),
         ({"engine": "spark"}, cal.ArgumentError, "engine"),
         ({"lenses": ["class:9"]}, cal.ArgumentError, "class:9"),
         ({"table": "t"}, cal.ArgumentError, "DuckDB databases"),
