@@ -492,7 +492,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ({"ids": ["c"]}, r"ids: .*expected one id for each row, got shape"),
         ({"y_true": [0, 1, 1]}, "y_true: expected 2 labels, one for each row; got 3"),
         ({"y_true": [0, 2]}, "y_true: labels must be 0 and 1, .*got 2 in row 1"),
-        ({"y_prob": [0.1, 1.2]}, "y_prob: row 1"),
+        ({"y_prob": [0.1, 1.2]}, "y_prob: probabilities must be in .*got 1.2 in row 1"),
         (
             {"y_prob": [[0.1, 0.2, 0.7]] * 2},
             "classes, as in the reference; got",

@@ -156,7 +156,7 @@ def test_14_classwise_on_edges() -> None:
 @pytest.mark.parametrize("metric", EVERY_METRIC)
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.ProbabilityError, match="row 1 is nan"):
+        with pytest.raises(cal.ProbabilityError, match="got nan in row 1"):
             metric([0, 1, 1], [0.2, math.nan, 0.7])
 
     def test_16_rows_that_sum_to_2(self, metric: cal.metrics.Metric) -> None:

@@ -119,7 +119,9 @@ def test_devices() -> None:
     with pytest.raises(ArgumentError, match=r"device: .*tensors on the meta device have no data"):
         ct.collect(nn.Identity(), [(x, y)], device="meta")
     for words in ({}, {"device": "cpu"}):
-        with pytest.raises(ArgumentError, match="model: lies on meta, where tensors hold no numbers; load its weights"):
+        with pytest.raises(
+            ArgumentError, match="model: is on the meta device, where tensors have no data; load its weights"
+        ):
             ct.collect(nn.Linear(4, 4, device="meta"), [(x, y)], **words)
 
 

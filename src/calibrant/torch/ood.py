@@ -287,7 +287,7 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
     numbers = at_least_single(values)
     if input == "logit":
         if check:
-            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "must be finite")
+            _check_rows(~torch.isnan(numbers).any(-1) & (numbers < math.inf).all(-1), argument, "non-finite value")
         return torch.log_softmax(numbers, dim=-1)
     if check:
         near = (
@@ -297,7 +297,7 @@ def _log_probs(values: Tensor, input: str, check: bool, argument: str) -> Tensor
         _check_rows(
             fine,
             argument,
-            "each row must be a distribution",
+            "the probabilities are not a distribution",
             ProbabilityError,
             Use("input", "logit", "if these are logits"),
         )
@@ -318,7 +318,7 @@ def _logits(values: Tensor, check: bool) -> Tensor:
     logits = at_least_single(values)
     if not check or not len(logits):
         return logits
-    _check_rows(torch.isfinite(logits).all(-1), "logits", "must be finite")
+    _check_rows(torch.isfinite(logits).all(-1), "logits", "non-finite value")
     near = 1e-6 if logits.dtype == torch.float64 else 1e-5
     level = torch.logsumexp(logits, dim=-1)
     # These scores depend on the constant of a row, which probabilities have lost: every row would score 0.
@@ -357,7 +357,7 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
     if columns is not None and features.shape[1] != columns:
         raise ShapeError("features", f"has {features.shape[1]} columns; expected {columns}, as in fit")
     found = features.detach().to(wide(features.device))
-    _check_rows(torch.isfinite(found).all(-1), "features", "must be finite")
+    _check_rows(torch.isfinite(found).all(-1), "features", "non-finite value")
     return found
 
 
@@ -489,7 +489,7 @@ class OodKnn(scores.OodKnn):
         if not self.normalise:
             return f
         length = torch.linalg.vector_norm(f, dim=1)
-        _check_rows(length > 0, "features", "a vector of length 0 cannot be normalised", remedy=Use("normalise", False))
+        _check_rows(length > 0, "features", "cannot normalise a vector of length 0", remedy=Use("normalise", False))
         return f / length[:, None]
 
     @torch.no_grad()
