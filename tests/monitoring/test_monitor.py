@@ -487,7 +487,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         ({"y_prob": [0.1, 0.25]}, "previously"),
         ({"when": ["2026-01-01", "2026-01-02"]}, "previously"),
         ({"groups": ["x", "y"]}, "previously"),
-        ({"ids": ["c", "c"]}, "occurs twice, with different values"),
+        ({"ids": ["c", "c"]}, "is repeated with other values"),
         ({"ids": ["c", None]}, "missing id"),
         ({"ids": ["c"]}, r"ids: .*expected one id for each row, got shape"),
         ({"y_true": [0, 1, 1]}, "y_true: expected 2 labels, one for each row; got 3"),
@@ -503,7 +503,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
         words: dict[str, Any] = {"y_true": [0, 1], "y_prob": [0.1, 0.2], "groups": ["x", "x"], **good, **change}
         with pytest.raises(cal.errors.CalibrantError, match=message):
             monitor.update(words.pop("y_true"), words.pop("y_prob"), **words)
-    with pytest.raises(InputError, match="is a float so large that neighbouring ids are indistinguishable"):
+    with pytest.raises(InputError, match="is repeated with another label"):
         monitor.add_labels(["a", "a"], [0, 1])
     assert monitor.status().to_dict() == before
 
