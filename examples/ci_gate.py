@@ -1,12 +1,12 @@
-"""A gate for continuous integration: may a new version of a model replace the old one? For whoever merges models.
+"""A gate for continuous integration: may a new version of a model replace the old one?
 
-Both versions predict the same held-out rows. The gate fails (exit code 1) when the new one is worse by more than chance explains,
-and also when it is more accurate but its probabilities have become worse, which a gate on accuracy lets through.
+Both versions predict the same held-out data. The gate fails (exit code 1) if the new version is significantly worse, also if it is more
+accurate but its probabilities are worse, which a gate on accuracy would not detect.
 
     python examples/ci_gate.py --candidate sharper     # a model that passes
     python examples/ci_gate.py --candidate overfitted  # one that does not
 
-With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll --fail-if-worse` prints the same numbers and gives
+With predictions in files, `calibrant compare preds.csv --models 'old_*,new_*' --metric nll --fail-if-worse` prints the same numbers and sets
 the exit code.
 """
 
@@ -25,11 +25,11 @@ from sklearn.preprocessing import StandardScaler
 
 import calibrant as cal
 
-ALLOWED = 0.0  # how much worse the score may get; 0 asks for no loss that can be shown
+ALLOWED = 0.0  # largest accepted increase of the score; 0 accepts no significant increase
 
 
 def logistic(strength: float) -> ClassifierMixin:
-    """Logistic regression; a large strength means hardly any penalty, and very sure predictions."""
+    """Logistic regression; a large strength means a weak penalty and overconfident predictions."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=5000))
 
 
@@ -38,15 +38,15 @@ OLD = logistic(0.01)
 
 
 def worse(found: cal.inference.Comparison) -> bool:
-    """Whether even the good end of the interval of new minus old is a loss. Of these scores, lower is better."""
+    """Whether the interval of new minus old lies entirely above the accepted increase; lower scores are better."""
     difference = found["new", "old"]
     print(f"  {found.metric:<6} old {found.values['old']:.4f}   new {found.values['new']:.4f}   ", end="")
-    print(f"new - old {difference.difference:+.4f}, 95 % from {difference.low:+.4f} to {difference.high:+.4f}")
+    print(f"new - old {difference.difference:+.4f}, 95 % interval {difference.low:+.4f} to {difference.high:+.4f}")
     return difference.low > ALLOWED
 
 
 def main() -> int:
-    """Train both versions, compare them on the same rows, and give the exit code."""
+    """Train both versions, compare them on the same data, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--candidate", choices=CANDIDATES, default="sharper")
     name = parser.parse_args().candidate
@@ -61,9 +61,9 @@ def main() -> int:
     failed = [metric.id for metric in (cal.nll, cal.brier) if worse(cal.compare(y_test, models, metric=metric, rng=0))]
     print(f"  {cal.assess(y_test, models['new']).verdict}")
     if failed:
-        print(f"FAIL: worse beyond chance by {' and '.join(failed)}")
+        print(f"FAIL: significantly worse by {' and '.join(failed)}")
         return 1
-    print("PASS: no loss that these rows can show")
+    print("PASS: no significant increase of the loss")
     return 0
 
 

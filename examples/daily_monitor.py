@@ -1,8 +1,8 @@
-"""Watch a fraud model from day to day: for whoever is called when it fails. Labels come four days late.
+"""Monitor a fraud model from day to day, with labels that arrive four days late.
 
-For two weeks all is well. Then fraud becomes more common than the scores say, while the scores themselves look as before: no monitor of
-inputs or scores can see that, only labels can. The script plays the days until
-the monitor says that something changed, and when, and then asks for the gap between what was said and what happened, before and after.
+For two weeks the model is calibrated. Then fraud becomes more frequent than predicted, while the distribution of the scores does not change: only
+labels can reveal it, not a monitor of inputs or scores. The script simulates the days until the monitor raises an alarm, and compares the
+estimated onset and the daily deviation of predicted from observed rates with the truth.
 
     python examples/daily_monitor.py --out .
 """
@@ -18,27 +18,27 @@ import numpy as np
 import calibrant as cal
 
 FIRST, DAYS, A_DAY = date(2026, 3, 2), 40, 400
-DRIFT, LATE = 14, 4  # the day on which fraud changes; days until a label comes
+DRIFT, LATE = 14, 4  # day of the change; delay of the labels in days
 
 
 def day(number: int) -> str:
-    """The date of a day, counted from 0."""
+    """The date of a day, numbered from 0."""
     return str(FIRST + timedelta(days=number))
 
 
 def transactions(n: int, shift: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Scores, and outcomes whose log-odds are higher than the scores say by a shift."""
+    """Scores, and outcomes whose log-odds exceed those of the scores by a shift."""
     score = rng.beta(1.5, 8, n)
     return score, (rng.random(n) < 1 / (1 + (1 - score) / score * np.exp(-shift))).astype(int)
 
 
 def main() -> None:
-    """Play the days: predictions in the morning, and the labels of four days ago."""
+    """Simulate the days: new predictions, and the labels of four days ago."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(), help="folder for daily_monitor.db")
     out = parser.parse_args().out
     store = out / "daily_monitor.db"
-    for old in out.glob(f"{store.name}*"):  # of an earlier run of this example
+    for old in out.glob(f"{store.name}*"):  # from an earlier run of this example
         old.unlink()
 
     rng = np.random.default_rng(0)
@@ -60,13 +60,13 @@ def main() -> None:
             break
 
     status = monitor.status()
-    print(f"\nfraud changed on {day(DRIFT)} (day {DRIFT}); labels come {LATE} days late")
+    print(f"\nfraud changed on {day(DRIFT)} (day {DRIFT}); labels are {LATE} days late")
     print(f"{status.n:,} predictions in {status.total_windows} windows, {status.labelled:,} of them labelled\n")
-    print("window      labels  says - happens")
+    print("window      labels  predicted - observed")
     for window in status.windows[DRIFT - 3 : DRIFT + LATE]:
         gap = None if window.calibration is None else window.calibration.gap
         print(f"{window.window}  {window.labelled:>5}", "" if gap is None else f"  {gap:+.3f}")
-    print(f"\na page of it: calibrant monitor report {store}")
+    print(f"\nreport: calibrant monitor report {store}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Where is a model unfair in its probabilities? For a lender who must show that 10 % means 10 % whoever it is said to.
+"""Calibration by group: for a lender who must show that a predicted risk of 10 % means 10 % in every region.
 
-The model does not see the region. In one region people default more often than their other data suggest, in another less often: right on
-average, wrong for both. The script finds the regions, corrects for having looked at all of them, and shows what a map for each does.
+The model does not use the region. In one region people default more often than their other data suggest, in another less often: the model is
+calibrated on average and miscalibrated in both. The script finds these regions, adjusts for multiple testing, and recalibrates by region.
 
     python examples/groups.py
 """
@@ -18,7 +18,7 @@ SHARE = [0.28, 0.25, 0.22, 0.22, 0.03]
 
 
 def applicants(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Data, region and default of each applicant."""
+    """Features, region and default of each applicant."""
     data = rng.normal(size=(n, 4))
     region = rng.choice(list(SHIFT), n, p=SHARE)
     log_odds = -1.4 + data @ [0.9, -0.6, 0.3, 0.0] + np.array([SHIFT[name] for name in region])
@@ -26,23 +26,23 @@ def applicants(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
 
 
 def show(y: np.ndarray, p: np.ndarray, region: np.ndarray) -> None:
-    """One line for each region, and the test of all of them together."""
+    """Print one line per region, and the joint test of all regions."""
     found = cal.evaluate(y, p, metrics=["calibration_in_the_large"], by=region)
     mean = "calibration_in_the_large"
     tests = {name: cal.assess(y, p, metric=mean, where=region == name).pvalue for name in SHIFT}
-    print(f"  {'all':<8} {len(y):>5}  says - happens {found[mean]:+.3f}")
+    print(f"  {'all':<8} {len(y):>5}  predicted - observed {found[mean]:+.3f}")
     for name, pvalue in sorted(tests.items(), key=lambda item: item[1]):
         part = found.groups[name]
         corrected = min(len(tests) * pvalue, 1)
-        mark = "   <- off" if corrected < 0.05 else ""
-        print(f"  {name:<8} {part.header.n:>5}  says - happens {part[mean]:+.3f}   p = {corrected:.3f}{mark}")
+        mark = "   significant" if corrected < 0.05 else ""
+        print(f"  {name:<8} {part.header.n:>5}  predicted - observed {part[mean]:+.3f}   p = {corrected:.3f}{mark}")
     together = cal.assess(y, p, metric="mcm", groups=region, method="bonferroni")
-    print(f"  ece {cal.ece(y, p):.3f}, in cells of region and score (pce) {cal.pce(y, p, groups=region):.3f}; ", end="")
-    print(f"all regions together: p = {together.pvalue:.3f}\n")
+    print(f"  ece {cal.ece(y, p):.3f}, by region and score (pce) {cal.pce(y, p, groups=region):.3f}; ", end="")
+    print(f"joint test of all regions: p = {together.pvalue:.3f}\n")
 
 
 def main() -> None:
-    """Train without the region, look by region, repair by region on other rows."""
+    """Train without the region, evaluate by region, recalibrate by region on other data."""
     rng = np.random.default_rng(1)
     data, _, default = applicants(4000, rng)
     model = LogisticRegression().fit(data, default)
@@ -50,13 +50,13 @@ def main() -> None:
     risk = model.predict_proba(data)[:, 1]
     fit, new = slice(0, 4000), slice(4000, None)
 
-    print("as it came (p corrected for five regions):")
+    print("before recalibration (p adjusted for five regions):")
     show(default[new], risk[new], region[new])
     each = cal.GroupCalibration(cal.OffsetAdjustment()).fit(risk[fit], default[fit], groups=region[fit])
-    repaired = each.predict_proba(risk[new], region[new])[:, 1]
-    print("after a shift of log-odds for each region, fitted on other people:")
-    show(default[new], repaired, region[new])
-    print(cal.compare(default[new], {"repaired": repaired, "as it came": risk[new]}, metric=cal.brier, rng=0))
+    recalibrated = each.predict_proba(risk[new], region[new])[:, 1]
+    print("after an offset of the log-odds by region, fitted on other applicants:")
+    show(default[new], recalibrated, region[new])
+    print(cal.compare(default[new], {"after": recalibrated, "before": risk[new]}, metric=cal.brier, rng=0))
 
 
 if __name__ == "__main__":

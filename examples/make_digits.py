@@ -1,8 +1,8 @@
-"""Make the predictions that `calibrant demo` measures: boosted trees on scikit-learn's handwritten digits.
+"""Create the predictions of `calibrant demo`: boosted trees on the handwritten digits of scikit-learn.
 
-Training, validation and test rows are apart. The validation rows are for repairing the model, the test rows for judging it.
-Run it again with `python examples/make_digits.py`; the same versions of NumPy and scikit-learn give the same files. `--out` writes them
-elsewhere.
+Training, validation and test data are disjoint: validation data are for recalibration, test data for the evaluation.
+`python examples/make_digits.py` writes the files; the same versions of NumPy and scikit-learn give identical files. `--out` sets another
+folder.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ def write(path: Path, labels: np.ndarray, probs: np.ndarray) -> None:
         table = csv.writer(stream, lineterminator="\n")
         table.writerow(["label", *(f"p_{digit}" for digit in range(10))])
         for label, row in zip(labels, probs.astype(np.float32), strict=True):
-            # Nine significant digits hold a float32 exactly.
+            # Nine significant digits represent a float32 exactly.
             table.writerow([label, *(f"{value:.9g}" for value in row)])
 
 
 def main() -> None:
     """Train, predict, write two files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--out", type=Path, default=FOLDER, help="folder for the files; that of the package if not given"
-    )
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the files; by default that of the package")
     out = parser.parse_args().out
     images, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))

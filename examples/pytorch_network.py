@@ -1,8 +1,8 @@
-"""From a PyTorch network to probabilities one can ship: for whoever trained it and must say what its softmax means.
+"""From a PyTorch network to calibrated probabilities in production.
 
-A small network is trained on badly scanned digits (scikit-learn's, with noise) until it is too sure. The script collects its logits once, measures them,
-fits one temperature on held-out rows, chooses a threshold on others, tests once, and exports network and temperature as one program that
-needs neither calibrant nor the training code.
+A small network is trained on noisy digits of scikit-learn until it is overconfident. The script collects its logits once, evaluates them, fits a
+temperature on held-out data, chooses a threshold on other data, evaluates once on test data, and exports network and temperature as one
+program that needs neither calibrant nor the training code.
 
     python examples/pytorch_network.py --out .
 """
@@ -24,7 +24,7 @@ SIZES = [200, 400, 500, 697]  # training, temperature, threshold, test
 
 
 def train(rows: TensorDataset) -> nn.Module:
-    """A network that learns its few rows by heart."""
+    """Train a network that overfits its few rows."""
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(60):
@@ -35,14 +35,16 @@ def train(rows: TensorDataset) -> nn.Module:
     return model
 
 
-def show(words: str, found: cal.evaluation.Evaluation) -> None:
-    """One line of the usual numbers."""
-    says, right = found.header.mean_confidence, found.header.accuracy
-    print(f"  {words:<7} says {says:.1%}, is right {right:.1%}; nll {found['nll']:.3f}, ece {found['ece']:.3f}")
+def show(title: str, found: cal.evaluation.Evaluation) -> None:
+    """Print mean confidence, accuracy, nll and ece."""
+    confidence, accuracy = found.header.mean_confidence, found.header.accuracy
+    print(
+        f"  {title:<7} mean confidence {confidence:.1%}, accuracy {accuracy:.1%}; nll {found['nll']:.3f}, ece {found['ece']:.3f}"
+    )
 
 
 def main() -> None:
-    """Train, collect, measure, repair, choose, test, export."""
+    """Train, collect, evaluate, recalibrate, choose a threshold, test, export."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(), help="folder for digits.pt2 and temperature.json")
     out = parser.parse_args().out
@@ -67,7 +69,7 @@ def main() -> None:
     if choice.threshold is not None:
         point = cal.risk_coverage(ct.collect(calibrated, test).predictions()).at(choice.threshold)
         print(
-            f"  answering from {choice.threshold:.2f} on: {point.coverage:.1%} answered, {1 - point.selective_risk:.1%} right"
+            f"  confidence >= {choice.threshold:.2f}: coverage {point.coverage:.1%}, accuracy {1 - point.selective_risk:.1%}"
         )
 
     program = ct.export_program(calibrated, images[:4])
@@ -75,7 +77,7 @@ def main() -> None:
     cal.save(temperature.to_calibrator(), out / "temperature.json", preprocessing="pixels / 16")
     again = torch.export.load(out / "digits.pt2").module()(images[:100])
     assert torch.allclose(again.softmax(dim=1), calibrated.predict_proba(images[:100]), atol=1e-6)
-    print(f"\nwritten and read again: {out / 'digits.pt2'} (network and temperature), {out / 'temperature.json'}")
+    print(f"\nwritten and verified: {out / 'digits.pt2'} (network and temperature), {out / 'temperature.json'}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Recalibrate the packaged digits: choose a map on the validation rows, measure it on the test rows.
+"""Recalibrate the packaged predictions: select a calibrator on the validation data, evaluate it on the test data.
 
 The same from the command line: `calibrant run --validation digits_validation.csv --test digits_test.csv --out report`.
 """
@@ -15,14 +15,14 @@ METRICS = ["nll", "brier", "ece"]
 
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and probabilities of one of the files that come with the package."""
+    """Labels and probabilities of one of the packaged files."""
     with as_file(files("calibrant") / "cli" / "data" / name) as path:
         table = np.loadtxt(path, delimiter=",", skiprows=1)
     return table[:, 0].astype(int), table[:, 1:]
 
 
 def main() -> None:
-    """Fit, measure before and after, and ask whether the difference is more than chance."""
+    """Fit, evaluate before and after, and test the difference."""
     found = cal.recalibrate(*read("digits_validation.csv"))
     print(found, end="\n\n")
     labels, probs = read("digits_test.csv")

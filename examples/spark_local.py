@@ -1,7 +1,8 @@
-"""Predictions on a Spark cluster, measured where they lie: for a data engineer who wants to try it on one machine first.
+"""Evaluate and recalibrate predictions in a Spark DataFrame, on a single machine.
 
-The script starts Spark in local mode, makes a DataFrame of predictions in eight partitions, sketches it, checks that the bits are those of one
-process, and applies a map to the column. It needs `pip install 'calibrant[spark]'` and Java 17; without them it says so and ends.
+The script starts Spark in local mode, creates a DataFrame of predictions in eight partitions, computes its sketches, checks that they are
+identical to those of a single process, and applies a calibrator to the column. It needs `pip install 'calibrant[spark]'` and Java 17; otherwise it
+prints a message and exits.
 
     python examples/spark_local.py
 """
@@ -20,15 +21,15 @@ import calibrant as cal
 
 
 def missing() -> str | None:
-    """What Spark needs and is not here."""
+    """The missing requirement of Spark, if any."""
     for package in ("pyspark", "pyarrow", "pandas"):
         if importlib.util.find_spec(package) is None:
             return f"{package} is not installed: pip install 'calibrant[spark]'"
-    return None if shutil.which("java") or os.environ.get("JAVA_HOME") else "there is no Java: install Java 17"
+    return None if shutil.which("java") or os.environ.get("JAVA_HOME") else "Java is not installed: install Java 17"
 
 
 def session():
-    """Spark on two cores of this machine, quiet."""
+    """A quiet Spark session on two cores."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -41,7 +42,7 @@ def session():
 
 
 def main() -> None:
-    """Sketch a DataFrame, compare with one process, repair the column."""
+    """Sketch a DataFrame, compare with a single process, recalibrate the column."""
     lacks = missing()
     if lacks:
         print(f"SKIPPED: {lacks}")
@@ -59,7 +60,7 @@ def main() -> None:
     df = spark.createDataFrame(table).repartition(8)
     sketches = cs.sketch(df, label="y", prob="p", by="channel")
     alone = cal.Sketches.of(drawn.y_true, drawn.y_prob, groups=drawn.groups)
-    print(f"{sketches.n:,} rows in 8 partitions; the same bits as in one process: {sketches == alone}")
+    print(f"{sketches.n:,} rows in 8 partitions; identical to a single process: {sketches == alone}")
     for channel in ("app", "web"):
         part = sketches.group(channel)
         print(f"  {channel}: ece {cal.ece(part):.3f}, p = {cal.assess(part).pvalue:.3f}")

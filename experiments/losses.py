@@ -1,4 +1,4 @@
-"""Small networks trained with every loss of calibrant.torch, five seeds each: does the error that a loss aims at go down?
+"""Small networks trained with every loss of calibrant.torch, five seeds each: does the target error of a loss decrease?
 
     python -m experiments.losses [task ...]
 
@@ -31,7 +31,7 @@ BEGIN, END = "<!-- table: made by experiments/losses.py -->", "<!-- table: end -
 # Factors were chosen on seeds 0 and 1; these are others.
 SEEDS = range(10, 15)
 STEPS, BATCH, WIDTH, RATE = 200, 100, 64, 3e-3
-# Rows of which the held-out form takes its term; cross-entropy then sees the others only.
+# Share of the training rows for a term on separate rows; cross-entropy uses the others.
 HELD_OUT = 0.25
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
@@ -39,22 +39,22 @@ Error = Callable[[Tensor, Tensor], float]
 
 
 class Entry(NamedTuple):
-    """A loss, how it is used, and the error it aims at."""
+    """A loss, how it is used, and its target error."""
 
     name: str
     criterion: Criterion
     target: str = "ece"
     beta: float | None = None
-    """Factor of a term that is added to cross-entropy; None for losses in its place."""
+    """Factor of a term added to cross-entropy; None for replacements."""
     mix: Callable[..., losses.MixedBatch] | None = None
     read: Callable[[Tensor], Tensor] = lambda logits: logits
-    """From what the network gives to the logits that are judged."""
+    """From the outputs of the network to the logits that are evaluated."""
     wait: float = 0.0
     """Share of the steps before the term is added."""
 
 
 class Task(NamedTuple):
-    """Rows to train on, and rows to judge by."""
+    """Training and test rows."""
 
     x: Tensor
     y: Tensor
@@ -118,7 +118,7 @@ ENTRIES = [
 
 
 def digits(seed: int) -> Task:
-    """400 digits to train on, 1397 to judge by; noise of a quarter of the grey range makes them hard to read."""
+    """400 training and 1397 test digits, with noise of a quarter of the grey range."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
@@ -129,7 +129,7 @@ def digits(seed: int) -> Task:
 
 
 def breast_cancer(seed: int) -> Task:
-    """120 tumours to train on, 449 to judge by."""
+    """120 training and 449 test rows."""
     from sklearn.datasets import load_breast_cancer
 
     x, y = load_breast_cancer(return_X_y=True)
@@ -148,7 +148,7 @@ TASKS: dict[str, Callable[[int], Task]] = {"digits": digits, "breast_cancer": br
 
 
 def batches(rows: int, steps: int, seeds: list[int]) -> Iterator[list[Tensor]]:
-    """For each seed rows in random order, over and over."""
+    """Batches in random order for each seed, epoch after epoch."""
     draws = [torch.Generator().manual_seed(seed) for seed in seeds]
     left = steps
     while left > 0:
@@ -161,7 +161,7 @@ def batches(rows: int, steps: int, seeds: list[int]) -> Iterator[list[Tensor]]:
 
 
 class Networks(nn.Module):
-    """A network of two hidden layers for each seed, side by side: none knows of the others, and one step moves all."""
+    """One network with two hidden layers per seed, independent of each other and trained in one step."""
 
     def __init__(self, features: int, classes: int, seeds: list[int]) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class Networks(nn.Module):
 def train(
     entry: Entry, tasks: list[Task], seeds: list[int], steps: int = STEPS, held_out: bool = False
 ) -> tuple[Networks, list[list[float]]]:
-    """A network for each seed trained with the loss, and the losses at every step."""
+    """Train one network per seed with the loss; returns them with the losses at every step."""
     first = tasks[0]
     nets = Networks(first.x.shape[1], first.classes, seeds)
     optimiser = torch.optim.Adam(nets.parameters(), lr=RATE)
@@ -216,14 +216,14 @@ def train(
 
 
 def forecast(nets: Networks, rows: list[tuple[Tensor, Tensor]]) -> Tensor:
-    """Logits of every network for its rows."""
+    """Logits of each network for its rows."""
     return nets(torch.stack([x for x, _ in rows]))
 
 
 def mixed(
     entry: Entry, nets: Networks, rows: list[tuple[Tensor, Tensor]], draws: list[np.random.Generator], square: bool
 ) -> list[Tensor]:
-    """The losses of batches mixed of pairs."""
+    """Losses of mixed batches."""
     assert entry.mix is not None
     side = round(rows[0][0].shape[1] ** 0.5)
     found = [
@@ -235,7 +235,7 @@ def mixed(
 
 
 def judged(entry: Entry, logits: Tensor, y: Tensor) -> dict[str, float]:
-    """Accuracy and errors on the rows that were not trained on: for plain cross-entropy all, else those the loss aims at."""
+    """Accuracy and errors on test data: all errors for cross-entropy, else the target of the loss."""
     right = float((logits.argmax(1) == y).double().mean())
     names = ERRORS if entry.name == "cross-entropy" else {"ece", "nll", entry.target}
     return {"accuracy": right, **{name: ERRORS[name](entry.read(logits), y) for name in sorted(names)}}
@@ -248,7 +248,7 @@ def run(
     steps: int = STEPS,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """Every loss on a task: numbers for each seed, on the same rows and the same start as plain cross-entropy."""
+    """Every loss on a task: results per seed, with the same rows and initialization as cross-entropy."""
     tasks, rows = [TASKS[title](seed) for seed in seeds], []
     for entry in entries or ENTRIES:
         if entry.name == "cutmix" and not tasks[0].square:
@@ -262,9 +262,7 @@ def run(
             rows.append(
                 {"loss": entry.name, "beta": entry.beta, "target": entry.target, "held_out": held_out, "seeds": each}
             )
-            say(
-                f"{title:14} {entry.name:28} {'other rows' if held_out else '':10} {time.perf_counter() - start:6.1f} s"
-            )
+            say(f"{title:14} {entry.name:28} {'separate' if held_out else '':10} {time.perf_counter() - start:6.1f} s")
     return rows
 
 
@@ -282,7 +280,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         "accuracy",
         "nll",
         "ece",
-        "aims at",
+        "target",
         "cross-entropy",
         "with the loss",
         "lower in",
@@ -294,7 +292,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         before, after = [one[target] for one in plain], [one[target] for one in seeds]
         name = f"`{row['loss']}`" if row["loss"] != "cross-entropy" else row["loss"]
         cells = [
-            name + (", other rows" if row["held_out"] else ""),
+            name + (", separate rows" if row["held_out"] else ""),
             "" if row["beta"] is None else f"{row['beta']:g}",
             spread([one["accuracy"] for one in seeds], 3),
             spread([one["nll"] for one in seeds], 3),
@@ -310,17 +308,17 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def verdict(before: list[float], after: list[float]) -> str:
-    """Whether the error fell, by the differences seed by seed: a mean beyond two standard errors."""
+    """Whether the error fell: a mean paired difference beyond two standard errors."""
     gains = [b - a for b, a in zip(before, after, strict=True)]
     mean, error = statistics.fmean(gains), statistics.stdev(gains) / len(gains) ** 0.5
     return "lower" if mean > 2 * error else "**higher**" if mean < -2 * error else "no clear change"
 
 
 def write_page(found: dict[str, Any]) -> None:
-    """Put the tables between their marks in the page."""
+    """Insert the tables into the page."""
     titles = {
-        "digits": "Digits with noise (10 classes, 400 rows to train on, 1397 to judge by)",
-        "breast_cancer": "Breast cancer (2 classes, 120 rows to train on, 449 to judge by)",
+        "digits": "Digits with noise (10 classes, 400 training rows, 1397 test rows)",
+        "breast_cancer": "Breast cancer (2 classes, 120 training rows, 449 test rows)",
     }
     parts = "\n\n".join(f"### {title}\n\n{table(found[name])}" for name, title in titles.items() if name in found)
     text = PAGE.read_text(encoding="utf-8")
@@ -329,7 +327,7 @@ def write_page(found: dict[str, Any]) -> None:
 
 
 def main(titles: list[str]) -> None:
-    """Train, write the numbers of the tasks named (all if none is), write the tables."""
+    """Train, store the results of the named tasks (all by default), and write the tables."""
     torch.set_num_threads(1)
     for title in titles or TASKS:
         rows = run(title, say=partial(print, flush=True))

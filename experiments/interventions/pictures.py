@@ -22,7 +22,7 @@ from .summary import Floats, array, mean, number, spread
 from .train import BASE
 
 WIDTH, DOTS = 6.4, 110
-# As many as there are colours that can be told apart.
+# As many as there are distinguishable colors.
 SHOWN = 7
 Results = dict[str, Any]
 
@@ -50,7 +50,7 @@ def whiskers(ax: Any, spreads: Sequence[Floats], *, across: bool = False) -> Non
 
 
 def top_k(results: Results) -> Any:
-    """Error, accuracy and confidence of the k likeliest classes."""
+    """Error, accuracy and confidence of the k most likely classes."""
     keys = ("top_k", "top_k_accuracy", "top_k_confidence", "rank_confidence", "rank_rate")
     lines = tuple(
         TopkLine(model, *(mean(array(results, model, key)) for key in keys)) for model in shown_models(results)

@@ -1,4 +1,4 @@
-"""The words of the page, and what the tables say put into sentences."""
+"""The texts of the page, with the results of the tables in sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
 
 
 def reading(results: dict[str, Any]) -> str:
-    """Which models clearly differ from the base network, measure by measure."""
+    """Which models differ from the base network, by measure."""
     lines = []
     for words, (key, *places) in ASKED.items():
         if key not in results["measured"][BASE][0]:
@@ -39,29 +39,29 @@ def reading(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# Written after reading the tables; a test holds each of these to the numbers.
-WORDS = """In words:
+# Written after the results were known; a test checks each statement against the numbers.
+WORDS = """In sentences:
 
-- **The traditional error says that everything helped.** It falls from {base_ece} to between {low_ece} and {high_ece}, and labels drawn from the
-  probabilities show {chance_ece} by chance. On so few rows nothing more can be seen of it, whichever intervention was taken.
-- **The full error says that nothing helped.** It is {base_full} before, and {low_full} to {high_full} after. A part of that is the estimate: less sure models show
-  more of it by chance ({base_chance} before, up to {high_chance} after), and without that it falls from {base_rest} to between {low_rest} and
-  {high_rest}, clearly so for four of the seven. What remains was not looked into. The errors of the k likeliest classes, whose cells are cut over ranks, do fall at
-  every k, but for histogram binning.
-- **Temperature is the cheapest and the best by the likelihood** ({temperature_nll}, base network {base_nll}): one number, no training, the same
-  predictions. It overshoots a little here, to {temperature_gap} of confidence less accuracy.
-- **Smoothing first and a temperature afterwards is no better than a temperature alone** ({both_nll} against {temperature_nll}).
-- **Histogram binning pays for its error.** Its likelihood is infinite, the true class is less often among its two or three likeliest, and its
-  error grows from {binned_first} for the likeliest class to {binned_third} for the likeliest three.
-- **The strength matters more than the kind.** Label smoothing of 0.2 has a traditional error of {strong} on validation rows, more than
-  twice that of no intervention, and loses no accuracy: only tuning tells.
-- **No accuracy was lost** that five seeds could show, and none was won.
-- **Rows of a group** have a higher error after almost everything. That is no harm: these rows were chosen by their label.
+- **By the traditional error everything helped.** It falls from {base_ece} to between {low_ece} and {high_ece}; labels simulated from the
+  probabilities have an error of {chance_ece}. With so few rows the remaining error cannot be distinguished from sampling noise.
+- **By the full error nothing helped.** It is {base_full} before, and {low_full} to {high_full} after. Part of it is the bias of the estimate: less confident models
+  have more sampling noise ({base_chance} before, up to {high_chance} after), and without it the error falls from {base_rest} to between {low_rest} and
+  {high_rest}, significantly for four of the seven. The remainder was not investigated. The errors of the k most likely classes, whose cells are formed over ranks,
+  fall at every k, except for histogram binning.
+- **Temperature scaling is the cheapest and has the best likelihood** ({temperature_nll}, base network {base_nll}): one parameter, no training, the same
+  predicted classes. Here it makes the network slightly underconfident: confidence minus accuracy is {temperature_gap}.
+- **Label smoothing followed by temperature scaling does not improve on temperature scaling alone** ({both_nll} against {temperature_nll}).
+- **Histogram binning has a cost.** Its log loss is infinite, its top-2 and top-3 accuracies are lower, and its error grows from {binned_first} for the most
+  likely class to {binned_third} for the three most likely.
+- **The strength matters more than the method.** Label smoothing of 0.2 has a traditional error of {strong} on validation data, more than
+  twice that without intervention, at the same accuracy: the strength must be tuned.
+- **The accuracy did not change** significantly with five seeds.
+- **The error on rows of a group** is higher after almost every intervention. This does not indicate miscalibration, because these rows were selected by their label.
 """
 
 
 def in_sentences(results: dict[str, Any]) -> str:
-    """The reading with its numbers."""
+    """The sentences with their numbers."""
 
     def mean(model: str, key: str, *places: Any) -> float:
         return statistics.fmean(number(results, model, key, *places))
@@ -95,28 +95,28 @@ def in_sentences(results: dict[str, Any]) -> str:
     return WORDS.format(**{key: f"{value:.3f}" for key, value in found.items()}).rstrip()
 
 
-TEXT = """# Training and maps, side by side
+TEXT = """# Training and recalibration compared
 
-A network that is too sure can be trained differently, or be mended afterwards. Here both are done to the same small network, and every model is
-judged by the errors that matter in one use or another: of the likeliest class, of the k likeliest, of groups of classes, of words such
-as *high*. The study is that of Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier calibration
-under context-specific definitions of reliability (arXiv:2205.11454), made small enough for one core.
+This page shows which interventions improve the calibration of an overconfident network, and by which metric: different training, and recalibration afterwards, of
+the same small network. Every model is evaluated by the errors that matter in different contexts: of the most likely class, of the k most likely, of groups of classes,
+and of words such as *high*. It is a small-scale version of the study of Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier
+calibration under context-specific definitions of reliability (arXiv:2205.11454).
 
-- **Images**: the handwritten digits of scikit-learn, 8 x 8, with noise of {noise} of the grey range (without it 95 % are right, and chance hides what
-  is left). {train} rows to train on, {validation} to tune and to fit maps, both drawn anew for each of {seeds} seeds; {test} to test, always the same.
-- **Network**: two hidden layers of {width}, {epochs} epochs of AdamW; rate and weight decay with the best validation accuracy.
-- **Strengths**: the least traditional error on validation rows, mean over seeds, among those that lose at most {loss} points of accuracy.
-- **Errors**: the traditional one has {bins} bins of equal width over the largest probability. Those of intervals have the same bins. All others are total
-  variation distances in cells of a k-d tree (at most {gamma} of the rows in each). Ties are broken at random first: most probabilities of histogram binning are 0, and a cell cannot
-  be halved at a median that most of its rows share. Left as they are, they would all stay in one cell, whose full error is small because errors cancel.
-- **Arrows**: ↓ and ↑ mark numbers that are lower and higher than the base network's: the differences seed by seed have a 95 % interval that leaves
-  out 0. With {seeds} seeds and this many comparisons some arrows are chance; ± is the standard deviation over seeds, which does not hold the chance
-  of the test rows, for they stay the same.
-- **Not fixed beforehand**: the noise and the epochs come from a trial on one split. After one full run, with its test numbers seen, strengths at an end of
-  their range got neighbours and ties came to be broken; this is the run after that. The words below were written on its numbers, without fresh rows.
+- **Images**: the handwritten digits of scikit-learn, 8 x 8, with noise of {noise} of the grey range (without noise the accuracy is 95 %,
+  and the remaining error is hidden by sampling noise). {train} training rows and {validation} validation rows for tuning and recalibration, resampled for each of {seeds} seeds; {test} fixed test rows.
+- **Network**: two hidden layers of {width} units, {epochs} epochs of AdamW; learning rate and weight decay with the best validation accuracy.
+- **Strengths**: smallest traditional error on validation data, mean over seeds, among those that lose at most {loss} percentage points of accuracy.
+- **Errors**: the traditional error has {bins} bins of equal width of the largest probability, as do the errors of intervals. All others are total variation
+  distances in cells of a k-d tree (at most {gamma} of the rows per cell). Ties are broken at random first: most probabilities of histogram binning are 0, and a cell
+  cannot be split at a median shared by most of its rows; otherwise these rows would stay in one cell, in which errors cancel.
+- **Arrows**: ↓ and ↑ mark values significantly lower and higher than those of the base network: the 95 % interval of the paired differences excludes 0. With
+  {seeds} seeds and this many comparisons some arrows are false positives; ± is the standard deviation over seeds, which does not include the sampling error of the
+  fixed test rows.
+- **Not preregistered**: the noise and the epochs come from a trial on one split. After a first full run, with its test results known, ranges of strengths were extended and ties
+  were broken; this is the run after that. The statements below were written with these results, without new data.
 
-`python -m experiments.interventions.run` computes the numbers ({minutes} minutes on one busy core), and with `--page` writes this page. It takes
-a folder of your own images too: see `experiments/interventions/README.md`.
+`python -m experiments.interventions.run` computes the results ({minutes} minutes on one core), and with `--page` writes this page. It also accepts
+a folder of images: see `experiments/interventions/README.md`.
 
 ## What helped
 
@@ -126,11 +126,11 @@ a folder of your own images too: see `experiments/interventions/README.md`.
 
 ## Strengths
 
-Means over seeds on validation rows. The number of bins is tuned by the same rule, each row seen by histograms that were fitted to other rows.
+Means over seeds on validation data. The number of bins is tuned by the same rule, with cross-validation.
 
 {strengths}
 
-Temperatures that were fitted: {temperatures}.
+Fitted temperatures: {temperatures}.
 
 ## Accuracy
 
@@ -138,43 +138,41 @@ Temperatures that were fitted: {temperatures}.
 
 {top_k_accuracy}
 
-The second table: how often the true class is among the k likeliest.
+The second table shows the top-k accuracy.
 
 ## Errors
 
 {errors}
 
-Histogram binning gives some classes a probability of exactly 0; where one of them is true the likelihood is infinite.
+Histogram binning gives some classes a probability of exactly 0; if one of them is the true class the log loss is infinite.
 
-How much of that is chance? Labels drawn from the probabilities themselves are perfectly calibrated, and still show an error on {test} rows
-(mean of {draws} draws). Models that are less sure show more of it. *The rest* is the error less that; errors do not simply add up, so
-it is a guide and no estimate.
+How much of this is sampling noise? Labels simulated from the probabilities are perfectly calibrated, and still have an error on {test} rows (mean of {draws}
+simulations), larger for less confident models. *Excess* is the error minus that of simulated labels; errors are not additive, so it is only a guide.
 
 {by_chance}
 
-## The k likeliest classes
+## The k most likely classes
 
 {top_k}
 
-![Error, accuracy and confidence of the k likeliest classes](interventions/top_k.png)
+![Error, accuracy and confidence of the k most likely classes](interventions/top_k.png)
 
-Top: the error. Middle: how often the true class is among the k. Bottom: the mean k-th largest probability, less that of the base network. Means over
-seeds; figures leave out smoothing with a temperature. The error of all ten likeliest classes is not the full error: its cells are cut over ranks, those of
-the full error over classes.
+Top: the error. Middle: top-k accuracy. Bottom: mean k-th largest probability minus that of the base network. Means over seeds; the figures omit label smoothing
+with temperature scaling. The error of all ten ranks differs from the full error: its cells are formed over ranks, those of the full error over classes.
 
 ![Mean entropy](interventions/entropy.png)
 
 ## Groups of classes
 
 Digits with a closed loop (0, 6, 8, 9) and open ones, these by stroke: straight (1, 4, 7) and curved (2, 3, 5). Probabilities of a group are
-added up. The last columns are of the rows whose label lies in a group. These are not 0 for calibrated predictions: whoever gives the right
-group less than 1 has an error there, so a model that was too sure and no longer is has more of it.
+summed. The last columns use the rows whose label is in a group. They are not 0 for calibrated predictions: any probability below 1 for the true group
+is an error there, so it grows when overconfidence is removed.
 
 {groups}
 
 ![Errors by group](interventions/groups.png)
 
-Where the confidence goes for rows that are *{given}*:
+Mean probability of each group for rows whose true group is *{given}*:
 
 {group_confidence}
 
@@ -182,8 +180,8 @@ Where the confidence goes for rows that are *{given}*:
 
 ## Low, medium, high
 
-The question: is it *{group}*? Somebody who reads *high* in place of a number is misled only where what happens leaves the interval of the word.
-*Outside*: how far the rates of bins lie outside it. *Error*: the usual distance inside the interval.
+The event is *{group}*. A reader of *high* in place of a number is misled only if the observed rate lies outside the interval of the word. *Outside* is the distance of
+the rates of bins from the interval, *error* the calibration error inside it.
 
 {intervals}
 
@@ -191,9 +189,9 @@ The question: is it *{group}*? Somebody who reads *high* in place of a number is
 
 ![Errors and rows by interval](interventions/intervals.png)
 
-## How fine the cells are
+## Size of the cells
 
-The full error of the base network (first seed) against the largest share of the rows in a cell. Few cells hide errors, many count chance.
+The full error of the base network (first seed) against the largest share of rows in a cell. With few cells errors cancel, with many cells sampling noise counts as error.
 
 ![Full error against the size of cells](interventions/stability.png)
 """

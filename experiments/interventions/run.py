@@ -1,4 +1,4 @@
-"""Train, tune, apply the maps and measure; write results.json. With --page write the page and its figures.
+"""Train, tune, recalibrate and evaluate; write results.json. With --page write the page and its figures.
 
     python -m experiments.interventions.run [--config digits.toml] [--images FOLDER] [--small] [--out results.json] [--page]
 

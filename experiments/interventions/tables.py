@@ -58,7 +58,7 @@ def accuracies(results: Results) -> str:
         gaps = [b - a for a, b in zip(base, own, strict=True)]
         arrow = "" if model == BASE else ARROWS[change(base, own)]
         rows.append([model, in_words(own, 4) + arrow, "" if model == BASE else in_words(gaps, 4)])
-    return table(["model", "accuracy", "less that of the base network"], rows)
+    return table(["model", "accuracy", "minus the base network"], rows)
 
 
 def errors(results: Results) -> str:
@@ -75,28 +75,28 @@ def errors(results: Results) -> str:
 
 
 def by_chance(results: Results) -> str:
-    """The errors beside those of labels that are drawn from the probabilities, and what is left without them."""
+    """The errors, those of labels simulated from the probabilities, and their difference."""
 
     def gap(model: str) -> list[float]:
         both = number(results, model, "confidence"), number(results, model, "accuracy")
         return [claimed - right for claimed, right in zip(*both, strict=True)]
 
-    columns: dict[str, Read] = {"confidence less accuracy": gap}
+    columns: dict[str, Read] = {"confidence minus accuracy": gap}
     for key, words in (("ece", "traditional"), ("full", "full")):
-        columns[f"{words}, by chance"] = reader(results, "chance", key)
-        columns[f"{words}, the rest"] = lambda model, key=key: beyond_chance(results, model, key)
+        columns[f"{words}, simulated labels"] = reader(results, "chance", key)
+        columns[f"{words}, excess"] = lambda model, key=key: beyond_chance(results, model, key)
     return compared(results, columns)
 
 
 def top_k(results: Results) -> str:
-    """The error of the k likeliest classes."""
+    """The error of the k most likely classes."""
     most = len(results["measured"][BASE][0]["top_k"])
     wanted = [k for k in (1, 2, 3, 5, 10, 20, 50, 100) if k <= most]
     return compared(results, {f"k = {k}": reader(results, "top_k", k - 1) for k in wanted})
 
 
 def top_k_accuracy(results: Results) -> str:
-    """How often the true class is among the k likeliest."""
+    """Top-k accuracy."""
     most = len(results["measured"][BASE][0]["top_k"])
     return compared(
         results, {f"k = {k}": reader(results, "top_k_accuracy", k - 1) for k in (1, 2, 3, 5, 10) if k <= most}

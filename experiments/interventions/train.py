@@ -141,11 +141,11 @@ MAPS: dict[str, tuple[str, Callable[..., Any]]] = {
     "histogram binning": (BASE, lambda bins: cal.HistogramBinning(input="logit", bins=bins)),
     "smoothing + temperature": (SMOOTHED, lambda: cal.TemperatureScaling(input="logit")),
 }
-"""What comes after training: which network it is applied to, and the map."""
+"""Recalibration after training: the network it is applied to, and the calibrator."""
 
 
 def mapped(make: Callable[[], Any], source: Trial) -> tuple[Outputs, Any]:
-    """Probabilities of the test rows by a map fitted to the validation rows, and the map."""
+    """Probabilities of the test rows by a calibrator fitted to the validation rows, and the calibrator."""
     fitted = make().fit(source.validation.scores, source.validation.labels)
     return Outputs(source.test.labels, fitted.predict_proba(source.test.scores), "prob"), fitted
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 SHARES = (0.6, 0.2, 0.2)
-"""Of the rows: to train the network, to fit the map, to measure."""
+"""Shares of the rows for training, recalibration and testing."""
 
 
 class Source(NamedTuple):
@@ -52,14 +52,14 @@ class Columns(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Rows of all seeds, seed first: those to train on, and those held out (for the map, then for the test)."""
+    """Rows of all seeds, seed first: training rows, and held-out rows (for recalibration, then for testing)."""
 
     train: Array
     train_labels: Array
     held: Array
     held_labels: Array
     fitted: int
-    """How many of the rows held out are for the map."""
+    """Number of held-out rows for recalibration."""
 
 
 def read(source: Source, folder: Path, most: int | None = None) -> Columns:

@@ -93,7 +93,7 @@ class Results(NamedTuple):
 
 
 def mapped(name: str, logits: Array, y: Array, test: Array) -> Array:
-    """Probabilities of the test rows by a map fitted on other rows."""
+    """Probabilities of the test rows after recalibration on held-out rows."""
     if name == "none":
         return np.asarray(1 / (1 + np.exp(-test)))
     kind = cal.PlattScaling if name == "Platt" else cal.IsotonicCalibration
@@ -108,7 +108,7 @@ def look(y: Array, raw: Array, draws: int, seed: int) -> Run:
 
 
 def measure(source: Source, folder: Path, plan: Plan) -> Results:
-    """Train, fit the maps, measure."""
+    """Train, recalibrate, evaluate."""
     columns = read(source, folder, plan.most)
     rows = split(columns, plan.seeds)
     trained = train(rows, epochs=plan.epochs, batch=plan.batch, looks=set(plan.looks))
@@ -183,11 +183,11 @@ def size_table(all_results: Sequence[Results], plan: Plan) -> Table:
         [results.source.name, plan.sets, held_bins_size(results.runs["Platt"][0], plan.sets, plan.draws), 0.05]
         for results in all_results
     ]
-    return Table(["", "calibrated sets of labels", "rejected with bins held", "should be"], lines)
+    return Table(["", "calibrated sets of labels", "rejected with fixed bins", "should be"], lines)
 
 
 def floor_table(all_results: Sequence[Results]) -> Table:
-    """ECD after isotonic regression, which says 0 and 1, for several floors."""
+    """ECD after isotonic regression, which predicts 0 and 1, for several clipping values."""
     floors = (1e-3, 1e-5, 1e-7, 1e-12)
     lines: list[list[Any]] = []
     for results in all_results:
@@ -230,7 +230,7 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
 
 
 def curves(results: Results, trained: Trained) -> dict[str, Array]:
-    """ECE and ECD of the bare network after each epoch looked at: epoch, seed."""
+    "ECE and ECD of the uncalibrated network after each epoch looked at: epoch, seed."
     found: dict[str, list[list[float]]] = {"ECE": [], "ECD": []}
     for at in range(len(trained.epochs)):
         pairs = list(zip(*results.test(trained, at), strict=True))
@@ -310,7 +310,8 @@ def reasons(all_results: Sequence[Results], plan: Plan, pictures: Path, findings
         rows_implied(all_results),
     ]
     caption = (
-        "ECE and ECD of the network without a map along the training; lines are means over seeds, shades their range."
+        "ECE and ECD of the network before recalibration along the training; lines are means over seeds, shades "
+        "their range."
     )
     return Part("What the open choices do", findings, (), tables, [("entropic_epochs.png", caption)])
 

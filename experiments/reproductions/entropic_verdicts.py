@@ -13,7 +13,7 @@ from experiments.reproductions.study import Row
 
 Array = NDArray[Any]
 HELD, ANEW, FIXED = "held", "sought anew", "always 15"
-"""What happens to T-Cal's number of bins when outcomes are drawn; and a number that nothing chose."""
+"""T-Cal's number of bins, fixed or chosen again for simulated outcomes; and a fixed number for comparison."""
 FLOOR = 1e-7
 """Probabilities are kept this far from 0 and 1, or one wrong row makes ECD infinite."""
 

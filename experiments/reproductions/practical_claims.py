@@ -36,7 +36,7 @@ def claims_part(found: dict[str, Results], stability: dict[str, Any]) -> Part:
     ]
     return Part(
         "What the paper says, and what is seen here",
-        "Every cell on the right is computed. *Lower* and *higher* mean: in every split. A pair is a set with a map.",
+        "Every cell on the right is computed. *Lower* and *higher* mean: in every split. A pair is a data set with a calibrator.",
         tables=[Table(("the paper", "here"), lines)],
     )
 

@@ -39,7 +39,7 @@ def levels_part(found: dict[str, Results], confusions: dict[str, tuple[float, fl
     caption = "CIFAR-100: the error at each level, as measured (bars) and by chance (black marks)."
     return Part(
         "Every level of a hierarchy (appendix D.2.2, figure 12)",
-        "Probabilities are added up by group; the error is the total variation distance in cells of a k-d tree "
+        "Probabilities are summed by group; the error is the total variation distance in cells of a k-d tree "
         "(gamma 0.1). CIFAR-100 "
         "has its own 20 superclasses of 5 classes; above them are two levels of ours: 6 kinds, and *living or "
         "not*. The stored class numbers are taken to be the "
@@ -84,9 +84,9 @@ def groups_part(found: dict[str, Results], pictures: Path) -> Part:
         "Rows of one group (section 5.2, figures 3 and 4)",
         "The paper selects the rows whose **label** lies in a group and measures the error of the groups on them. "
         "That error is not 0 for "
-        "calibrated predictions: given the label, the probability of its group is too low on average, for nobody "
-        "knew the label. "
-        f"How much of it is that, drawn labels show. {words.MARKS}\n\n{words.groups(found)}",
+        "calibrated predictions: given the label, the probability of its group is too low on average, because the label "
+        "is unknown at prediction. "
+        f"Simulated labels show how much of it is due to this. {words.MARKS}\n\n{words.groups(found)}",
         tables=tables,
         pictures=[("practical_groups.png", caption)],
     )
@@ -142,8 +142,8 @@ def subjects_part(found: dict[str, Results], pictures: Path) -> Part | None:
     return Part(
         "Subjects of questions",
         "Not in the paper, but the same thought: rows selected by what they are about. MMLU has 57 subjects in "
-        "four areas. Confidence less "
-        "accuracy; its mean size over subjects (`fece`, weighted by rows) as it is and less what drawn outcomes "
+        "four areas. Confidence minus accuracy; its "
+        "mean absolute value over subjects (`fece`, weighted by rows) as it is and less what drawn outcomes "
         "show; how many of the 57 subjects "
         "came nearer to 0 than as trained (mean over splits); and the largest p-value, over splits, of `mcm`: "
         "could the worst subject be chance? "

@@ -144,7 +144,7 @@ def leaves(node: Any) -> list[int]:
 def by_interval(p: cal.Predictions, source: Source, draws: int, seed: int) -> dict[str, list[float | None]]:
     """In each interval: rows, the usual error, how far rates of bins lie outside it, and the same by chance; "
     "None without rows."""
-    happened, score = question(p, source)
+    outcome, score = question(p, source)
     rng = np.random.default_rng(seed)
     lots = [(rng.random(len(score)) < score).astype(int) for _ in range(draws)]
     found: dict[str, list[float | None]] = {"rows": [], "error": [], "outside": [], "outside_chance": []}
@@ -158,8 +158,8 @@ def by_interval(p: cal.Predictions, source: Source, draws: int, seed: int) -> di
             continue
         bins: dict[str, Any] = {"binning": "equal_mass", "bins": max(1, min(10, count // LEAST))}
         beyond: dict[str, Any] = {"distance": "interval", "interval": (low, high), "lens": "binary", **bins}
-        found["error"].append(cal.ece(happened[held], score[held], lens="binary", **bins))
-        found["outside"].append(cal.gece(happened[held], score[held], **beyond))
+        found["error"].append(cal.ece(outcome[held], score[held], lens="binary", **bins))
+        found["outside"].append(cal.gece(outcome[held], score[held], **beyond))
         found["outside_chance"].append(float(np.mean([cal.gece(lot[held], score[held], **beyond) for lot in lots])))
     return found
 

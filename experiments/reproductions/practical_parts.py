@@ -55,12 +55,11 @@ def accuracy_part(found: dict[str, Results]) -> Part:
         rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note="another network"))
     return Part(
         "Accuracy, and what was fitted (Table 1)",
-        "The paper trained a ResNet50; the rows here come from a wide ResNet 16-4 that others trained. The "
-        "published values stand "
-        "beside to show that it is a network of the same strength. Temperature never changes a prediction. "
+        "The paper trained a ResNet50; the rows here come from a wide ResNet 16-4 that others trained. The published values are shown to "
+        "demonstrate that the networks are comparable. Temperature never changes a prediction. "
         f"{words.accuracy_of_histograms(results)}\n\n"
-        "The second table: mean over splits, the temperature that was fitted, and the bins that the paper's rule chose "
-        "(the least traditional error on the rows to fit, by three folds, among those that lose at most 5 points "
+        "The second table: mean over splits, the fitted temperature, and the bins chosen by the rule of the paper "
+        "(the smallest traditional error by three-fold cross-validation, among those that lose at most 5 points "
         "of accuracy). The paper does not give its grid; here it has 10, 20 and 40 bins and as many as there are "
         "classes, of equal width and of equal mass.",
         rows,
@@ -106,11 +105,10 @@ def topk_part(found: dict[str, Results], pictures: Path) -> Part:
     )
     return Part(
         "The k likeliest classes (section 5.1, figures 1, 2 and 14)",
-        "Three readings of *top-k*. **As a vector**: the k largest probabilities and the rest, in cells of a k-d "
+        "Three definitions of *top-k*. **As a vector**: the k largest probabilities and the rest, in cells of a k-d "
         "tree (gamma 0.1), total "
-        "variation distance; this is the paper's lens. **As a set**: the sum of the k largest against how often "
-        "the true class is among "
-        "them. **The k-th alone**: the k-th largest against how often that class is the true one. The last two "
+        "variation distance; this is the paper's lens. **As a set**: the sum of the k largest against the "
+        "top-k accuracy. **The k-th alone**: the k-th largest against the observed rate of that class. The last two "
         "have 15 bins of equal mass. "
         f"{words.MARKS}\n\n{words.top_k(found)}",
         tables=[
@@ -180,9 +178,8 @@ def intervals_part(found: dict[str, Results], pictures: Path) -> Part:
     )
     return Part(
         "Words for probabilities (section 5.3, figures 5, 6 and 30)",
-        "Low (0 to 0.33), medium (to 0.66), high; and the alert of appendix D.4.3: up to 0.8, and from 0.9. The "
-        "yes-or-no question is whether "
-        "it is living (CIFAR-100) or an animal (CIFAR-10); for MMLU, whether the answer is right. *Outside*: how "
+        "Low (0 to 0.33), medium (to 0.66), high; and the alert of appendix D.4.3: up to 0.8, and from 0.9. The event is "
+        "that it is living (CIFAR-100) or an animal (CIFAR-10); for MMLU, that the answer is correct. *Outside*: how "
         "far the rates of bins lie "
         "outside their interval, weighted by rows. Ten bins of equal mass, fewer where a bin would hold less than "
         f"{LEAST} rows. "

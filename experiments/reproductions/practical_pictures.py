@@ -13,7 +13,7 @@ from calibrant.figures.classgroups import levels_of
 from experiments.reproductions.practical_reading import Results, mean, models_of, subject_gaps
 from experiments.reproductions.practical_sets import RAW, TEMPERATURE, Source
 
-COLOURS = ("#1b5e9e", "#d9822b", "#2e8b57", "#a23b72", "#6b6b6b", "#c2a500")
+COLORS = ("#1b5e9e", "#d9822b", "#2e8b57", "#a23b72", "#6b6b6b", "#c2a500")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DOTS = 110
 
@@ -43,7 +43,7 @@ def top_k(results: Results, source: Source, path: Path) -> None:
     ks = range(len(source.k))
     raw = np.array([mean(results, RAW, "rank_confidence", k) for k in ks])
     for place, model in enumerate(models_of(results)):
-        look = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.3, "label": model}
+        look = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.3, "label": model}
         for ax, key in zip(axes, ("top_k", "within"), strict=False):
             ax.plot(source.k, [mean(results, model, key, k) for k in ks], **look)
         if model != RAW:
@@ -76,7 +76,7 @@ def bars(
     width = 0.8 / len(values)
     for place, (model, heights) in enumerate(values.items()):
         at = np.arange(len(names)) + (place - (len(values) - 1) / 2) * width
-        ax.bar(at, heights, width * 0.92, color=COLOURS[place], label=model)
+        ax.bar(at, heights, width * 0.92, color=COLORS[place], label=model)
         if chance is not None:
             label = "by chance" if place == 0 else None
             ax.hlines(chance[model], at - width / 2, at + width / 2, color="black", linewidth=1.4, label=label)
@@ -106,12 +106,12 @@ def groups(results: Results, names: list[str], path: Path) -> None:
         seen = [mean(results, model, "groups", place) for place in order]
         chance = [mean(results, model, "chance", "groups", place) for place in order]
         look: dict[str, Any] = {
-            "color": COLOURS[number],
+            "color": COLORS[number],
             "marker": MARKERS[number],
             "linestyle": "none",
             "markersize": 5,
         }
-        ax.hlines(height, chance, seen, color=COLOURS[number], linewidth=1)
+        ax.hlines(height, chance, seen, color=COLORS[number], linewidth=1)
         ax.plot(seen, height, **look, label=model)
         ax.plot(chance, height, **look, markerfacecolor="white", label=f"{model}, by chance")
     ax.set_yticks(range(len(order)), [names[place] for place in order])
@@ -153,7 +153,7 @@ def subjects(results: Results, title: str, path: Path) -> None:
     order = np.argsort(raw)
     for number, model in enumerate((RAW, TEMPERATURE)):
         values = subject_gaps(results, model)[order]
-        ax.plot(values, color=COLOURS[number], marker=MARKERS[number], markersize=3.5, linestyle="none", label=model)
+        ax.plot(values, color=COLORS[number], marker=MARKERS[number], markersize=3.5, linestyle="none", label=model)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xlabel(f"subjects of {title}, in order of the gap as trained", fontsize=8)
     ax.set_ylabel("confidence less accuracy", fontsize=8)
@@ -167,10 +167,10 @@ def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
     for ax, (name, curve) in zip(axes, curves.items(), strict=True):
         x = np.array(curve["gamma"])
         ax.fill_between(
-            x, curve["lower"], curve["upper"], color=COLOURS[0], alpha=0.2, linewidth=0, label="bootstrap, 95 %"
+            x, curve["lower"], curve["upper"], color=COLORS[0], alpha=0.2, linewidth=0, label="bootstrap, 95 %"
         )
-        ax.plot(x, curve["mean"], color=COLOURS[0], marker="o", markersize=4, label="bootstrap mean")
-        ax.plot(x, curve["value"], color=COLOURS[1], marker="s", markersize=4, label="the rows as they are")
+        ax.plot(x, curve["mean"], color=COLORS[0], marker="o", markersize=4, label="bootstrap mean")
+        ax.plot(x, curve["value"], color=COLORS[1], marker="s", markersize=4, label="the rows as they are")
         ax.plot(x, curve["chance"], color="black", linestyle=":", label="by chance")
         ax.axvline(2**-4, color="#999999", linewidth=0.8, linestyle="--")
         ax.set_xscale("log", base=2)
@@ -186,9 +186,9 @@ def fraction_curves(fractions: list[float], curves: dict[str, dict[str, Any]], p
     """Bootstrap mean and standard deviation against the share of the rows that is drawn."""
     figure, axes = axes_of(1, 2, 8.0, 3.4)
     for place, (name, curve) in enumerate(curves.items()):
-        look: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.2}
+        look: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 4, "linewidth": 1.2}
         axes[0].plot(fractions, curve["mean"], **look, label=name)
-        axes[0].fill_between(fractions, curve["lower"], curve["upper"], color=COLOURS[place], alpha=0.12, linewidth=0)
+        axes[0].fill_between(fractions, curve["lower"], curve["upper"], color=COLORS[place], alpha=0.12, linewidth=0)
         axes[1].plot(fractions, curve["spread"], **look)
     axes[0].set_ylabel("calibration error, mean and 95 %", fontsize=8)
     axes[1].set_ylabel("standard deviation", fontsize=8)

@@ -1,4 +1,4 @@
-"""Sets of real predictions, their groups of classes, the split in two parts, and the maps that are fitted to one "
+"""Sets of real predictions, their groups of classes, the split in two parts, and the calibrators fitted to one "
 "of them."""
 
 from __future__ import annotations

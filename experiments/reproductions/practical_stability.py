@@ -44,7 +44,7 @@ def lens_words(lens: str) -> str:
 
 
 def redrawn(p: cal.Predictions, lens: str, gamma: float, fractions: tuple[float, ...], draws: int) -> dict[str, Any]:
-    """Mean, standard deviation and 95 % interval over rows drawn again, for each share of the rows.
+    """Mean, standard deviation and 95 % interval over resamples, for each share of the rows.
 
     Rows carry counts of 1, so that a row drawn twice is one row that counts twice: the same cells and errors, faster.
     """
@@ -126,9 +126,8 @@ def stability_part(found: dict[str, Any], text: str, pictures: Path) -> Part:
         "Gamma, and the number of rows (appendix B, figures 7, 8 and 9)",
         f"The networks as trained, on the {found['rows']:,} rows of the first split; {found['draws']:,} bootstrap "
         "resamples everywhere. *Growth*: "
-        "how much larger the error of the rows as they are is than at the gamma above. *By chance*: the mean of "
-        "20 sets of "
-        f"labels drawn from the probabilities.\n\n{text}",
+        "relative increase of the error of the original rows over the previous gamma. *By chance*: the mean of 20 sets "
+        "of labels simulated from the probabilities.\n\n{text}",
         stability_rows(found),
         tables,
         [("practical_gamma.png", captions[0]), ("practical_fraction.png", captions[1])],

@@ -61,14 +61,14 @@ def summary(found: dict[str, Results], stability: dict[str, Any]) -> str:
         "class, the usual form; and one for the top class only). The paper's networks are not at hand: its "
         "numbers stand beside as those of another "
         "network, and its statements are checked one by one.\n\n"
-        "- **The paper's point holds.** On CIFAR-100 a temperature takes the traditional error from "
+        "- **The claim of the paper is confirmed.** On CIFAR-100 a temperature takes the traditional error from "
         f"{moved(image, TEMPERATURE, 'ece', 0)}, but "
         f"the error of *living or not* from {moved(image, TEMPERATURE, 'levels', 0)}, and that of the set of the "
-        "ten likeliest classes from "
+        "ten most likely classes from "
         f"{moved(image, TEMPERATURE, 'within', ten)}.\n"
         f"{_about_estimates(found)}"
-        "- **Rows chosen by their label** have an error even when predictions are calibrated; most of what is "
-        "seen there is that.\n"
+        "- **Rows selected by their label** have an error even when predictions are calibrated; most of the error "
+        "there is of this kind.\n"
         f"{_about_language(found[LLAMA8.file])}"
         f"{_about_gamma(stability)}"
     )
@@ -79,11 +79,11 @@ def _about_estimates(found: dict[str, Results]) -> str:
     lower = sum(change_beyond(found[name], model, "full") == -1 for name, model in fell)
     plain = count(found, "full", 0, sign=-1, only=fell)
     return (
-        "- **That the full error hardly improves is mostly the estimate.** Less sure models show more of it by "
-        "chance. Of the "
-        f"{len(fell)} pairs of set and map with a lower traditional error, {plain} have a lower full error, and "
-        f"{lower} a lower one beyond what "
-        f"labels drawn from the probabilities show (CIFAR-100, temperature: {moved(image, TEMPERATURE, 'full', 0)}, "
+        "- **That the full error hardly improves is mostly the estimate.** Less confident models "
+        "have more sampling noise. Of the "
+        f"{len(fell)} pairs of data set and calibrator with a lower traditional error, {plain} have a lower full error, and "
+        f"{lower} a lower one beyond that of labels "
+        f"simulated from the probabilities (CIFAR-100, temperature: {moved(image, TEMPERATURE, 'full', 0)}, "
         "beyond chance "
         f"{extra(image, RAW, 'full'):.3f} to {extra(image, TEMPERATURE, 'full'):.3f}).\n"
     )
@@ -99,7 +99,7 @@ def _about_language(results: Results) -> str:
         )
     )
     return (
-        "- **One temperature does not mend subjects.** For MMLU and Llama 8B it takes the mean size of the gap "
+        "- **One temperature does not calibrate subjects.** For MMLU and Llama 8B it takes the mean size of the gap "
         "over subjects from "
         f"{moved(results, TEMPERATURE, 'fece')}; chance gives {mean(results, TEMPERATURE, 'fece_chance'):.3f}. The "
         f"full error there is {full}.\n"
@@ -112,8 +112,8 @@ def _about_gamma(stability: dict[str, Any]) -> str:
         f"- **The full error is nowhere stable over gamma** here: it runs from {min(curve['value']):.3f} to "
         f"{max(curve['value']):.3f} on the same {stability['rows']:,} rows of CIFAR-100. Beyond chance it is far "
         "steadier, "
-        f"between {_extra(curve)}. Compare full errors at one gamma and one number of rows only, and beside what "
-        "chance gives."
+        f"between {_extra(curve)}. Compare full errors at one gamma and one number of rows only, and together with "
+        "the value under calibration."
     )
 
 
@@ -122,11 +122,11 @@ def top_k(found: dict[str, Results]) -> str:
     results = found[C100.file]
     three, ten = C100.k.index(3), C100.k.index(10)
     return (
-        "A temperature lowers the error of the likeliest class; from k = 5 on the vector's error hardly moves, as "
-        "the paper says. As a set "
+        "A temperature lowers the error of the most likely class; from k = 5 on the error of the vector hardly changes, as "
+        "the paper states. As a set "
         f"it gets **worse**: from {moved(results, TEMPERATURE, 'within', three)} at k = 3 and from "
         f"{moved(results, TEMPERATURE, 'within', ten)} at k = 10. "
-        "The network as trained was nearly right about how often the true class is among its ten likeliest; a "
+        "The network as trained was nearly right about how often the true class is among its ten most likely; a "
         "temperature takes probability away "
         "from them and gives it to classes that are hardly ever true. The histogram of the top class alone has "
         f"{_lowest(results, TOP_HISTOGRAM)}. {histograms(results)}"
@@ -147,7 +147,7 @@ def accuracy_of_histograms(results: Results) -> str:
     grid = results["grid"]
     lost = {name: mean(grid, name, "accuracy") - mean(grid, RAW, "accuracy") for name in grid["measured"]}
     return (
-        "What histogram binning costs depends on its bins (a table below has all of them): with 100 bins of equal "
+        "The cost of histogram binning depends on its bins (a table below has all of them): with 100 bins of equal "
         f"mass {_points(lost[MANY])} of accuracy, in the paper 0.8 points; with 40 of equal mass {_points(lost[FEW])}, "
         f"with 40 of equal width {_points(lost[WIDE])}."
     )
@@ -189,13 +189,13 @@ def levels(found: dict[str, Results]) -> str:
         for place, name in enumerate(steps)
     ]
     return (
-        "The finer the groups, the larger the error, as in the paper. What chance gives grows in the same way, so "
+        "The finer the groups, the larger the error, as in the paper. Sampling noise grows in the same way, so "
         "that this says little about the network. "
         f"Beyond chance, a temperature moves CIFAR-100 like this: {', '.join(pairs)}. It was fitted to classes, "
-        "which the network is too sure of. Of coarse groups "
-        "it was nearly right, for it knows well that a maple is a tree, and the same temperature makes it too "
-        "timid there. "
-        "LeNet-5, which is too sure of everything, gains on both levels (animals or vehicles, beyond chance: "
+        "for which the network is overconfident. For coarse groups "
+        "it was almost calibrated, because it knows that a maple is a tree, and the same temperature makes it "
+        "underconfident there. "
+        "LeNet-5, which is overconfident everywhere, improves on both levels (animals or vehicles, beyond chance: "
         f"{extra(other, RAW, 'levels', 0):.3f} to {extra(other, TEMPERATURE, 'levels', 0):.3f})."
     )
 
@@ -213,12 +213,12 @@ def groups(found: dict[str, Results]) -> str:
     low, high = (middle[model, ("chance", "groups")] for model in (RAW, TEMPERATURE))
     return (
         "As in the paper, some groups stand out (reptiles and aquatic mammals; there, two families of "
-        "butterflies), maps take confidence from the right group, and the error "
+        "butterflies), recalibration takes probability from the true group, and the error "
         f"of almost every group rises. Mean over the superclasses: {raw:.3f} as trained, {tempered:.3f} with a "
         "temperature. But calibrated predictions with the same "
-        f"probabilities show {low:.3f} and {high:.3f}. So the rise is no harm. Select by what is known beforehand "
+        f"probabilities show {low:.3f} and {high:.3f}. So the increase does not indicate miscalibration. Select by what is known beforehand "
         "(the prediction, a subject), "
-        "or subtract what chance gives. The last table follows rows of *reptiles*: where their confidence goes."
+        "or subtract the value under calibration. The last table shows the mean probability of each group for rows of *reptiles*."
     )
 
 
@@ -232,12 +232,12 @@ def subjects(found: dict[str, Results]) -> str:
     }
     before, after = (subject_gaps(results, model) for model in (RAW, TEMPERATURE))
     return (
-        f"One temperature moves all subjects much alike: the gaps of Llama 8B run from {ends[RAW]} as trained and "
+        f"One temperature shifts all subjects similarly: the gaps of Llama 8B run from {ends[RAW]} as trained and "
         f"from {ends[TEMPERATURE]} after it (standard "
         f"deviation {before.std():.3f} and {after.std():.3f}, correlation {np.corrcoef(before, after)[0, 1]:.2f}). "
-        "The temperature of least likelihood loss overshoots, "
-        f"to {gap[TEMPERATURE]:+.3f} over all rows; with biases, {gap[BIASED]:+.3f}. No map here mends subjects "
-        "wholly, since none sees them (`GroupCalibration` would)."
+        "The temperature of least log loss overshoots, "
+        f"to {gap[TEMPERATURE]:+.3f} over all rows; with biases, {gap[BIASED]:+.3f}. No calibrator here corrects subjects "
+        "wholly, because none uses them (`GroupCalibration` would)."
     )
 
 
@@ -251,17 +251,17 @@ def intervals(found: dict[str, Results]) -> str:
     image, lenet, language = (found[source.file] for source in (C100, LENET, LLAMA8))
     medium, high = 1, 2
     return (
-        "On images the words *low* and *high* keep what they promise, with a map or without. The one model whose "
+        "On images the words *low* and *high* are reliable, before and after recalibration. The one model whose "
         "words mislead is Llama 8B as trained: rates of "
         f"what it calls *high* lie {mean(language, RAW, 'intervals', 'outside', high):.3f} outside on average, and "
-        "every map takes nearly all of that away, by calling fewer rows "
+        "every calibrator removes almost all of it, by calling fewer rows "
         f"*high* (with a temperature {mean(language, TEMPERATURE, 'intervals', 'rows', high):.0f} in place of "
         f"{mean(language, RAW, 'intervals', 'rows', high):.0f}). *Medium* is not free of "
         "error as it is in the paper. The rates of some of its bins leave it, in part by chance. On CIFAR-100 and "
         "LeNet-5 a temperature, which is fitted to classes, makes it worse (from "
         f"{moved(image, TEMPERATURE, 'intervals', 'outside', medium)} and from "
         f"{moved(lenet, TEMPERATURE, 'intervals', 'outside', medium)}): rows that were rightly "
-        "*low* or *high* become *medium*. Llama 70B is a little too timid as trained; there all maps make "
+        "*low* or *high* become *medium*. Llama 70B is slightly underconfident as trained; there all calibrators make "
         "*medium* rarer."
     )
 
@@ -276,12 +276,12 @@ def stability(found: dict[str, Any]) -> str:
     return (
         f"The full error grows whenever gamma is halved, by {_growth(image)} (CIFAR-100) and {_growth(lenet)} "
         "(LeNet-5): "
-        "here nothing stabilises at 2^-4 or elsewhere. What chance gives grows nearly as much. **Beyond chance "
+        "here it is not stable at 2^-4 or elsewhere. Sampling noise grows almost as much. **Beyond chance "
         "the error "
         f"is far steadier**: between {_extra(image)} for CIFAR-100, between {_extra(lenet)} for LeNet-5. The top-1 "
         f"error of LeNet-5 lies between {min(top['value']):.4f} and {max(top['value']):.4f} at all these gammas: the "
-        "network is too sure at every confidence, so that nothing cancels in a large cell.\n\n"
-        f"The bootstrap mean of a full error lies above that of the rows as they are, by {over:.3f} for CIFAR-100 "
+        "network is overconfident at every confidence, so that nothing cancels in a large cell.\n\n"
+        f"The bootstrap mean of a full error exceeds that of the original rows by {over:.3f} for CIFAR-100 "
         "at 2^-4: a "
         "resample has 63 % of the rows, some of them twice, and so the noise of fewer rows. An interval from "
         "quantiles of "

@@ -77,7 +77,7 @@ def classwise_part(small: bool, data: Path) -> Part:
     gain = lines[0][2] - lines[1][2]
     cost = lines[2][4] - lines[0][4]
     rows = [
-        Row("sees the repair: drmsce_bcs of every class, before less after", None, gain, note="above 0: yes"),
+        Row("detects recalibration: drmsce_bcs of every class, before minus after", None, gain, note="above 0: yes"),
         Row("alone it can be won by class shares: its value there", None, lines[2][2], note="the least of the three"),
         Row("brier beside it is not fooled: class shares less as trained", None, cost, note="above 0: yes"),
         *stability_rows(after, small),
@@ -169,7 +169,7 @@ def direction_part(data: Path) -> Part:
         Row("LeNet-5: its mean over numbers of bins less esce", None, float(np.mean(by_bins)) - esce[2]),
     ]
     table = Table(
-        ["temperature of LeNet-5", "esce", "abc_below (too sure)", "abc_above (not sure enough)", "ece"], lines
+        ["temperature of LeNet-5", "esce", "abc_below (overconfident)", "abc_above (underconfident)", "ece"], lines
     )
     return Part("Use case 3: under- or overconfident", DIRECTION_TEXT, rows, [signs, table])
 
@@ -182,7 +182,7 @@ def sign_table(data: Path) -> tuple[int, Table]:
         best = float(cal.TemperatureScaling().fit(rows.p, rows.y).temperature_)
         lines.append([name, best, float(cal.esce(rows.y, rows.p))])
     agreed = sum((line[1] > 1) == (line[2] > 0) for line in lines)
-    return agreed, Table(["set", "best temperature (above 1: too sure)", "esce (above 0: too sure)"], lines)
+    return agreed, Table(["set", "best temperature (above 1: overconfident)", "esce (above 0: overconfident)"], lines)
 
 
 def shuffled(rows: Rows, groups: Any, bins: int, times: int) -> tuple[float, float, float]:
@@ -206,7 +206,7 @@ def local_part(small: bool, data: Path) -> Part:
     cooled = Rows(test.y, cal.TemperatureScaling().fit(fit.p, fit.y).predict_proba(test.p))
     lines = [_local_line("Llama 3.1 8B on MMLU after vector scaling, 57 subjects", after, subjects, 3, times)]
     lines.append(_local_line("the same after a temperature", cooled, subjects, 3, times))
-    lines.append(_local_line("the same without a map", test, subjects, 3, times))
+    lines.append(_local_line("the same before recalibration", test, subjects, 3, times))
     lines.append(_local_line("COMPAS after isotonic, groups of race", *_compas(data), 5, times))
     single = cal.evaluate(after.y, after.p, metrics=["esce"], by=subjects)
     gaps = sorted(((float(of["esce"]), name) for name, of in single.groups.items()), key=lambda pair: pair[0])

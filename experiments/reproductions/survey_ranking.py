@@ -59,7 +59,7 @@ def value(name: str, rows: Rows) -> float:
 
 
 def maps_for(classes: int, small: bool) -> list[str]:
-    """The maps that are fast enough; for two classes one isotonic curve is the same as the other."""
+    """Calibrators that are fast enough; for two classes both isotonic ones are the same."""
     if small:
         return list(FEW_MAPS)
     same = {"isotonic_pooled"} if classes == 2 else set()
@@ -71,7 +71,7 @@ def mapped(fit: Rows, test: Rows, names: list[str]) -> dict[str, Rows]:
     found = {}
     for name in names:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # classes without rows, and labels that scores tell apart
+            warnings.simplefilter("ignore")  # classes without rows, and separated labels
             try:
                 probs = METHODS[name]().fit(fit.p, fit.y).predict_proba(test.p)
             except CalibrantError:
@@ -167,7 +167,7 @@ def matrix_part(metrics: list[str], matrices: list[Floats], lines: list[list[Any
 
 
 def draw_matrix(metrics: list[str], mean: Floats, pictures: Path) -> str:
-    """A map of colours with the numbers in it."""
+    """A heat map with its values."""
     figure = Figure(figsize=(7.2, 6.4), layout="constrained")
     ax = figure.subplots()
     shown = ax.imshow(mean, cmap="RdBu_r", vmin=-1, vmax=1)

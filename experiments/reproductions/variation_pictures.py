@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.figures.base import COLOURS, DASHES, MARKERS
+from calibrant.figures.base import COLORS, DASHES, MARKERS
 from experiments.reproductions.variation_measure import (
     BINS,
     CELLS,
@@ -43,8 +43,8 @@ def _panels(rows: int, columns: int, size: tuple[float, float], **more: Any) -> 
 def _line(ax: Any, sizes: Any, paths: Floats, place: int, label: str) -> None:
     """The mean over the repetitions, and a band from the 10th to the 90th in a hundred."""
     low, high = np.quantile(paths, (0.1, 0.9), axis=0)
-    style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
-    ax.fill_between(sizes, low, high, color=COLOURS[place], alpha=0.2, linewidth=0)
+    style: dict[str, Any] = {"color": COLORS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
+    ax.fill_between(sizes, low, high, color=COLORS[place], alpha=0.2, linewidth=0)
     ax.plot(sizes, paths.mean(axis=0), markersize=4, linewidth=1.3, label=label, **style)
 
 
@@ -115,7 +115,7 @@ def diagrams(cells: Cells, values: dict[str, float], path: Path) -> None:
     for ax, (metric, (xlabel, ylabel)) in zip(axes.flat, words.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.9, linestyle="--")
         label = f"{metric.upper()} = {values[metric]:.2g}"
-        ax.plot(*found[metric][:2], color=COLOURS[0], marker="o", markersize=4, linewidth=1.2, label=label)
+        ax.plot(*found[metric][:2], color=COLORS[0], marker="o", markersize=4, linewidth=1.2, label=label)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set_xlabel(xlabel, fontsize=9)
         ax.set_ylabel(ylabel, fontsize=9)
@@ -132,7 +132,7 @@ def other_measures(results: Results, path: Path) -> None:
     for ax, setting in zip(axes.flat, SETTINGS, strict=True):
         for place, variation in enumerate(("entropy", *OTHERS)):
             means = [results.of_variation(setting, size, variation).mean() for size in sizes]
-            style: dict[str, Any] = {"marker": MARKERS[place], "linestyle": DASHES[place], "color": COLOURS[place]}
+            style: dict[str, Any] = {"marker": MARKERS[place], "linestyle": DASHES[place], "color": COLORS[place]}
             ax.plot(sizes, means, markersize=4, linewidth=1.2, label=WORDS[variation], **style)
     _dress(axes, "VCE")
     handles = axes[0, 0].get_legend_handles_labels()

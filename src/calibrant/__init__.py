@@ -1,11 +1,11 @@
-"""Probability calibration of classifiers: measure it, and see where and in which direction it fails.
+"""Probability calibration of classifiers: metrics, tests, recalibration, reports, decisions and monitoring.
 
 >>> import calibrant as cal
 >>> round(cal.ece([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2), 4)
 0.2
 
-Each package is a namespace of its own (``calibrant.metrics``, ``calibrant.inference``, ...); their functions, the metrics and
-the calibrators are names of ``calibrant`` too. Nothing is imported before it is used; signatures are in ``__init__.pyi``.
+All functions, metrics and calibrators are available as attributes of ``calibrant``; the packages (``calibrant.metrics``,
+``calibrant.inference``, ...) are namespaces of their own. Modules are imported on first use; signatures are in ``__init__.pyi``.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ from typing import Any
 from .util.namespace import fill_from
 from .util.version import __version__ as __version__
 
-# The packages whose functions and classes are names here, and those that are reached by their own name only.
+# Packages whose functions and classes are also attributes of calibrant, and modules available by their own name only.
 _NAMESPACES = (
     "input",
     "views",
@@ -29,7 +29,7 @@ _NAMESPACES = (
     "figures",
     "reporting",
 )
-_MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not hide the builtin input
+_MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
 _EXTRAS = ("input", "sklearn", "spark", "torch")
 
 fill_from("tests of metrics", "calibrant.inference.significance")
@@ -53,7 +53,7 @@ def __getattr__(name: str) -> Any:
     if name in errors.__all__:
         value = getattr(errors, name)
     else:
-        # The metrics come last: importing them loads every formula.
+        # Metrics last, since importing them loads every formula.
         order = sorted(_NAMESPACES, key=lambda package: package == "metrics")
         home = next((package for package in order if name in _names_of(package)), None)
         value = getattr(import_module(f".{home}", __name__), name) if home else _find_metric(name)
@@ -63,21 +63,21 @@ def __getattr__(name: str) -> Any:
 
 def _find_metric(name: str) -> Any:
     known = import_module(".metrics.registry", __name__).catalogue
-    if name in set(known):  # `in known` would accept an alias
+    if name in set(known):  # `in known` would accept aliases
         return known[name]
     for package in _NAMESPACES:
         if name in _names_of(package, "TYPES"):
             raise AttributeError(f"calibrant has no {name!r}; the class is calibrant.{package}.{name}")
     from difflib import get_close_matches
 
-    # An alias of the literature names its metric; among near names the one of like length is meant.
+    # An alias resolves to its metric; among similar names the one of similar length is suggested.
     near = [known[name].id] if name in known else get_close_matches(name, public_names(), 3)
     near.sort(key=lambda word: abs(len(word) - len(name)))
     raise AttributeError(f"calibrant has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
 def public_names() -> list[str]:
-    """Every public name, the metrics included."""
+    """Return all public names, including the metrics."""
     errors = import_module(".errors", __name__)
     known = import_module(".metrics.registry", __name__).catalogue
     names = {name for package in _NAMESPACES for name in _names_of(package)}

@@ -86,6 +86,7 @@ from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
 from .figures import reliability as reliability
+from .figures import reliability_diagram as reliability_diagram
 from .figures import reliability_panels as reliability_panels
 from .figures import risk_coverage_diagram as risk_coverage_diagram
 from .figures import score_histogram as score_histogram

@@ -67,10 +67,10 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     code, out, err = run(*new)
     assert (code, err) == (0, "")
     assert out.startswith("300 rows added, 4 windows closed")
-    assert run(*new)[1] == "0 rows added, 300 had come before\n"
+    assert run(*new)[1] == "300 duplicate rows ignored\n"
     code, out, _ = run("labels", store, files / "labels.csv", "--id", "row", "--json")
     assert code == 0
-    assert json.loads(out)["bet"] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+    assert json.loads(out)["tested"] == ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
     code, out, _ = run("status", store, "--json", "--fail-on-alarm", "never")
     read = json.loads(out)
     assert code == 0
@@ -80,9 +80,9 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     assert Monitor.open(store).sketch("2026-01-02") == sketch
     code, out, _ = run("status", store, "--fail-on-alarm", "calibration")
     assert code == 0
-    assert "2026-01-02  judged    60     100 %" in out
+    assert "2026-01-02  tested    60     100 %" in out
     accuracy = ((SCORE[180:240] > 0.5) == YES[180:240]).mean()
-    assert f"2026-01-04: Accuracy is {accuracy:.4f} on 60 labelled rows." in out
+    assert f"2026-01-04: Accuracy {accuracy:.4f} on 60 labelled rows." in out
     assert "uses no labels" not in out
     code, out, _ = run("status", store, "--prometheus", "--fail-on-alarm", "never")
     assert "calibrant_rows 300\n" in out
@@ -134,9 +134,9 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
     code, _, err = run("init", store, "--reference", files / "old.sketch", *words)
     assert (code, err) == (0, "")
     code, out, _ = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
-    assert out.startswith("300 rows added, 300 labels came, 3 windows closed, 3 bet on")
+    assert out.startswith("300 rows added, 300 labels added, 3 windows closed, 3 windows tested")
     again = run("update", store, files / "labelled.parquet", "--fail-on-alarm", "never")
-    assert again[1] == "0 rows added, 300 had come before\n"
+    assert again[1] == "300 duplicate rows ignored\n"
 
 
 @pytest.mark.parametrize(
@@ -225,13 +225,13 @@ def test_ids_arrive_as_they_were_written(run: Run, files: Path, store: Path) -> 
         assert (code, out) == (0, "2 rows added\n")
     together = files / "all.csv"
     together.write_text("id,y\n" + "".join(f"{name},1\n" for name in ids))
-    assert run("labels", store, together, "--id", "id")[1] == "0 rows added, 6 labels came\n"
+    assert run("labels", store, together, "--id", "id")[1] == "6 labels added\n"
     (files / "lines.jsonl").write_text('{"id": "2026-01-01", "y": 0}\n')
-    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "0 rows added, 1 label corrected\n"
+    assert run("labels", store, files / "lines.jsonl", "--id", "id")[1] == "1 label corrected\n"
     (files / "floats.csv").write_text("id,y\n7.0,0\n8.0,1\n")  # as pandas writes numbers beside holes
     assert run("labels", store, files / "floats.csv", "--id", "id")[1].endswith(", 1 label corrected\n")
     pd.DataFrame({"id": pd.to_datetime(["2026-01-02"]).date, "y": [0]}).to_parquet(files / "day.parquet")
-    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "0 rows added, 1 label corrected\n"
+    assert run("labels", store, files / "day.parquet", "--id", "id")[1] == "1 label corrected\n"
 
 
 def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: Path) -> None:
@@ -240,11 +240,11 @@ def test_a_change_that_goes_on_is_explained_once(run: Run, files: Path, store: P
         rows = {"p": np.full(100, 0.9), "y": 0, "made": f"2026-01-0{day + 1}", "row": np.arange(100) + 1000 * day}
         pd.DataFrame(rows).to_csv(files / "day.csv", index=False)
         said.append(run("update", store, files / "day.csv", "--time", "made", "--id", "row")[1])
-    assert "alarm: change, window 2026-01-01: The labels stopped" in said[1]
-    assert "alarm: change, window 2026-01-03: The change that began at 2026-01-01 by estimate goes on: " in said[3]
+    assert "alarm: change, window 2026-01-01: Calibration lost" in said[1]
+    assert "alarm: change, window 2026-01-03: The change with estimated onset 2026-01-01 continues: " in said[3]
     out = run("status", store)[1]
-    assert out.count("The labels stopped being drawn") == 1
-    assert "It came 3 more times, last in window 2026-01-04." in out
+    assert out.count("the change detector reached") == 1
+    assert "Repeated 3 times, last in window 2026-01-04." in out
 
 
 def test_an_acknowledged_change_that_goes_on_exits_with_0(run: Run, files: Path, store: Path) -> None:
@@ -258,9 +258,7 @@ def test_an_acknowledged_change_that_goes_on_exits_with_0(run: Run, files: Path,
         if day == 2:
             assert run("acknowledge", store)[0] == 0
     assert codes == [0, 3, 3, 0, 0, 0]
-    assert (
-        "\nacknowledged: change, window 2026-01-05: The change that began at 2026-01-01 by estimate goes on: " in said
-    )
+    assert "\nacknowledged: change, window 2026-01-05: The change with estimated onset 2026-01-01 continues: " in said
     assert run("status", store, "--fail-on-alarm", "calibration")[0] == 0
 
 
@@ -344,5 +342,5 @@ def test_another_column_of_groups_beside_that_of_the_store_is_refused(run: Run, 
 def test_one_is_counted_in_the_singular(run: Run, files: Path, store: Path) -> None:
     pd.read_csv(files / "wrong.csv").iloc[:1].to_csv(files / "one.csv", index=False)
     assert run("update", store, files / "one.csv", "--time", "made", "--id", "row")[1].startswith(
-        "1 row added, 1 label came"
+        "1 row added, 1 label added"
     )

@@ -127,7 +127,7 @@ def test_periods_and_maps_are_compared(run: Run, old: Path, new: Path, tmp_path:
         (["old", "old", "--compare", "models"], "given twice"),
         (["old", "new", "--compare", "before-after", "--calibrator", "x"], "one file"),
         (["old", "--calibrator", "x"], "before-after"),
-        (["-", "old", "--compare", "periods"], "standard input can be read only once"),
+        (["-", "old", "--compare", "periods"], "read only once"),
         (
             ["old", "--out", "x.pdf"],
             "error: --out: the format of 'x.pdf' is unknown; end it in .html, .md or .json, or use --as",

@@ -92,7 +92,7 @@ def four() -> tuple[Any, Any]:
 
 
 def mapped(calibrator: Any, p: Any, y: Any, new: Any = None) -> Any:
-    """The positive class after a map fitted to the rows."""
+    """The calibrated probability of the positive class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return calibrator.fit(p, y).predict_proba(p if new is None else new)[:, 1]

@@ -107,7 +107,7 @@ def test_tells_a_story(path: Path) -> None:
     assert kinds.count("markdown") >= kinds.count("code") / 2
     for number, source in enumerate(cells(path), 1):
         assert len(source.splitlines()) <= 30
-        ast.parse(source, f"{path.name}[cell {number}]")  # a magic or a shell command is no Python
+        ast.parse(source, f"{path.name}[cell {number}]")  # a magic or a shell command is not Python
     for link in re.findall(r"\]\(([^)\s#]+)\)", "\n".join(cells(path, "markdown"))):
         assert link.startswith("http") or (FOLDER / link).exists(), link
 

@@ -45,7 +45,7 @@ def content(path):
     with sqlite3.connect(path) as db:
         ok = db.execute("PRAGMA integrity_check").fetchone()[0]
         parts = db.execute("SELECT place, stream, n, labelled, hex(scores), hex(outcomes) FROM parts ORDER BY 1, 2").fetchall()
-        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM bets ORDER BY sequence").fetchall()
+        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM evidence ORDER BY sequence").fetchall()
         states = db.execute("SELECT stream, eprocess, detector FROM streams ORDER BY 1").fetchall()
         rows = db.execute("SELECT * FROM rows ORDER BY id").fetchall()
     db.close()
@@ -316,10 +316,10 @@ def test_clock_going_back_puts_rows_into_their_own_window(monitor: Monitor) -> N
     status = monitor.status()
     assert [(w.window, w.n) for w in status.windows] == [("2026-01-02", 30), ("2026-01-05", 60), ("2026-01-09", 50)]
     assert (done.late_rows, again.late_rows) == (0, 10)
-    assert [w.state for w in status.windows] == ["passed over", "judged", "open"]
+    assert [w.state for w in status.windows] == ["skipped", "tested", "open"]
     assert status.clock == "2026-01-09T00:00Z"
-    assert any("2026-01-05: 10 rows came after the window was over" in note for note in status.notes)
-    assert any("2026-01-02: its rows came after later windows were bet on" in note for note in status.notes)
+    assert any("2026-01-05: 10 rows arrived after the window was closed" in note for note in status.notes)
+    assert any("2026-01-02: skipped by the test" in note for note in status.notes)
 
 
 def flipped(path: Path, at: int, count: int = 64) -> None:

@@ -81,7 +81,7 @@ def test_titles_of_panels_stay_apart() -> None:
 def test_names_of_classes_on_axes_are_cut_into_lines() -> None:
     lens = f"class:{LONG[3]}"
     ax = cal.reliability(LABELS, P, lens=lens, metrics=("ece", "brier"), **NAMED).plot()
-    assert ax.get_xlabel().replace("\n", " ") == f"predicted probability of {LONG[3]}"
+    assert ax.get_xlabel().replace("\n", " ") == f"mean predicted probability of {LONG[3]}"
     assert "\n" in ax.get_xlabel()
     assert_readable(ax)
     box = ax.get_legend().get_window_extent()

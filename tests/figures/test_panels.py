@@ -53,7 +53,7 @@ def test_panels_are_drawn_side_by_side() -> None:
         full = ~diagram.table.empty
         assert np.array_equal(curve_of(ax).get_xydata(), np.column_stack([diagram.mean_score, diagram.rate])[full])
     assert [bool(ax.get_ylabel()) for ax in axes] == [True, False, False]
-    assert all(ax.get_xlabel() == "predicted probability" for ax in axes)
+    assert all(ax.get_xlabel().replace("\n", " ") == "mean predicted probability" for ax in axes)
     assert len(png_of(figure)) > 5000
     bare = panels.plot(Figure(), counts=None)
     assert [ax.get_title() for ax in bare] == list(MODELS)
@@ -138,7 +138,7 @@ def test_small_multiples_stay_small() -> None:
     axes = panels.plot(figure)
     assert [ax.get_subplotspec().get_geometry()[:2] for ax in axes[:1]] == [(3, 4)]
     assert [bool(ax.get_xlabel()) for ax in axes] == [False] * 8 + [True] * 4
-    assert {ax.get_ylabel() for ax in axes} == {"how often it was true", ""}
+    assert {ax.get_ylabel() for ax in axes} == {"observed rate", ""}
     assert all(ax.get_legend() is None for ax in axes)
     assert axes[0].texts[0].get_text().startswith("ece ")
     figure.draw_without_rendering()
@@ -196,5 +196,5 @@ def test_bad_figures_are_refused() -> None:
     panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
     with pytest.raises(cal.InputTypeError, match=r"figure: must be a matplotlib Figure; got"):
         panels.plot(3)  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match=r"layout: must be one of"):
+    with pytest.raises(cal.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
         panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

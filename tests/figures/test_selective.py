@@ -73,15 +73,15 @@ def test_the_mark_is_the_largest_coverage_with_the_accuracy(accuracy: float) -> 
     assert mark.threshold == min(good)
 
 
-def test_the_mark_of_a_coverage_and_of_a_promise() -> None:
+def test_the_mark_of_a_coverage_and_of_a_guarantee() -> None:
     mark = risk_coverage_diagram(Y, P, coverage=0.5)["model"].mark
     assert mark is not None
     assert mark.coverage == 0.5
-    promised = risk_coverage_diagram(Y, P, accuracy=0.8, promise=0.9)
-    assert promised["model"].mark is not None
-    assert promised["model"].mark.threshold == choose_threshold(Y, P, accuracy=0.8, confidence_level=0.9).threshold
-    assert promised.target == "accuracy 0.8 promised"
-    assert risk_coverage_diagram(Y, P, accuracy=0.9999, promise=0.99)["model"].mark is None
+    guaranteed = risk_coverage_diagram(Y, P, accuracy=0.8, confidence_level=0.9)
+    assert guaranteed["model"].mark is not None
+    assert guaranteed["model"].mark.threshold == choose_threshold(Y, P, accuracy=0.8, confidence_level=0.9).threshold
+    assert guaranteed.target == "accuracy 0.8 guaranteed"
+    assert risk_coverage_diagram(Y, P, accuracy=0.9999, confidence_level=0.99)["model"].mark is None
 
 
 def test_counts_are_repeated_rows_and_views_serve() -> None:
@@ -135,7 +135,7 @@ def test_a_target_that_one_model_misses_is_still_named() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"oracle": False, "random": False, "band": False}])
 def test_pictures_of_one_model(options: dict[str, bool]) -> None:
-    ax = risk_coverage_diagram(Y, P, accuracy=0.8, promise=0.9).plot(**options)
+    ax = risk_coverage_diagram(Y, P, accuracy=0.8, confidence_level=0.9).plot(**options)
     assert len(ax.collections) == (0 if options else 1)
     assert_readable(ax)
 
@@ -150,9 +150,9 @@ def test_a_model_without_errors_and_a_single_row() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"risk": "both"}, ArgumentError, "must be one of"),
+        ({"risk": "both"}, ArgumentError, "risk: must be 'selective' or 'generalised'"),
         ({"accuracy": 0.9, "coverage": 0.5}, ArgumentError, "cannot be combined with coverage"),
-        ({"promise": 0.9}, ArgumentError, "requires a target"),
+        ({"confidence_level": 0.9}, ArgumentError, "requires a target"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy: must lie between 0 and 1"),
         ({"points": 1}, ArgumentError, "points: must be an integer of at least 2; got 1"),
         ({"confidences": [1]}, UnknownArgumentError, "did you mean 'confidence'"),
@@ -185,4 +185,4 @@ def test_a_curve_of_one_point_is_seen() -> None:
     ax = risk_coverage_diagram([0, 1, 1] * 3, [0.6] * 9).plot(new_axes()[0])
     marked = {line.get_label(): line.get_marker() for line in ax.lines if len(line.get_xdata()) == 1}
     assert list(marked.values()) == ["o", "o"]
-    assert "random order" in marked
+    assert "random acceptance" in marked

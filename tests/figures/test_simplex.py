@@ -147,7 +147,7 @@ def test_renormalised_pictures_say_so() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"kind": "dots"}, ArgumentError, "must be one of"),
+        ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'"),
         ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
         ({"least": -1}, ArgumentError, "least: must be a non-negative number"),
         ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of at least"),

@@ -109,7 +109,7 @@ def test_names_are_never_read_as_formulas() -> None:
     ax = Figure().add_subplot()
     cal.reliability(named, P, classes=odd, lens=r"class:$\bad{$").plot(ax, name="_mine")
     ax.figure.canvas.draw()
-    assert ax.get_xlabel() == r"predicted probability of \$\bad{\$"
+    assert ax.get_xlabel() == r"mean predicted probability of \$\bad{\$"
     assert any(text.get_text().strip().startswith("_mine") for text in ax.get_legend().get_texts())
     histogram = cal.score_histogram(named, P, classes=odd, lens=r"class:$\bad{$").plot(Figure().add_subplot())
     histogram.figure.canvas.draw()

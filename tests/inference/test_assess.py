@@ -336,7 +336,7 @@ def test_outcomes_are_drawn_where_the_own_test_counts_rows_and_these_have_weight
     words: dict[str, Any] = {"metric": metric, "sample_weight": rng.random(120) + 0.5, "rng": 0, "n_resamples": 99}
     found = cal.assess(label, score, **words)
     assert found.method == "consistency"
-    assert "is not used: importance weights are not numbers of rows" in found.null_distribution
+    assert "is not used: importance weights are not counts of rows" in found.null_distribution
     assert found.pvalue == cal.assess(label, score, method="consistency", **words).pvalue
     table = cal.evaluate(
         label, score, metrics=[metric], sample_weight=words["sample_weight"], assess=True, rng=0, n_resamples=99
@@ -350,7 +350,7 @@ def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
     label = np.array([rng.choice(3, p=row) for row in probs])
     found = cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", rng=0, n_resamples=99)
     assert found.method == "consistency"
-    assert "'normal' is not used: it is that of the whole sum" in found.null_distribution
+    assert "'normal' is not used: it is for the sum over all classes" in found.null_distribution
     with pytest.raises(cal.UndefinedMetricError, match="the asymptotic distribution is known only for the whole sum"):
         cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
 

@@ -1,4 +1,4 @@
-"""Null distributions for many rows are used where they hold, and nowhere else; sure scores and weights are no exception."""
+"""Asymptotic null distributions are used only where they are accurate, also with confident scores and weights."""
 
 from __future__ import annotations
 

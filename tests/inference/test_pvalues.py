@@ -112,7 +112,10 @@ def test_a_few_outcomes_without_a_value_are_left_out() -> None:
     found, null = compared_with_every_outcome(asked, cal.views.View(p, np.array([0, 1, 1, 1, 0, 1], np.uint8)))
     assert len(null) == 62
     assert found.pvalue == pytest.approx(chance[mixed & (hits >= 4)].sum() / chance[mixed].sum())
-    assert f"less 2 without a value (probability {chance[~mixed].sum():.2g})" in found.null_distribution
+    assert (
+        f"except 2 for which the metric is undefined (probability {chance[~mixed].sum():.2g})"
+        in found.null_distribution
+    )
 
 
 def test_infinite_values_tie_with_each_other() -> None:

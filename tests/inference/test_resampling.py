@@ -71,7 +71,7 @@ def test_one_group_cannot_be_drawn_again() -> None:
 def test_few_groups_carry_a_note(groups: int, few: bool) -> None:
     y, p, _, _ = counted()
     words: dict[str, Any] = {"groups": np.arange(60) % groups, "cluster": True, "rng": 0, "n_resamples": 200}
-    text = f"only {groups} groups, and intervals from few groups are too short"
+    text = f"only {groups} groups: with few groups intervals are too short"
     assert (text in cal.interval(y, p, metric="brier", **words).note) is few
     compared = cal.compare(y, {"a": p, "b": p**2}, **words)
     assert compared.note.startswith(text) is few

@@ -10,7 +10,7 @@ from calibrant.inference.timing import OutOfTimeError, within
 
 
 class Clock:
-    """Time that passes only when it is told to, so that no machine is too slow or too quick."""
+    """A clock that advances on request, so that the speed of the machine has no influence."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -110,7 +110,7 @@ def test_reversed_classes() -> None:
         with pytest.warns(ReversedClassesWarning, match="at a mean confidence of"):
             cal.ece(*arguments, **words)
     labels, probs = several(4, sharp=0.1)
-    with pytest.warns(ReversedClassesWarning, match="look permuted"):
+    with pytest.warns(ReversedClassesWarning, match="the classes look permuted"):
         cal.ece(labels, probs[:, [1, 2, 3, 0]])
 
 

@@ -295,7 +295,10 @@ def test_an_infinite_score_is_all_miscalibration() -> None:
 
 
 def test_a_score_that_has_no_least_value_has_no_parts() -> None:
-    with pytest.raises(cal.UndefinedMetricError, match="scores -inf"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="dawid_sebastiani: is -inf after recalibration, so its components are infinite; use 'brier' or 'nll'",
+    ):
         cal.decompose(*T1, score="dawid_sebastiani", method="corp")
     labels, scores = [0, 1, 0, 1], [0.3, 0.3, 0.6, 0.6]
     found = cal.decompose(labels, scores, score="dawid_sebastiani", method="corp")
@@ -356,27 +359,31 @@ def test_fitted_bins_are_used_again() -> None:
 
 BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
-    (cal.ArgumentError, "score: 'ece' is not a strictly proper score", {"score": "ece"}),
-    (cal.ArgumentError, "score: 'root_brier' is not a strictly proper score", {"score": "root_brier"}),
+    (
+        cal.ArgumentError,
+        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability,",
+        {"score": "ece"},
+    ),
+    (
+        cal.ArgumentError,
+        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical,",
+        {"score": "root_brier"},
+    ),
     (cal.UnknownMetricError, "unknown metric", {"score": "brierr"}),
     (cal.ArgumentError, "is not proper with this option", {"score": "nll", "floor": 1e-15}),
     (cal.ArgumentError, "has no effect with 'corp', which determines its own bins", {"method": "corp", "bins": 5}),
     (cal.ArgumentError, "is required with the binning", {"binning": "equal_mass"}),
     (cal.ArgumentError, "must be an integer of at least 1; got", {"bins": 0}),
     (cal.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
-    (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose or brier; use", {"n_bins": 5}),
+    (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose or brier; use bins", {"n_bins": 5}),
     (cal.UnknownArgumentError, "combine: unexpected keyword of decompose", {"combine": "mean"}),
-    (cal.LensError, "lens: one event is decomposed at a time; this lens has 3", {"lens": "classwise"}),
     (
         cal.LensError,
-        "lens: method='corp' requires one score per row, and 'canonical'",
-        {"lens": "canonical", "method": "corp"},
+        "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
+        {"lens": "classwise"},
     ),
-    (
-        cal.LensError,
-        "lens: bins requires one score per row, and 'canonical'",
-        {"lens": "canonical", "bins": 4},
-    ),
+    (cal.LensError, "requires one score per row, and 'canonical' has several", {"lens": "canonical", "method": "corp"}),
+    (cal.LensError, "requires one score per row, and 'canonical' has several", {"lens": "canonical", "bins": 4}),
     (cal.LensError, "unknown lens", {"lens": "tob_label"}),
 ]
 
@@ -396,7 +403,9 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.LensError, match="is determined by the view"):
         cal.decompose(view, lens="top_label")
     for more in ({"where": [True, False]}, {"counts": [1, 1]}):
-        with pytest.raises(cal.InputTypeError, match="pass the view alone"):
+        with pytest.raises(
+            cal.InputTypeError, match="y_true: a view cannot be combined with other arguments; pass the view alone"
+        ):
             cal.decompose(view, **more)
 
 

@@ -143,20 +143,20 @@ def test_infinite_and_perfect_references() -> None:
 
 
 BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
-    (cal.ArgumentError, "score: 'uce' has no finite optimum", M3, {"score": "uce"}),
+    (cal.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
     (cal.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
     (cal.UnknownMetricError, "unknown metric", T1, {"score": "skill"}),
     (cal.ArgumentError, "numbers, one for each class; got one", M3, {"reference": 0.4}),
     (cal.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
     (
         cal.ProbabilityError,
-        r"reference: probabilities must be in \[0, 1\]; got 2\.0",
+        r"reference: probabilities must be in \[0, 1\]; got 2\.0 in row 0; use input='logit' if these are logits",
         T1,
         {"reference": [2.0, 0.5, 0.5, 0.5]},
     ),
     (
         cal.ProbabilityError,
-        r"reference: each row must sum to 1 within 1e-06; got a sum of 1\.5",
+        r"reference: each row must sum to 1 within 1e-06; got a sum of 1\.5 in row 0",
         M3,
         {"reference": [0.5, 0.5, 0.5]},
     ),

@@ -61,7 +61,7 @@ def test_an_acknowledged_change_is_not_raised_again_while_it_goes_on(monitor: Mo
         ongoing += done.ongoing
     assert len(ongoing) >= 2
     assert {(alarm.onset, alarm.acknowledged) for alarm in ongoing} == {("2026-02-06", True)}
-    assert "The change that began at 2026-02-06 by estimate goes on: scores too high" in ongoing[0].words
+    assert "The change with estimated onset 2026-02-06 continues: predicted " in ongoing[0].words
     assert not any(alarm.kind == "change" for alarm in monitor.status().open_alarms)
 
 
@@ -86,7 +86,7 @@ def test_an_open_change_counts_once_in_words_and_groups(tmp_path: Path) -> None:
     status = monitor.status()
     lines = [line for line in status.open_lines if line.startswith("change, ")]
     assert len(lines) == 1
-    assert re.search(r"It came \d+ more times, last in window 2026-02-09\.$", lines[0])
+    assert re.search(r"Repeated \d+ times, last in window 2026-02-09\.$", lines[0])
     assert [group.changes for group in status.groups] == [1, 1]
     assert render_timeline(status).count("change of calibration, all rows") == 1
 
@@ -193,7 +193,7 @@ def test_accuracy_is_said_by_labels_where_there_are_any(monitor: Monitor, labels
     right = ((p > 0.5) == y)[rows]
     words = window.accuracy_words
     assert words in render_timeline(status)
-    said = re.findall(r"Accuracy is ([\d.]+) on (\d+) labelled rows\.", words)
+    said = re.findall(r"Accuracy ([\d.]+) on (\d+) labelled rows\.", words)
     assert said == ([] if labels == "none" else [(f"{right.mean():.4f}", str(len(right)))])
     assert ("The estimate uses no labels of the window" in words) == (labels != "all")
     gauges = re.findall(r"^calibrant_window_accuracy (.*)$", status.to_prometheus(), re.M)
@@ -223,7 +223,7 @@ def test_drift_alarms_are_corrected_for_streams() -> None:
     ((stream, pvalue, words),) = drift_alarms(found, 0.05)
     assert stream == "moved"
     assert pvalue == pytest.approx(7 * min(found["moved"].drift.adjusted))
-    assert words.endswith(f"(p = {pvalue:.3g} after holm)")
+    assert words.endswith(f"(adjusted p = {pvalue:.3g})")
     assert drift_alarms({}, 0.05) == []
     assert drift_alarms({"new": find_scores(old, None)}, 0.05) == []
 

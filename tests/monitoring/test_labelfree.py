@@ -98,8 +98,8 @@ def test_all_wrong_and_all_right() -> None:
 def test_caveat_is_always_said() -> None:
     for method in ("average_confidence", "doc", "atc"):
         found = estimate_accuracy(WINDOW, reference=REFERENCE, method=method)
-        assert "only if" in repr(found)
-        assert "a change of the labels that leaves the scores alone is not seen" in repr(found)
+        assert "assuming that" in repr(found)
+        assert "cannot detect a change of the labels that leaves the scores unchanged" in repr(found)
         assert found.to_dict()["caveat"] == found.caveat
 
 
@@ -188,7 +188,7 @@ def test_both_readings_of_a_rise_and_of_a_fall() -> None:
     assert "overconfident failure" in rise.words
     assert "easier inputs" in rise.words
     assert "unfamiliar" in fall.words
-    assert "more caution" in fall.words
+    assert "more cautious" in fall.words
     for reading in (rise, fall):
         assert "Either" in reading.words
         assert "labelled rows" in reading.words

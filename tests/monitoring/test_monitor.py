@@ -59,12 +59,12 @@ def gap_by_scipy(y: Any, p: Any) -> tuple[float, float]:
 
 def test_an_empty_monitor(tmp_path: Path) -> None:
     status = make(tmp_path).status()
-    assert status.verdict == "No rows have come yet."
+    assert status.verdict == "No rows yet."
     assert (status.windows, status.groups, status.alarms, status.n, status.clock) == ((), (), (), 0, None)
-    assert json.loads(status.to_json())["bets"]["e_value"] == pytest.approx(1.0)
+    assert json.loads(status.to_json())["evidence"]["e_value"] == pytest.approx(1.0)
     assert "calibrant_rows 0\n" in status.to_prometheus()
     assert len(status.to_frame()) == 0
-    assert "No rows have come yet." in render_timeline(status)
+    assert "No rows yet." in render_timeline(status)
 
 
 def test_one_window_without_labels(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_one_window_without_labels(tmp_path: Path) -> None:
     status = monitor.status()
     window = status.windows[0]
     assert (window.state, window.n, window.labelled, window.calibration, window.e_value) == ("open", 50, 0, None, None)
-    assert status.verdict == "No alarm. No window has been bet on yet, so nothing is known of calibration."
+    assert status.verdict == "No alarm. No window has been tested yet, so calibration cannot be assessed."
     assert window.scores.accuracy[0].caveat in render_timeline(status)
     assert json.loads(status.to_json())["windows"][0]["calibration"] is None
     assert status.to_frame()["n"].tolist() == [50]
@@ -122,7 +122,7 @@ def test_numbers_are_the_library_s(tmp_path: Path) -> None:
             assert (window.e_value, window.detector) == pytest.approx(
                 (process.value, np.exp(detector.log_value)), rel=1e-12
             )
-    assert [w.state for w in shown.windows] == ["judged"] * 3 + ["open"]
+    assert [w.state for w in shown.windows] == ["tested"] * 3 + ["open"]
     assert (shown.process.log_value, shown.detector.log_value) == (process.log_value, detector.log_value)
 
 
@@ -167,7 +167,7 @@ def test_rows_without_ids_come_once_by_delivery(tmp_path: Path, name: str | None
     assert monitor.update(YES[:50], SCORE[:50], **words).added == 50
     again = monitor.update(YES[:50], SCORE[:50], **words)
     assert (again.added, again.repeated) == (0, 50)
-    assert repr(again) == "0 rows added, 50 had come before"
+    assert repr(again) == "50 duplicate rows ignored"
     other = {**words, "delivery": None if name is None else "tuesday"}
     assert monitor.update(YES[50:90], SCORE[50:90], when=WHEN[50:90], delivery=other["delivery"]).added == 40
     assert monitor.status().n == 90
@@ -205,22 +205,22 @@ def test_any_order_of_rows_labels_and_corrections_gives_the_same_bytes(tmp_path:
 def test_labels_come_later_into_the_window_of_the_prediction(tmp_path: Path) -> None:
     monitor = make(tmp_path)
     send(monitor, slice(0, 360), None)
-    assert "waits for labels" in monitor.status().waiting
+    assert "is waiting for labels: 0 of 120 available, 95% needed" in monitor.status().waiting
     # The second day first: bets wait for the first one.
     done = monitor.add_labels(np.arange(120, 240), YES[120:240])
-    assert (done.labelled, done.bet) == (120, ())
+    assert (done.labelled, done.tested) == (120, ())
     done = monitor.add_labels(np.arange(0, 110), YES[:110])
-    assert done.bet == ()
+    assert done.tested == ()
     done = monitor.add_labels([*range(100, 118), 9999], [*YES[100:118], 1])
-    assert (done.labelled, done.repeated, done.unknown, done.bet) == (8, 10, 1, ("2026-01-05", "2026-01-06"))
+    assert (done.labelled, done.repeated, done.unknown, done.tested) == (8, 10, 1, ("2026-01-05", "2026-01-06"))
     late = monitor.add_labels([118, 119], YES[118:120])
     assert (late.labelled, late.late_labels) == (2, 2)
     corrected = monitor.add_labels([0], [1 - YES[0]])
     assert (corrected.revised, corrected.late_labels) == (1, 1)
     status = monitor.status()
     first = status.windows[0]
-    assert (first.labelled, first.late_labels, first.revised, first.changed_since_bet) == (120, 3, 1, True)
-    assert any("3 labels came or were corrected after the bet" in note for note in first.notes)
+    assert (first.labelled, first.late_labels, first.revised, first.changed_since_test) == (120, 3, 1, True)
+    assert any("3 labels arrived or were corrected after the test" in note for note in first.notes)
     # The bets were made on what was known then.
     process = start_eprocess(lens="binary").update(cal.Sketch.of(YES[:118], SCORE[:118]))
     assert first.e_value == pytest.approx(process.value, rel=1e-12)
@@ -247,8 +247,8 @@ def test_bounds_hold_whatever_the_missing_labels_are(tmp_path: Path) -> None:
 def test_after_the_horizon_a_window_is_judged_anyway(tmp_path: Path, missing: str) -> None:
     monitor = make(tmp_path, horizon="2d", missing=missing)
     send(monitor, slice(0, 120), np.where(YES == 1, 1.0, np.nan))
-    assert monitor.advance("2026-01-07T23:59").bet == ()
-    assert monitor.advance("2026-01-08").bet == ("2026-01-05",)
+    assert monitor.advance("2026-01-07T23:59").tested == ()
+    assert monitor.advance("2026-01-08").tested == ("2026-01-05",)
     if missing == "ignore":
         rows = cal.Sketch.of(np.ones(YES[:120].sum(), int), SCORE[:120][YES[:120] == 1])
     else:
@@ -257,7 +257,7 @@ def test_after_the_horizon_a_window_is_judged_anyway(tmp_path: Path, missing: st
     assert status.windows[0].e_value == pytest.approx(start_eprocess(lens="binary").update(rows).value, rel=1e-12)
     assert status.windows[0].calibration is not None
     assert status.windows[0].calibration.ece == cal.ece(rows)
-    assert not status.windows[0].changed_since_bet
+    assert not status.windows[0].changed_since_test
 
 
 def test_each_window_is_bet_on_once_in_order(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_each_window_is_bet_on_once_in_order(tmp_path: Path) -> None:
     for rows in (slice(0, 200), slice(200, 300), slice(100, 300), slice(300, 600)):
         send(monitor, rows)
     status = monitor.status()
-    assert [w.state for w in status.windows] == ["judged"] * 4 + ["open"]
+    assert [w.state for w in status.windows] == ["tested"] * 4 + ["open"]
     assert (status.process.windows, status.process.rows) == (4, 480)
     assert Monitor.open(monitor.path).status().to_dict() == status.to_dict()
 
@@ -285,18 +285,18 @@ def test_a_change_is_found_and_dated(tmp_path: Path) -> None:
     assert status.alarms == tuple(raised)
     first = next(alarm for alarm in raised if alarm.kind == "change")
     assert (first.onset, first.window) == ("2026-02-07", "2026-02-08")  # the truth changed on the 8th
-    assert "scores too high" in first.words
+    assert "probabilities too high" in first.words
     assert next(alarm for alarm in raised if alarm.kind == "calibration").onset in ("2026-02-07", "2026-02-08")
-    assert status.verdict == "Alarm: the labels are no longer drawn from the scores."
+    assert status.verdict == "Alarm: calibration lost since 2026-02-07; predicted 49.9%, observed 31.1%."
     assert monitor.acknowledge() == len(raised)
     assert monitor.acknowledge() == 0
     quiet = monitor.status()
     assert quiet.open_alarms == ()
-    assert quiet.verdict.startswith("No new alarm. The bets had shown before")
+    assert quiet.verdict.startswith("No new alarm. The sequential test rejected calibration earlier")
 
 
 def test_a_change_among_outcomes_that_are_only_reported_when_they_happen(tmp_path: Path) -> None:
-    """Rows without a label count where the change is dated, as they did where it was bet on."""
+    """Rows without a label count where the change is dated, as they did in the test."""
     rng = np.random.default_rng(0)
     old = rng.beta(1, 9, 2000)
     words: dict[str, Any] = {**QUICK, "horizon": "3d", "missing": "negative"}
@@ -309,7 +309,7 @@ def test_a_change_among_outcomes_that_are_only_reported_when_they_happen(tmp_pat
     monitor.advance("2026-04-01")
     alarms = [alarm for alarm in monitor.status().alarms if alarm.kind != "scores"]
     assert {alarm.kind for alarm in alarms} == {"calibration", "change"}
-    assert all("scores too high" in alarm.words for alarm in alarms)
+    assert all("probabilities too high" in alarm.words for alarm in alarms)
     for kind in ("calibration", "change"):
         assert next(a for a in alarms if a.kind == kind).onset in ("2026-03-04", "2026-03-05", "2026-03-06")
 
@@ -327,7 +327,7 @@ def test_an_impossible_outcome_is_named(tmp_path: Path) -> None:
     ]
     for alarm in alarms[:2]:
         assert alarm.onset == "rows 201-300"
-        assert "By estimate it began at rows 201-300: an outcome that a score of 0 or 1 rules out." in alarm.words
+        assert "Estimated onset rows 201-300: an outcome with predicted probability 0." in alarm.words
         assert "logit" not in alarm.words
     json.loads(monitor.status().to_json())
 
@@ -367,13 +367,16 @@ def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
     assert (alarm.kind, alarm.group, alarm.window) == ("scores", None, "2026-02-02")
     assert alarm.evidence <= 0.01
     status = monitor.status()
-    assert status.verdict == "The scores have changed. That is a reason to look, not proof of miscalibration."
+    assert (
+        status.verdict
+        == "Score drift: the score distribution has changed. This is a reason to investigate, not evidence of miscalibration."
+    )
     reading = status.windows[1].scores.reading
     assert reading is not None
     assert reading.direction == "rise"
     assert "overconfident failure" in reading.words
     assert "easier inputs" in reading.words
-    assert "The reference has no such group" in " ".join(monitor.status(group="a").notes)
+    assert "The reference data do not contain this group" in " ".join(monitor.status(group="a").notes)
 
 
 def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
@@ -402,7 +405,7 @@ def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
     own = tuple(alarm for alarm in status.alarms if alarm.group == "west" and alarm.kind != "scores")
     assert {alarm.kind for alarm in own} == {"calibration", "change"}
     only = dataclasses.replace(status, alarms=own)
-    assert only.verdict == "Alarm in groups (west): their labels are no longer drawn from the scores."
+    assert only.verdict == "Alarm: calibration lost in groups (west)."
     total = sum(g.n for g in status.groups)
     assert total == status.n == 8 * 240
     with pytest.raises(GroupError, match=r"group: .*unknown group"):
@@ -415,9 +418,9 @@ def test_counted_windows(tmp_path: Path) -> None:
         monitor.update(YES[rows], SCORE[rows], ids=np.arange(N)[rows])
     status = monitor.status()
     assert [(w.window, w.n, w.state) for w in status.windows] == [
-        ("rows 1-100", 100, "judged"),
-        ("rows 101-200", 100, "judged"),
-        ("rows 201-300", 100, "judged"),
+        ("rows 1-100", 100, "tested"),
+        ("rows 101-200", 100, "tested"),
+        ("rows 201-300", 100, "tested"),
         ("rows 301-400", 5, "open"),
     ]
     assert monitor.sketch("rows 101-200") == cal.Sketch.of(YES[100:200], SCORE[100:200])

@@ -178,7 +178,7 @@ def test_the_fitted_alternative_comes_near_the_truth() -> None:
     assert state.reached_rows is not None
     assert state.reached_rows <= 3000
     assert state.pvalue < 1e-6
-    assert "strongest bet" in state.verdict
+    assert "Strongest alternative" in state.verdict
 
 
 def test_impossible_outcomes_are_infinite_and_can_be_written_down() -> None:
@@ -190,7 +190,7 @@ def test_impossible_outcomes_are_infinite_and_can_be_written_down() -> None:
     sure = start_eprocess(lens="binary").update(row(0.0, 0)).update(row(1.0, 1))
     assert sure.value == pytest.approx(1)
     for found in (state, again, start_eprocess(lens="binary").update(row(1.0, 0))):
-        assert found.strongest == "an outcome that a score of 0 or 1 rules out"
+        assert found.strongest == "an outcome with predicted probability 0"
         assert "logit" not in found.verdict
     assert "logit" in start_eprocess(lens="binary").update(row(0.5, 1)).strongest
     assert "p-value < 1e-300" in repr(state)
@@ -242,7 +242,7 @@ def test_refusals() -> None:
         {"format": 2},
         {**state.to_dict(), "logs": [[0.0]]},
         {**state.to_dict(), "logs": [[0.0], [0.0]]},
-        {**state.to_dict(), "wagers": {**state.to_dict()["wagers"], "edges": [0.0, 0.5, 1.0]}},
+        {**state.to_dict(), "alternatives": {**state.to_dict()["alternatives"], "edges": [0.0, 0.5, 1.0]}},
         {k: v for k, v in state.to_dict().items() if k != "rows"},
     ):
         with pytest.raises(InputError, match="to_dict"):
@@ -251,7 +251,7 @@ def test_refusals() -> None:
 
 def test_results_can_be_shown() -> None:
     state = start_eprocess(lens="binary").update(cal.Sketch.of(Y, B))
-    assert "No deviation was found" in repr(state)
+    assert "No significant evidence against calibration" in repr(state)
     assert "calibrated" not in repr(state)
     assert len(state.to_frame()) == 13
     assert "<table>" in state._repr_html_()
@@ -354,9 +354,8 @@ def test_a_late_change_is_counted_from_where_it_began() -> None:
 
 # As a store held it before alternatives had their name; the keys are part of the format.
 STORED = """
-{"format": 1, "wagers": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
-2.0], "learner": "cox", "learnt_share": 0.5, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges":
-null}, "alpha": 0.0020833333333333333, "lens": "binary", "windows": 3, "rows": 38, "reached_window": null,
+{"format": 1, "alternatives": {"shifts": [-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0], "slopes": [0.5, 0.7, 1.4,
+2.0], "learner": "cox"}, "alpha": 0.0020833333333333333, "lens": "binary", "windows": 3, "rows": 38, "reached_window": null,
 "reached_rows": null, "logs": [[-9.557803722674343, -4.066419180470249, -1.8544703367821422,
 -0.6989322312820827, 0.6419320693181838, 1.498369266627223, 2.6441772418995724, 3.9045823379621147,
 -2.0584724973422706, -0.7759075749514192, -0.33178535399801373, -2.431793323720592, 0.47004276869273737]],

@@ -71,7 +71,9 @@ def test_05_certainty_is_in_the_last_bin() -> None:
 def test_06_one_entry_above_1_makes_no_logits() -> None:
     y, p = [0, 1, 1, 0], np.array([0.2, 0.8, 0.99, 0.3])
     spoiled = np.where(p == 0.99, 1.0000001, p)
-    with pytest.raises(cal.ProbabilityError, match=r"row 2 is 1\.0000001") as caught:
+    with pytest.raises(
+        cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got 1\.0000001 in row 2"
+    ) as caught:
         cal.ece(y, spoiled)
     assert "clip=True" in caught.value.remedy
     assert cal.ece(y, spoiled, clip=True) == pytest.approx(cal.ece(y, np.where(p == 0.99, 1.0, p)))
@@ -79,7 +81,9 @@ def test_06_one_entry_above_1_makes_no_logits() -> None:
 
 def test_06_one_entry_below_0_makes_no_logits() -> None:
     p = np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5]])
-    with pytest.raises(cal.ProbabilityError, match="row 0, column 2, is -1e-09") as caught:
+    with pytest.raises(
+        cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got -1e-09 in row 0, column 2"
+    ) as caught:
         cal.ece([0, 2], p)
     assert "clip=True" in caught.value.remedy
     assert cal.ece([0, 2], p, clip=True) == pytest.approx(0.4)
@@ -156,20 +160,24 @@ def test_14_classwise_on_edges() -> None:
 @pytest.mark.parametrize("metric", EVERY_METRIC)
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.ProbabilityError, match="got nan in row 1"):
+        with pytest.raises(cal.ProbabilityError, match="y_prob: missing value in row 1; drop or fill these rows"):
             metric([0, 1, 1], [0.2, math.nan, 0.7])
 
     def test_16_rows_that_sum_to_2(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.ProbabilityError, match="row 0 sums to 2"):
+        with pytest.raises(
+            cal.ProbabilityError, match="y_prob: each row must sum to 1 within 1e-06; got a sum of 2 in row 0"
+        ):
             metric([0, 1, 2], 2 * np.array([[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]]))
 
     def test_17_logits(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.ProbabilityError, match='input="logit"'):
+        with pytest.raises(
+            cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got 2\.0 in row 0, column 0"
+        ):
             metric([0, 1, 2], [[2.0, -1.0, 0.5], [0.1, 3.0, -2.0], [-1.0, 0.3, 0.2]])
 
     @pytest.mark.parametrize("label", [3, -1])
     def test_18_a_label_beyond_the_classes(self, metric: cal.metrics.Metric, label: int) -> None:
-        with pytest.raises(cal.LabelError, match=f"row 2 is {label}"):
+        with pytest.raises(cal.LabelError, match=f"got {label} in row 2"):
             metric([0, 1, label], [[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
 
     def test_19_labels_1_and_2(self, metric: cal.metrics.Metric) -> None:

@@ -254,7 +254,7 @@ def test_labels_without_probability_are_told() -> None:
     mild, event = np.full(800, 0.3), int(np.argmax(y))
     for value, said in (
         (0.0, "1 label had predicted probability 0:"),
-        (1e-15, "1 label had less probability than 1e-12, as which"),
+        (1e-15, "1 label had predicted probability below 1e-12; the nll"),
     ):
         mild[event] = value
         note = cal.recalibrate(y, mild, method="platt").candidates[0].note
@@ -359,7 +359,7 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
     with pytest.raises(
-        cal.UndefinedMetricError, match=r"one class for each row; fit a map for each label: recalibrate"
+        cal.UndefinedMetricError, match=r"one class for each row; fit one calibrator per label: recalibrate"
     ):
         cal.recalibrate(y, p, multilabel=True)
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says

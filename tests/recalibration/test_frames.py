@@ -1,4 +1,4 @@
-"""Maps and frames: columns named after the classes are told apart by name, and everything else by position."""
+"""Calibrators and frames: columns named after the classes are matched by name, all others by position."""
 
 from __future__ import annotations
 

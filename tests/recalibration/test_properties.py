@@ -196,9 +196,9 @@ def test_a_fitted_map_is_one_short_line(calibrator, k):
 @each
 def test_a_clone_has_equal_parameters_and_is_not_fitted(calibrator):
     base = pytest.importorskip("sklearn.base")
-    twin = base.clone(fitted(fresh(calibrator), *data(2)))
-    assert repr(twin) == repr(fresh(calibrator))
-    assert not hasattr(twin, "fit_record_")
+    copied = base.clone(fitted(fresh(calibrator), *data(2)))
+    assert repr(copied) == repr(fresh(calibrator))
+    assert not hasattr(copied, "fit_record_")
 
 
 @pytest.mark.parametrize("calibrator", [calibrator for calibrator in MAPS if calibrator.keeps_order], ids=repr)

@@ -58,8 +58,8 @@ def test_sets_without_a_probability_of_each_class_are_left_out(data_folder: Path
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 @pytest.mark.parametrize("name", ["bias_corrected_temperature", "vector", "matrix", "dirichlet"])
 def test_forecasts_of_yes_and_no_only_are_mapped_to_their_rates(name: str) -> None:
-    """Some forecasters say 0 or 1 and nothing between; their logits are so large that no small step changes the loss."""
+    """Some forecasts are exactly 0 or 1; their logits are so large that no small step changes the loss."""
     said = np.repeat([0.0, 1.0], 500)
-    happened = np.concatenate([np.arange(500) < 100, np.arange(500) < 350]).astype(int)
-    fitted = METHODS[name]().fit(said, happened)
+    outcome = np.concatenate([np.arange(500) < 100, np.arange(500) < 350]).astype(int)
+    fitted = METHODS[name]().fit(said, outcome)
     np.testing.assert_allclose(fitted.predict_proba([0.0, 1.0])[:, 1], [0.2, 0.7], atol=0.01)

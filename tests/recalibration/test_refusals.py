@@ -1,4 +1,4 @@
-"""What fit and predict refuse, and what they say of it: the names are those of their own arguments, and the class is named."""
+"""Errors and warnings of fit and predict: they use the names of their own arguments and name the class."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NO_2 = np.where(Y4 == 2, 0, Y4)
 P2 = RNG.random(200)
 Y2 = (RNG.random(200) < P2).astype(int)
 
-# Maps that know classes apart must say that one has no rows; the others treat all classes alike.
+# Calibrators with parameters per class must report a class without rows; the others treat all classes alike.
 ALIKE = {
     "isotonic_pooled",
     *(name for name, make in METHODS.items() if make().treats_classes_alike),
     *(f"{name} {how}" for name in METHODS for how in ("pooled", "top_versus_all")),
 }
 # Those that have no finite fit to one outcome.
-REFUSE = {"beta", "quadratic_logit", "scaling_binning", "platt plain", "offset"}
+RAISE = {"beta", "quadratic_logit", "scaling_binning", "platt plain", "offset"}
 
 
 def makers(k: int) -> dict[str, Callable[[], Any]]:
@@ -45,7 +45,7 @@ def makers(k: int) -> dict[str, Callable[[], Any]]:
 
 
 def fitted_or_refused(calibrator: Any, scores: Any, y: Any) -> tuple[Any, list[str]]:
-    """The map, or None, and what was said of it."""
+    """The calibrator, or None, and its error or warning."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -64,7 +64,7 @@ def probabilities(rows: Any) -> bool:
 def test_a_class_without_rows_is_named(name: str) -> None:
     calibrator, told = fitted_or_refused(makers(4)[name](), P4, NO_2)
     assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
-    assert (calibrator is None) == (name.split(" one_vs")[0] in REFUSE)
+    assert (calibrator is None) == (name.split(" one_vs")[0] in RAISE)
     assert any("class 2 has no rows" in text for text in told) == (name not in ALIKE)
     if calibrator is not None:
         assert probabilities(calibrator.predict_proba(P4[:50]))
@@ -75,7 +75,7 @@ def test_a_class_without_rows_is_named(name: str) -> None:
 def test_one_class_alone_is_named(name: str, label: int) -> None:
     calibrator, told = fitted_or_refused(makers(2)[name](), P2, np.full(200, label))
     assert not any(word in text for text in told for word in ("y_true", "y_prob", "firth"))
-    assert (calibrator is None) == (name in REFUSE)
+    assert (calibrator is None) == (name in RAISE)
     if name == "isotonic_pooled" or name not in ALIKE:
         assert any(f"class {1 - label} has no rows" in text for text in told)
     if calibrator is not None:

@@ -1,4 +1,4 @@
-"""Maps that scale logits: checked values, conditions at the optimum, data without an optimum, weights."""
+"""Calibrators that scale logits: checked values, conditions at the optimum, data without an optimum, weights."""
 
 import warnings
 

@@ -191,10 +191,10 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
 @pytest.mark.parametrize(
     ("labels", "probs", "words", "error", "says"),
     [
-        (LABELS, {"one": SCORE}, {}, ArgumentError, "expected from 2 to 10 sets of predictions; got 1"),
-        (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "expected two sets of predictions; got 3"),
+        (LABELS, {"one": SCORE}, {}, ArgumentError, "from 2 to 10 sets of predictions"),
+        (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "two sets of predictions"),
         (LABELS, MODELS, {"kind": "weeks"}, ArgumentError, "kind"),
-        (LABELS, SCORE, {}, ArgumentError, "must be a mapping from names to probabilities"),
+        (LABELS, SCORE, {}, ArgumentError, "mapping from names to probabilities"),
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
         (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),

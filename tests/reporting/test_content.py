@@ -31,7 +31,7 @@ from calibrant.reporting.provenance import data_fingerprint
 from calibrant.reporting.recalibration import sampled_rows
 from calibrant.reporting.verdict import _detectable
 from calibrant.reporting.weaknesses import gap_pvalues, sums_by
-from calibrant.reporting.words import percents
+from calibrant.reporting.wording import percents
 from calibrant.util.results import plain_value
 from calibrant.views.view import View
 

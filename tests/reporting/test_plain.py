@@ -15,7 +15,7 @@ from calibrant.recalibration.choosing import recalibrate
 from calibrant.reporting import Report
 from calibrant.reporting.building import report
 from calibrant.reporting.plain import escaped, line, points, span, table_of
-from calibrant.reporting.words import percent
+from calibrant.reporting.wording import percent
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(11)
@@ -258,18 +258,16 @@ def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
     made = report([0, 1] * 100, [0.9] * 200, metrics=["ece"], recalibration=False, accuracy=0.95)
     text = made.to_markdown()
     assert made.threshold.threshold is None
-    assert (
-        "None: this search found no threshold for an accuracy of at least 0.95; it stopped at 0.9 (100 errors" in text
-    )
+    assert "None: the search found no threshold for an accuracy of at least 0.95; it stopped at 0.9 (100 errors" in text
     for form in (text, made.to_html(), made.to_json()):
-        assert "this search found no threshold" in form
+        assert "the search found no threshold" in form
         assert "No threshold can guarantee" not in form
 
 
 def test_a_threshold_below_every_confidence_is_called_always() -> None:
     made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], recalibration=False)
     assert made.threshold.always
-    assert "Answer always: with probability 0.9" in made.to_markdown()
+    assert "Answer always: with probability at least 90 %" in made.to_markdown()
     assert "Answer <strong>always</strong>:" in made.to_html()
     part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], recalibration=False)
     assert not part.threshold.always

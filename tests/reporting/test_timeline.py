@@ -13,7 +13,7 @@ import pytest
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.status import MonitorStatus
 from calibrant.reporting.timeline import render_timeline
-from calibrant.reporting.timepictures import LARGEST, SMALLEST, timeline_spec
+from calibrant.reporting.timeline_charts import LARGEST, SMALLEST, timeline_spec
 
 QUICK: dict[str, Any] = {"rows": 150, "n_resamples": 39, "drift_alpha": 0.3}
 
@@ -56,7 +56,7 @@ def test_the_side_of_the_gap_is_named_neutrally(watched: MonitorStatus) -> None:
     assert "observed rate" in page
     assert "Evaluated on: positive class." in page
     help = next(line for line in watched.to_prometheus().splitlines() if line.startswith("# HELP calibrant_window_gap"))
-    assert help.endswith("above 0 the scores are too high.")
+    assert help.endswith("Mean score minus observed rate in the newest window with labels.")
 
 
 def test_page_of_one_class_of_several_names_it(tmp_path: Path) -> None:

@@ -540,20 +540,20 @@ def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, An
 def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_path: Path) -> None:
     df = frame(spark, binary, [ROWS])
     with pytest.raises(
-        InputTypeError, match=r"calibrator: must be a fitted calibrator or the path of a saved one; got"
+        InputTypeError, match="calibrator: must be a fitted calibrator or the path of a saved one; got int"
     ):
         cs.apply(3, df, prob="p")
-    with pytest.raises(NotFittedError, match=r"PlattScaling: .*is not fitted"):
+    with pytest.raises(NotFittedError, match="PlattScaling: is not fitted"):
         cs.apply(cal.PlattScaling(), df, prob="p")
     with pytest.raises(FileError, match="cannot be read"):
         cs.apply(tmp_path / "none.json", df, prob="p")
     with pytest.raises(ColumnError, match=r"out: must be the name of a new column; got"):
         cs.apply(calibrators["isotonic"], df, prob="p", out="Region")
-    with pytest.raises(ArgumentError, match="by: is needed: GroupCalibration asks for the group"):
+    with pytest.raises(ArgumentError, match="by: is required by GroupCalibration"):
         cs.apply(calibrators["groups"], df, prob="p")
-    with pytest.raises(ArgumentError, match=r"by: .*is not supported by"):
+    with pytest.raises(ArgumentError, match="by: is not supported by IsotonicCalibration"):
         cs.apply(calibrators["isotonic"], df, prob="p", by="region")
-    with pytest.raises(ShapeError, match=r"prob: .*columns; the calibrator was fitted on"):
+    with pytest.raises(ShapeError, match="prob: has 2 columns; the calibrator was fitted on 3 classes"):
         cs.apply(calibrators["temperature"], df, prob=["p", "y"])
 
 

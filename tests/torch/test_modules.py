@@ -453,7 +453,10 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     assert torch.allclose(binary.predict_proba(x)[:, 1], torch.sigmoid(model.second(x)[:, 0] / 2))
     with pytest.raises(ArgumentError, match=r"output: .*is ambiguous: the model returned"):
         ct.CalibratedModule(model, scaled)(x)
-    with pytest.raises(InputTypeError, match=r"calibrator: must be a torch module; got"):
+    with pytest.raises(
+        InputTypeError,
+        match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator",
+    ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
     with pytest.raises(InputTypeError, match=r"model: must be a torch module; got"):
         ct.CalibratedModule(lambda x: x, scaled)  # type: ignore[arg-type]

@@ -44,12 +44,12 @@ def test_known_keywords_pass() -> None:
     ("call", "message"),
     [
         (lambda: plain([0], alpha=0.1), "alpha: unexpected keyword of plain; use level = 1 - alpha"),
-        (lambda: plain([0], bins=3), "bins: unexpected keyword of plain; plain takes level, label, prob, "),
+        (lambda: plain([0], bins=3), "bins: unexpected keyword of plain; plain accepts level, label, prob, "),
         (lambda: measured([0], n_bins=3), "n_bins: unexpected keyword of measured or ece; use bins"),
         (lambda: measured([0], metric="smece", bins=3), "bins: unexpected keyword of measured or smece; "),
         (
             lambda: many([0], metrics=["ece", "nll"], binns=3),
-            "did you mean",
+            "binns: unexpected keyword of many or its metrics; did you mean 'bins'?",
         ),
         (
             lambda: powered("ece", groups=[1]),

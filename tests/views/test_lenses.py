@@ -253,7 +253,9 @@ def test_signed_values_of_classes_that_exclude_each_other_are_refused(metric: st
     p = rng.dirichlet(np.ones(k), 203)
     y = rng.integers(k, size=203)
     chosen = cal.catalogue[metric]
-    with pytest.raises(cal.LensError, match=f"{metric} that cancel.*lens='class:NAME', such as 'class:{k - 1}'"):
+    with pytest.raises(
+        cal.LensError, match=f"values of {metric} cancel over the classes.*; use one class, such as 'class:{k - 1}'"
+    ):
         chosen(y, p, lens="classwise")
     with pytest.raises(cal.LensError, match="cancel over the classes, whose probabilities sum to 1"):
         cal.assess(y, p, metric=metric, lens="classwise")

@@ -33,10 +33,10 @@ def test_nothing_is_added_to_views_and_sketches(source: Any) -> None:
     kind = "view" if isinstance(source, View) else "sketch"
     for more in ((P,), (None, {"counts": [1] * 4}), (None, None, [True] * 4)):
         with pytest.raises(
-            cal.InputTypeError, match=f"y_true: is a {kind}, which already holds everything; pass the {kind} alone"
+            cal.InputTypeError, match=f"y_true: a {kind} cannot be combined with other arguments; pass the {kind} alone"
         ):
             resolve.resolve(source, *more)
-    with pytest.raises(cal.InputTypeError, match=f"y_true: is a {kind}, and rows are needed here"):
+    with pytest.raises(cal.InputTypeError, match=f"y_true: expected rows, got a {kind}; pass labels and probabilities"):
         resolve.as_predictions(source, None, {})
 
 
@@ -48,7 +48,10 @@ def test_the_lens_of_a_view_is_its_own() -> None:
         resolve.views_of(rows, "top_label")
     sketch = cal.Sketch.of(Y, P)
     assert resolve.views_of(sketch, "binary") == [sketch.view()]
-    with pytest.raises(cal.LensError, match="the sketch has 'binary'; got 'top_label'"):
+    with pytest.raises(
+        cal.LensError,
+        match="lens: the sketch has 'binary'; got 'top_label'; use lens='binary' or pass the rows instead of a",
+    ):
         resolve.views_of(sketch, "top_label")
 
 
@@ -57,5 +60,7 @@ def test_sketches_have_a_view_for_each_class() -> None:
     found = cal.Sketches.of(np.arange(60) % 3, probs)
     assert [one.lens for one in resolve.views_of(found, "classwise")] == ["class:0", "class:1", "class:2"]
     assert found.view("class:1").lens == "class:1"
-    with pytest.raises(cal.LensError, match="there is no sketch of 'rank:3'"):
+    with pytest.raises(
+        cal.LensError, match="lens: unknown lens 'rank:3'; choose one of top_label, class:0, class:1, class:2"
+    ):
         found.view("rank:3")

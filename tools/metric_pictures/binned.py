@@ -8,7 +8,7 @@ import numpy as np
 
 import calibrant as cal
 
-from .parts import COLOURS, OVER, UNDER, legend, rows, square, wide
+from .parts import COLORS, OVER, UNDER, legend, rows, square, wide
 
 __all__ = [
     "bars",
@@ -44,7 +44,7 @@ def losses() -> Any:
     beside = ax.twinx()
     beside.hist(given, bins=20, range=(0, 1), color="#BBBBBB", alpha=0.6)
     beside.axis("off")
-    for (name, loss), colour in zip(curves.items(), COLOURS, strict=False):
+    for (name, loss), colour in zip(curves.items(), COLORS, strict=False):
         ax.plot(p, loss, color=colour, label=name, linewidth=1.4)
     ax.set(xlim=(0, 1), ylim=(0, 4))
     ax.set_zorder(beside.get_zorder() + 1)
@@ -65,7 +65,7 @@ def surprise() -> Any:
     ax = wide("expected log loss (entropy)", "observed log loss", 0.9)
     ax.plot([0, 1.15], [0, 1.15], color="#666666", linestyle=(0, (4, 3)), linewidth=0.9)
     ax.vlines(x, x, y, color=OVER, alpha=0.5, linewidth=5)
-    ax.plot(x, y, "o", color=COLOURS[0], markersize=4)
+    ax.plot(x, y, "o", color=COLORS[0], markersize=4)
     ax.set(xlim=(0, 1.15), ylim=(0, None))
     ax.text(0.03, 0.95, "overconfident", transform=ax.transAxes, color=OVER, fontsize=7, style="italic", va="top")
     return ax.figure
@@ -78,8 +78,8 @@ def means() -> Any:
     observed = [data.outcome.mean(), *np.bincount(data.y_true, minlength=3) / len(data.y_true)]
     ax = wide("", "")
     place = np.arange(4)
-    ax.bar(place - 0.19, predicted, 0.36, color=COLOURS[0], label="mean probability")
-    ax.bar(place + 0.19, observed, 0.36, color=COLOURS[1], label="observed frequency")
+    ax.bar(place - 0.19, predicted, 0.36, color=COLORS[0], label="mean probability")
+    ax.bar(place + 0.19, observed, 0.36, color=COLORS[1], label="observed frequency")
     ax.set_xticks(place, ["predicted class", "class 0", "class 1", "class 2"])
     ax.set_ylim(0, 1)
     legend(ax, "upper right")
@@ -102,7 +102,7 @@ def ranks() -> Any:
     """Plot the calibration curves of the first three ranks."""
     data = rows()
     ax = square(0.0, "predicted probability", "observed rate")
-    for rank, colour, marker in zip((1, 2, 3), COLOURS, "os^", strict=False):
+    for rank, colour, marker in zip((1, 2, 3), COLORS, "os^", strict=False):
         curve = cal.calibration_curve(data.y_true, data.y_prob, lens=f"rank:{rank}", bins=10)
         kept = curve.table.rows >= 10
         ax.plot(curve.table.mean_score[kept], curve.rate[kept], marker=marker, color=colour, label=f"rank {rank}")
@@ -136,8 +136,8 @@ def true_classes() -> Any:
     )
     place = np.arange(3)
     ax = wide("true class of the rows", "")
-    ax.bar(place - 0.19, predicted, 0.36, color=COLOURS[0], label="mean confidence")
-    ax.bar(place + 0.19, observed, 0.36, color=COLOURS[1], label="accuracy")
+    ax.bar(place - 0.19, predicted, 0.36, color=COLORS[0], label="mean confidence")
+    ax.bar(place + 0.19, observed, 0.36, color=COLORS[1], label="accuracy")
     ax.set_xticks(place, ["class 0", "class 1", "class 2"])
     ax.set_ylim(0, 1)
     legend(ax, "upper right")
@@ -152,7 +152,7 @@ def staircase() -> Any:
     ax = square()
     rate = table.rate[cell]
     ax.vlines(data.score, data.score, rate, color=OVER, alpha=0.15, linewidth=1)
-    ax.hlines(table.rate, np.r_[table.low[0], table.high[:-1]], table.high, color=COLOURS[0], linewidth=2)
+    ax.hlines(table.rate, np.r_[table.low[0], table.high[:-1]], table.high, color=COLORS[0], linewidth=2)
     _dots(ax)
     return ax.figure
 
@@ -172,7 +172,7 @@ def sanders() -> Any:
     cell = np.clip(np.searchsorted(table.high, data.score), 0, len(table) - 1)
     ax = square(ylabel="label and mean score of the bin")
     ax.vlines(data.score, table.mean_score[cell], data.outcome, color=OVER, alpha=0.12, linewidth=0.8)
-    ax.hlines(table.mean_score[full], table.low[full], table.high[full], color=COLOURS[0], linewidth=2)
+    ax.hlines(table.mean_score[full], table.low[full], table.high[full], color=COLORS[0], linewidth=2)
     _dots(ax)
     return ax.figure
 
@@ -181,7 +181,7 @@ def shifts() -> Any:
     """Plot the error of bins of one width as a function of their shift."""
     data = rows()
     ax = wide("shift of the bins in widths", "expected calibration error")
-    for width, colour in zip((1 / 30, 1 / 15, 1 / 5), COLOURS, strict=False):
+    for width, colour in zip((1 / 30, 1 / 15, 1 / 5), COLORS, strict=False):
         shift = np.linspace(0, 1, 60, endpoint=False)
         values = []
         for part in shift:
@@ -208,13 +208,13 @@ def soft() -> Any:
 
     ax = square()
     for number, column in enumerate(share(p).T):
-        ax.fill_between(p, 0.3 * column, color=COLOURS[number % 2], alpha=0.25, linewidth=0)
+        ax.fill_between(p, 0.3 * column, color=COLORS[number % 2], alpha=0.25, linewidth=0)
     member = share(data.score)
     mass = member.sum(axis=0)
     kept = mass > 5
     predicted, observed = (member.T @ data.score / mass)[kept], (member.T @ data.outcome / mass)[kept]
     ax.vlines(predicted, predicted, observed, color=OVER, alpha=0.5, linewidth=4)
-    ax.plot(predicted, observed, "o", color=COLOURS[0], markersize=4)
+    ax.plot(predicted, observed, "o", color=COLORS[0], markersize=4)
     ax.text(0.32, 0.15, "memberships", fontsize=7, color="#666666")
     return ax.figure
 
@@ -245,7 +245,7 @@ def windows() -> Any:
         linewidth=0,
         interpolate=True,
     )
-    ax.plot(predicted, observed, color=COLOURS[0], linewidth=1.2, label="windows of 60 rows")
+    ax.plot(predicted, observed, color=COLORS[0], linewidth=1.2, label="windows of 60 rows")
     legend(ax, "upper left")
     return ax.figure
 
@@ -257,8 +257,8 @@ def bias() -> Any:
     many = [2, 5, 10, 15, 20, 30, 40, 60, 80, 100]
     ax = wide("number of bins", "root mean squared error")
     for name, y, p, colour in (
-        ("these rows", data.y_true, data.y_prob, COLOURS[0]),
-        ("calibrated rows", honest.y_true, honest.y_prob, COLOURS[1]),
+        ("these rows", data.y_true, data.y_prob, COLORS[0]),
+        ("calibrated rows", honest.y_true, honest.y_prob, COLORS[1]),
     ):
         plain = [cal.rmsce(y, p, bins=count, binning="equal_mass") for count in many]
         freed = [cal.drmsce(y, p, bins=count) for count in many]
@@ -281,7 +281,7 @@ def chance() -> Any:
     ax.vlines(table.mean_score, low, high, color="#BBBBBB", linewidth=6, label="95 % range under calibration")
     out = (table.rate < low) | (table.rate > high)
     ax.plot(table.mean_score[out], table.rate[out], "o", color=OVER, markersize=4.5, label="rate, outside")
-    ax.plot(table.mean_score[~out], table.rate[~out], "o", color=COLOURS[0], markersize=4.5, label="rate, inside")
+    ax.plot(table.mean_score[~out], table.rate[~out], "o", color=COLORS[0], markersize=4.5, label="rate, inside")
     legend(ax, "upper left")
     return ax.figure
 
@@ -309,7 +309,7 @@ def groups() -> Any:
     data = rows()
     names = data.groups[data.order]
     ax = square()
-    for name, colour, marker in zip(("a", "b"), COLOURS, "os", strict=False):
+    for name, colour, marker in zip(("a", "b"), COLORS, "os", strict=False):
         inside = names == name
         table = cal.calibration_curve(data.outcome[inside].astype(int), data.score[inside], bins=8).table
         kept = table.rows >= 5
@@ -333,8 +333,8 @@ def feature() -> Any:
     ax.fill_between(
         x, observed, predicted, where=observed < predicted, color=OVER, alpha=0.25, linewidth=0, interpolate=True
     )
-    ax.plot(x, predicted, "s-", color=COLOURS[1], markersize=4, label="mean confidence")
-    ax.plot(x, observed, "o-", color=COLOURS[0], markersize=4, label="accuracy")
+    ax.plot(x, predicted, "s-", color=COLORS[1], markersize=4, label="mean confidence")
+    ax.plot(x, observed, "o-", color=COLORS[0], markersize=4, label="accuracy")
     ax.set(xlim=(0, 1), ylim=(0.3, 1))
     legend(ax, "upper left")
     return ax.figure

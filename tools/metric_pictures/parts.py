@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.figures.base import COLOURS, diagonal, finish, legend
+from calibrant.figures.base import COLORS, diagonal, finish, legend
 from calibrant.figures.canvas import PAPER_WIDTH, new_ax
 
-__all__ = ["COLOURS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
+__all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
 
 # Vermilion where scores are too high, blue where they are too low.
-OVER, UNDER = COLOURS[5], COLOURS[0]
+OVER, UNDER = COLORS[5], COLORS[0]
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 import calibrant as cal
 from calibrant import curves
 
-from .parts import COLOURS, OVER, legend, rows, shade, square, wide
+from .parts import COLORS, OVER, legend, rows, shade, square, wide
 
 __all__ = ["densities", "fits", "group_paths", "line", "loess", "pairs", "path", "smooth", "witness"]
 
@@ -30,7 +30,7 @@ def smooth() -> Any:
     curve = near @ data.outcome / near.sum(axis=1)
     ax = square()
     shade(ax, PLACES, curve, PLACES)
-    ax.plot(PLACES, curve, color=COLOURS[0], linewidth=1.6, label="smoothed outcomes")
+    ax.plot(PLACES, curve, color=COLORS[0], linewidth=1.6, label="smoothed outcomes")
     legend(ax, "upper left")
     return ax.figure
 
@@ -50,7 +50,7 @@ def witness() -> Any:
     parts = np.array_split(np.arange(n), 20)
     x, mean = (np.array([values[part].mean() for part in parts]) for values in (data.score, data.score - data.outcome))
     ax.bar(x, mean, 0.02, color=OVER, alpha=0.6, label="mean of score - outcome")
-    ax.plot(data.score, found.x, color=COLOURS[0], linewidth=1.6, label="weight")
+    ax.plot(data.score, found.x, color=COLORS[0], linewidth=1.6, label="weight")
     ax.axhline(0, color="#222222", linewidth=0.8)
     ax.set(xlim=(0.3, 1), ylim=(-0.35, 1.3))
     legend(ax, "upper left", ncols=2)
@@ -66,9 +66,9 @@ def densities() -> Any:
     every, right = near.mean(axis=1), near @ data.outcome / len(data.score)
     ax = square()
     ax.fill_between(PLACES, every / 6, color="#BBBBBB", alpha=0.6, linewidth=0, label="density of all rows")
-    ax.fill_between(PLACES, right / 6, color=COLOURS[0], alpha=0.35, linewidth=0, label="density of correct rows")
+    ax.fill_between(PLACES, right / 6, color=COLORS[0], alpha=0.35, linewidth=0, label="density of correct rows")
     shade(ax, PLACES, right / every, PLACES)
-    ax.plot(PLACES, right / every, color=COLOURS[0], linewidth=1.6, label="their ratio")
+    ax.plot(PLACES, right / every, color=COLORS[0], linewidth=1.6, label="their ratio")
     legend(ax, "upper left")
     return ax.figure
 
@@ -80,7 +80,7 @@ def pairs() -> Any:
     push = near @ (data.score - data.outcome) / len(data.score)
     ax = wide("confidence", "smoothed residual")
     shade(ax, PLACES, np.zeros(len(PLACES)), push)
-    ax.plot(PLACES, push, color=COLOURS[0], linewidth=1.6)
+    ax.plot(PLACES, push, color=COLORS[0], linewidth=1.6)
     ax.plot(data.score, np.where(data.outcome == 1, -0.006, -0.012), "|", color="#666666", markersize=3, alpha=0.5)
     ax.axhline(0, color="#222222", linewidth=0.8)
     ax.text(0.31, -0.018, "ticks: correct rows, and wrong rows below them", fontsize=6.5, color="#666666")
@@ -105,7 +105,7 @@ def loess() -> Any:
     far = int(np.argmax(np.abs(curve - x)))
     ax = square()
     shade(ax, x, curve, x)
-    ax.plot(x, curve, color=COLOURS[0], linewidth=1.6, label="smooth curve")
+    ax.plot(x, curve, color=COLORS[0], linewidth=1.6, label="smooth curve")
     ax.vlines(x[far], curve[far], x[far], color="#222222", linewidth=1.4, label="largest distance")
     legend(ax, "upper left")
     return ax.figure
@@ -122,7 +122,7 @@ def fits() -> Any:
         "piecewise linear": curves.piecewise_linear(view, 3),
     }
     ax = square()
-    for (name, curve), colour in zip(made.items(), COLOURS, strict=False):
+    for (name, curve), colour in zip(made.items(), COLORS, strict=False):
         ax.plot(PLACES, curve(PLACES), color=colour, linewidth=1.3, label=name)
     legend(ax, "upper left")
     return ax.figure
@@ -138,7 +138,7 @@ def line() -> Any:
     span = np.array([-0.8, x.max() + 0.6])
     ax = wide("log-odds of the confidence", "log-odds of the accuracy")
     ax.plot(span, span, color="#666666", linestyle=(0, (4, 3)), linewidth=0.9, label="calibrated: slope 1")
-    ax.plot(span, height + slope * span, color=COLOURS[0], linewidth=1.6, label=f"fitted: {height:.2f} + {slope:.2f} x")
+    ax.plot(span, height + slope * span, color=COLORS[0], linewidth=1.6, label=f"fitted: {height:.2f} + {slope:.2f} x")
     ax.plot(x, y, "o", color=OVER, markersize=4, label="bins")
     ax.set_xlim(*span)
     legend(ax, "upper left")
@@ -158,7 +158,7 @@ def group_paths() -> Any:
     ax = wide("fraction of rows in order of confidence", "cumulative difference / standard deviation")
     everyone = np.ones(len(names), bool)
     sets = {"all rows": everyone, "group a": names == "a", "group b": names == "b"}
-    for (name, inside), colour in zip(sets.items(), (COLOURS[2], COLOURS[0], COLOURS[1]), strict=True):
+    for (name, inside), colour in zip(sets.items(), (COLORS[2], COLORS[0], COLORS[1]), strict=True):
         score, outcome = data.score[inside], data.outcome[inside]
         unit = np.sqrt((score * (1 - score)).sum())
         ax.plot(

@@ -13,7 +13,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
-    from ..monitoring.status import MonitorStatus, Update, WatchAlarm
+    from ..monitoring.status import Alarm, MonitorStatus, Update
 
 __all__ = ["monitor"]
 
@@ -313,7 +313,7 @@ def _finish(done: Update, fail_on: str, as_json: bool) -> None:
     _exit(done.alarms, fail_on)
 
 
-def _exit(alarms: Iterable[WatchAlarm], fail_on: str) -> None:
+def _exit(alarms: Iterable[Alarm], fail_on: str) -> None:
     kinds = {alarm.kind for alarm in alarms}
     if (fail_on == "any" and kinds) or (fail_on == "calibration" and kinds & {"calibration", "change"}):
         raise click.exceptions.Exit(EXIT_ALARM)

@@ -33,7 +33,7 @@ from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
-from ..reporting.words import level_text, percent
+from ..reporting.wording import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__

@@ -322,7 +322,7 @@ class NetBenefit(Result):
         return self._fields()
 
     def _title(self) -> str:
-        return f"Net benefit at {len(self)} thresholds; treating none has net benefit 0"
+        return f"Net benefit at {len(self)} threshold{'' if len(self) == 1 else 's'}; treating none has net benefit 0"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         shown = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))

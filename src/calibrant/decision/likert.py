@@ -163,15 +163,15 @@ def likert_error(
     'above'
     """
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
-    cuts, words = _terms(edges, names)
+    cuts, terms = _terms(edges, names)
     if not is_default(bins) and isinstance(within, str) and within == "one":
         raise ArgumentError(
             "bins", ("has no effect unless ", Argument("within"), f" is a binning; got {bins!r}"), Drop("bins")
         )
-    place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(words) - 1)
+    place = np.clip(np.searchsorted(cuts, view.score, side="right") - 1, 0, len(terms) - 1)
     exact = view.weight_kind != "importance" and not view.is_soft
     bands = tuple(
-        _band(view, place == i, words[i], low, high, within, bins, exact)
+        _band(view, place == i, terms[i], low, high, within, bins, exact)
         for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
@@ -180,19 +180,19 @@ def likert_error(
 def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
     known = TERMS.get(edges) if isinstance(edges, str) else None
     if known is not None:
-        cuts, words = list(known[0]), list(known[1])
+        cuts, terms = list(known[0]), list(known[1])
     elif isinstance(edges, str):
         raise ArgumentError("edges", f"must be 'three', 'five' or numbers; got {edges!r}")
     else:
         cuts = finite_column(edges, "edges").tolist()
-        words = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
+        terms = [f"{low:g} to {high:g}" for low, high in pairwise(cuts)]
     if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != 1 or any(b <= a for a, b in pairwise(cuts)):
         raise ArgumentError("edges", f"must increase from 0 to 1; got {edges!r}", "for example [0, 0.5, 1]")
     if names is not None:
-        words = [str(name) for name in names]
-        if len(words) != len(cuts) - 1:
-            raise ArgumentError("names", f"expected {len(cuts) - 1} names, one for each band; got {len(words)}")
-    return [float(cut) for cut in cuts], words
+        terms = [str(name) for name in names]
+        if len(terms) != len(cuts) - 1:
+            raise ArgumentError("names", f"expected {len(cuts) - 1} names, one for each band; got {len(terms)}")
+    return [float(cut) for cut in cuts], terms
 
 
 def _outside(rate: Floats, low: float, high: float) -> Floats:

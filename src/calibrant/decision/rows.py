@@ -79,7 +79,7 @@ class Judged:
     weight_kind: WeightKind
     lens: str
     least: float = 0.0
-    """The smallest confidence there is; a threshold below it says nothing more."""
+    """The smallest possible confidence; smaller thresholds are equivalent."""
 
     @cached_property
     def total(self) -> float:

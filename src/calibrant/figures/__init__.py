@@ -1,4 +1,4 @@
-"""Figures: tidy data of each, and its drawing. matplotlib is loaded only when something is drawn."""
+"""Figures: the data of each figure, and its plot. matplotlib is imported only when something is plotted."""
 
 from ..util.namespace import namespace
 
@@ -11,7 +11,7 @@ NAMES = {
     "intervals": ("interval_error_diagram",),
     "murphy": ("murphy_diagram",),
     "panels": ("before_after", "classwise_panels", "reliability_panels"),
-    "reliability_diagrams": ("reliability",),
+    "reliability_diagrams": ("reliability", "reliability_diagram"),
     "selective": ("risk_coverage_diagram",),
     "simplex": ("simplex_diagram",),
     "stability": ("stability_diagram",),

@@ -20,6 +20,7 @@ from .panels import classwise_panels as classwise_panels
 from .panels import reliability_panels as reliability_panels
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability as reliability
+from .reliability_diagrams import reliability_diagram as reliability_diagram
 from .selective import RiskCoverageDiagram as RiskCoverageDiagram
 from .selective import risk_coverage_diagram as risk_coverage_diagram
 from .simplex import SimplexDiagram as SimplexDiagram

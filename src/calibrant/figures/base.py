@@ -1,4 +1,4 @@
-"""What all pictures share: colours, how an ax is made, axes in words, and the one view that a picture reads."""
+"""What the figures share: colors, axes and their labels, legends, and the view that a figure shows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, ShapeError
+from ..errors import LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
 from ..util.results import Result, html_table, number
-from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
+from ..views.keywords import PREDICTION_KEYWORDS, check_keywords, documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
@@ -33,23 +33,68 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 # From the palette of Okabe and Ito. The first four differ by 12 and more in lightness (46, 71, 0, 58), so they survive print too.
-COLOURS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
+COLORS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
-# Marks of the lines that stand for a model.
+# Identifiers of the lines that represent a model.
 SERIES = ("curve", "path", "series")
-# How far a marker may reach beyond its ax, in parts of it.
+# How far markers may extend beyond the axes, as a fraction of them.
 EDGE = 0.02
-# Places that a logit axis may name, with their distance to 1, the more welcome first.
+# Candidate ticks of a logit axis (also for 1 minus each), in order of preference.
 LOGIT_TICKS = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.3, 0.03, 0.003, 0.2, 0.05, 0.02, 0.4)
-# How wide a small letter is, in inches.
+# Width of a small letter in inches.
 LETTER = 0.055
-# Sizes of text that stay readable in one column of a paper, in points.
+# Font sizes in points that are readable in one column of a paper.
 TEXT, SMALL = 8.0, 7.0
 
 
+# Parameters that the functions of figures share, for their docstrings.
+FIGURE_PARAMETERS = {
+    "bins": ("int, sequence of float or fitted bins, default 15", "Number of bins, their edges, or fitted bins."),
+    "binning": (
+        'str or bin rule, default "equal_width"',
+        """Rule of the bins: ``"equal_width"``, ``"equal_mass"`` or a rule of `calibrant.binning`.""",
+    ),
+    "kind": (
+        '{"line", "bars", "roof", "smooth", "corp"}, default "line"',
+        """Form of the diagram. ``"line"``: a marker at the mean score of each bin. ``"bars"``: bars with the gap hatched. ``"roof"``:
+bars whose tops are parallel to the diagonal, so that the gap is visible at any score. ``"smooth"``: kernel regression with
+the density of the scores. ``"corp"``: isotonic regression, with the decomposition of the Brier score.""",
+    ),
+    "interval": ("float or None, default 0.95", "Level of the intervals; None for no intervals."),
+    "uncertainty": (
+        'str or None, default "auto"',
+        """Kind of the intervals. ``"clopper_pearson"``, ``"jeffreys"``, ``"wilson"``: binomial intervals of the rate of each bin.
+``"standard_error"``: plus and minus one standard error. ``"bootstrap"``: resampled rows. ``"consistency"``: range of the
+rates under calibration [1]_. ``"band"``: simultaneous band of a non-decreasing curve. ``"auto"``: a band for
+``kind="corp"``, else Clopper-Pearson, for ``kind="smooth"`` with the effective number of rows at each score.""",
+    ),
+    "metrics": ("sequence of str, optional", "Identifiers of metrics to compute and to show in the legend."),
+    "bandwidth": (
+        "float, optional",
+        'Bandwidth of ``kind="smooth"``; by default the smooth calibration error itself.',
+    ),
+    "n_resamples": ("int, default 1000", 'Number of resamples of ``"bootstrap"`` and ``"consistency"``.'),
+    "ax": ("matplotlib.axes.Axes, optional", "Axes to plot into; by default a new figure."),
+}
+# The same for functions that accept several models.
+MODELS_PARAMETERS = {
+    **FIGURE_PARAMETERS,
+    "y_true": (
+        "array-like of shape (N,), frame, Predictions, View, Sketch or mapping",
+        """Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows; or an object that already holds labels
+and probabilities. For several models a mapping from names to such objects.""",
+    ),
+    "y_prob": (
+        "array-like of shape (N,) or (N, K), or mapping, optional",
+        "Predicted probabilities, or for several models a mapping from names to probabilities.",
+    ),
+}
+documents_plot = documents_keywords(table=FIGURE_PARAMETERS)
+
+
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axes:
-    """Quiet spines, a faint grid behind, labels in words cut to the ax, text of a size that can be read on paper."""
+    """Style axes: two spines, a faint grid, wrapped labels, and font sizes for print."""
     ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
     tones = tones_of(ax)
     if not is_ours(ax.figure):
@@ -73,7 +118,7 @@ def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axe
 
 
 def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
-    """A legend without a frame, lines first and each label once, or None where nothing has a label."""
+    """A legend without frame, lines first and each label once; None without labels."""
     from matplotlib.lines import Line2D
 
     found = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: not isinstance(pair[0], Line2D))
@@ -88,24 +133,24 @@ def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
 
 
 def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0) -> Any:
-    """The line on which what was said is what happened."""
+    """The diagonal, on which predicted and observed rates agree."""
     style: dict[str, Any] = {"color": tones_of(ax).muted, "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
     return ax.plot([low, high], [low, high], gid="diagonal", **style)[0]
 
 
-def colour_on(ax: Axes, number: int) -> str:
-    """The colour of the series of this number, light where the palette has black and the ground is dark."""
-    colour = COLOURS[number % len(COLOURS)]
-    return tones_of(ax).black if colour == "#000000" else colour
+def color_on(ax: Axes, number: int) -> str:
+    """Color of the series of this number; on a dark background black is replaced."""
+    color = COLORS[number % len(COLORS)]
+    return tones_of(ax).black if color == "#000000" else color
 
 
 def series_on(ax: Axes) -> int:
-    """How many series of calibrant an ax holds: the number of the next one, so that no two look alike."""
+    """Number of series of calibrant on the axes, so that the next one looks different."""
     return sum(line.get_gid() in SERIES for line in ax.lines)
 
 
 def whole_markers(ax: Axes, *artists: Any) -> None:
-    """Markers at the edge are drawn whole, and what a reader zooms away is still cut off."""
+    """Show markers at the edge completely, but still clip them when zooming."""
     from matplotlib.transforms import Bbox, TransformedBbox
 
     room = TransformedBbox(Bbox([[-EDGE, -EDGE], [1 + EDGE, 1 + EDGE]]), ax.transAxes)
@@ -115,21 +160,26 @@ def whole_markers(ax: Axes, *artists: Any) -> None:
 
 
 def axis_words(lens: str) -> tuple[str, str]:
-    """What the score of a lens is and how its outcome reads, in plain words."""
+    """Labels of the two axes: the mean score of a lens, and its observed rate."""
     name, _, detail = plain(lens).partition(":")
     if name == "top_label":
-        return "confidence", "how often it was right"
+        return "confidence", "accuracy"
     if name == "class":
-        return f"predicted probability of {detail}", f"how often it was {detail}"
+        return f"mean predicted probability of {detail}", f"observed rate of {detail}"
     if name == "rank":
-        return f"probability of choice {detail}", "how often it was right"
+        return f"mean probability of rank {detail}", "accuracy"
     if name == "within_top":
-        return f"probability of the first {detail}", "how often it was among them"
-    return "predicted probability", "how often it happened"
+        return f"mean probability of the top {detail}", f"top-{detail} accuracy"
+    return "mean predicted probability", "observed rate"
+
+
+def score_label(lens: str) -> str:
+    """Label of an axis of single scores of a lens."""
+    return axis_words(lens)[0].removeprefix("mean ")
 
 
 def plain(name: str) -> str:
-    """A name as it is: matplotlib sets what stands between two dollar signs as a formula, and hides what begins with a dash below.
+    """A name escaped for matplotlib, which typesets text between dollar signs and hides labels that begin with an underscore.
 
     >>> print(plain("a$b"), plain("_old"))
     a\\$b  _old
@@ -139,19 +189,19 @@ def plain(name: str) -> str:
 
 
 def side_words(lens: str) -> tuple[str, str]:
-    """What it means to lie below and above the diagonal."""
+    """Meaning of points below and above the diagonal."""
     if lens.partition(":")[0] in ("top_label", "rank", "within_top"):
         return "overconfident", "underconfident"
-    return "predicted too high", "predicted too low"
+    return "overestimated", "underestimated"
 
 
 def plain_number(value: float) -> str:
-    """A number with up to seven decimals, and none that is 0 at its end."""
+    """A number with up to seven decimals, without trailing zeros."""
     return f"{value:.7f}".rstrip("0").rstrip(".")
 
 
 def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
-    """Ticks whose numbers leave each other room: powers of ten first, then what fits between."""
+    """Ticks whose labels do not overlap: powers of ten first, then others that fit."""
     low, high = (np.log(end / (1 - end)) for end in limits)
     places: list[float] = []
     for tick in (each for pair in LOGIT_TICKS for each in sorted({pair, round(1 - pair, 6)})):
@@ -167,14 +217,14 @@ def logit_places(limits: tuple[float, float], inches: float) -> list[float]:
 
 
 def halo(ax: Axes) -> list[Any]:
-    """The path effect of words that lines may pass behind."""
+    """Path effect that keeps text readable over lines."""
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=2, foreground=ground_of(ax), alpha=0.9)]
 
 
 def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
-    """Words in the two corners beside the diagonal, `inset` from below and above: what it means to lie there."""
+    """Text in the two corners beside the diagonal, `inset` from the edges, that states their meaning."""
     below, above = side_words(lens)
     style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": size, "style": "italic", "zorder": 4}
     style |= {"path_effects": halo(ax), "gid": "side"}
@@ -186,26 +236,32 @@ def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) ->
 
 
 def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.35) -> str:
-    """The corner beside the diagonal of the unit square where fewer points lie in a box of this size: where a legend may stand."""
+    """The corner beside the diagonal with fewer points in a box of this size, for a legend."""
     upper = np.count_nonzero((x < width) & (y > 1 - height))
     lower = np.count_nonzero((x > 1 - width) & (y < height))
     return "upper left" if upper <= lower else "lower right"
 
 
 def none_for_nan(values: Any) -> list[float | None]:
-    """Plain numbers, with None where there is none."""
+    """Numbers as a list, with None for NaN."""
     return [None if np.isnan(value) else float(value) for value in np.asarray(values, dtype=np.float64)]
 
 
 class Diagram(Result):
-    """Base of the data behind a figure; a subclass states its `_columns`, and its `plot` draws them."""
+    """Base class of the data of a figure; a subclass defines `_columns` and `plot`."""
 
     _numeric = range(100)
     _stated: ClassVar[tuple[str, ...]] = ()
-    """Fields with one value that the plain values hold before the columns."""
+    """Scalar fields that `to_dict` has before the columns."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values and one list for each column, with None where there is no value."""
+        """Return scalar values and one list per column.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
         return {**{name: getattr(self, name) for name in self._stated}, **self._columns()}
 
     def _listed(self, *names: str) -> dict[str, list[Any]]:
@@ -224,24 +280,17 @@ COUNTED = ("weight", "rows", "positive", "negative")
 
 
 def number_of(value: float) -> str:
-    """A count, which under weights need not be whole."""
+    """A count as text; with weights it need not be an integer."""
     return f"{value:,.0f}" if value == round(value) else number(float(value), 3)
 
 
 def cells_of(columns: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
-    """The cells of a table by rows, counts as whole numbers."""
+    """The cells of a table by rows."""
     texts = [
         [number_of(value) if name in COUNTED and value is not None else number(value) for value in values]
         for name, values in columns.items()
     ]
     return [list(row) for row in zip(*texts, strict=True)]
-
-
-def check_choice(value: Any, choices: Sequence[Any], argument: str) -> Any:
-    """One of a few values, or the error that lists them."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ArgumentError(argument, f"must be one of {', '.join(map(repr, choices))}; got {value!r}")
-    return value
 
 
 Function = Callable[..., Any]
@@ -250,7 +299,7 @@ Function = Callable[..., Any]
 def source_of(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: Mapping[str, Any], more: Iterable[str] = ()
 ) -> Predictions | View | VectorView:
-    """Checked predictions with the rows that `where` keeps, or the view that a View or Sketch is, or the main one of Sketches."""
+    """Checked predictions with the rows selected by `where`, or the view of a View or Sketch, or the main one of Sketches."""
     check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
     source = resolve(y_true, y_prob, words, where)
     if not isinstance(source, Summary):
@@ -261,7 +310,7 @@ def source_of(
 
 
 def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:
-    """The one yes-or-no question that a figure shows."""
+    """The view of the single binary event that a figure shows."""
     if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
         y_true, lens = y_true.sketch(lens), "auto"
     source = source_of(who, y_true, y_prob, where, words)
@@ -277,6 +326,6 @@ def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: A
 def vector_view(
     who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]
 ) -> VectorView:
-    """The whole distribution of each row, for pictures that need more than one score."""
+    """The view of whole probability vectors, for figures that need them."""
     view = views_of(source_of(who, y_true, y_prob, where, words), lens, "canonical")[0]
     return view.as_vector() if isinstance(view, View) else view

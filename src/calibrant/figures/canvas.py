@@ -1,4 +1,4 @@
-"""Where pictures are drawn: figures and axes on a white ground whatever the style, and the ink that can be read on a given one."""
+"""Figures and axes: a white background whatever the style, and readable colors on a given one."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Words, and words on a dark ground, which only an ax that was given can have.
+# Color of text, and of text on a dark background, which only given axes can have.
 INK, CHALK = "#222222", "#EEEEEE"
-# One column of a paper, in inches.
+# Width of one column of a paper in inches.
 PAPER_WIDTH = 3.3
-# How high a line of small text is, in inches.
+# Height of a line of small text in inches.
 LINE = 0.14
-# How far labels stay from the edge of a page, in inches.
+# Distance of labels from the edge of the figure in inches.
 MARGIN = 0.02
 
 
 def load_matplotlib() -> Any:
-    """The package matplotlib, or the error that says how to get it."""
+    """The package matplotlib; raises with instructions if it is missing."""
     try:
         import matplotlib
     except ImportError as error:
@@ -32,7 +32,7 @@ def load_matplotlib() -> Any:
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    """A figure that shows where figures are shown: under pyplot or in a notebook it is pyplot's, elsewhere nobody would close it."""
+    """A new figure: of pyplot if pyplot or a notebook is in use, else a plain figure that needs no closing."""
     load_matplotlib()
     size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
     if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
@@ -52,19 +52,19 @@ _OURS: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def is_ours(figure: Any) -> bool:
-    """Whether the figure was made here, so that its size may be changed."""
+    """Whether the figure was created here, so that its size may be changed."""
     return figure in _OURS
 
 
 def grow(figure: Any, lines: int) -> None:
-    """A figure of ours becomes higher by so many lines of text; one that was given keeps its size."""
+    """Increase the height of a figure created here by so many lines of text; given figures keep their size."""
     if lines > 0 and is_ours(figure):
         wide, high = figure.get_size_inches()
         figure.set_size_inches(wide, high + LINE * lines)
 
 
 def _keep_white(figure: Figure) -> None:
-    """Styles may paint another ground when a figure is saved; words in dark ink need a white one there too."""
+    """Save on a white background too, whatever the style."""
     import matplotlib
     from matplotlib.patches import Rectangle
 
@@ -73,20 +73,20 @@ def _keep_white(figure: Figure) -> None:
         figure.add_artist(paper)
 
 
-def ink_on(colour: Any) -> str:
-    """The colour of words that can be read on this one; a ground that is not painted is taken for white."""
+def ink_on(color: Any) -> str:
+    """Color of text that is readable on this background; a transparent one counts as white."""
     from matplotlib.colors import to_rgba
 
-    red, green, blue, opaque = (1.0, 1.0, 1.0, 1.0) if colour == "auto" else to_rgba(colour)
+    red, green, blue, opaque = (1.0, 1.0, 1.0, 1.0) if color == "auto" else to_rgba(color)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return CHALK if opaque > 0.5 and light < 0.4 else INK
 
 
 class Tones(NamedTuple):
-    """Colours that go with the ground of an ax."""
+    """Colors that match the background of axes."""
 
     paper: Any
-    """The ground itself, for boxes behind words, halos and the inside of open markers."""
+    """The background, for boxes behind text, halos and the inside of open markers."""
     ink: str
     muted: str
     faint: str
@@ -94,21 +94,21 @@ class Tones(NamedTuple):
     over: str
     under: str
     black: str
-    """What stands for black in the palette."""
+    """Replacement of black in the palette."""
 
 
 def ground_of(ax: Axes) -> Any:
-    """The colour behind what is drawn on an ax: its own, or that of the figure where it is clear; white where neither is painted."""
+    """Background color of axes: their own, or that of the figure if transparent; white if both are."""
     from matplotlib.colors import to_rgba
 
-    for colour in (ax.get_facecolor(), ax.figure.get_facecolor()):
-        if to_rgba(colour)[3] > 0.5:
-            return to_rgba(colour)
+    for color in (ax.get_facecolor(), ax.figure.get_facecolor()):
+        if to_rgba(color)[3] > 0.5:
+            return to_rgba(color)
     return to_rgba("white")
 
 
 def tones_of(ax: Axes) -> Tones:
-    """Colours that can be seen on the ground of this ax."""
+    """Colors that are visible on the background of these axes."""
     paper = ground_of(ax)
     if ink_on(paper) == INK:
         return Tones(paper, INK, "#666666", "#BBBBBB", "#E6E6E6", "#D55E00", "#0072B2", "#000000")
@@ -116,7 +116,7 @@ def tones_of(ax: Axes) -> Tones:
 
 
 class _Room:
-    """Where an ax is drawn within its place: below what stands over it, and with its labels on the page.
+    """Locator of axes within their place: below artists above them, and with their labels inside the figure.
 
     matplotlib asks for this whenever it draws, so that layouts, titles and sizes that come later are heeded.
     """
@@ -124,12 +124,12 @@ class _Room:
     def __init__(self, ax: Axes) -> None:
         self.ax = ax
         self.above = 0.0
-        """Height of what stands over the ax, in parts of it."""
+        """Height of artists above the axes, relative to them."""
         self.inches = 0.0
-        """Height of words over the ax."""
+        """Height of text above the axes in inches."""
 
     def get_subplotspec(self) -> Any:
-        """The place in a grid, which ``tight_layout`` asks for."""
+        """The position in a grid, which ``tight_layout`` needs."""
         return self.ax.get_subplotspec()
 
     def __call__(self, ax: Any, renderer: Any) -> Any:
@@ -155,7 +155,7 @@ class _Room:
 
 
 class _Over:
-    """Where an ax stands over another one, so many inches high."""
+    """Locator of axes above others, with a height in inches."""
 
     def __init__(self, below: Axes, inches: float) -> None:
         self.below, self.inches = below, inches
@@ -171,7 +171,7 @@ class _Over:
 
 
 def part_from_title(ax: Axes, inches: float) -> None:
-    """An empty ax behind the words over an ax: matplotlib puts a title over what stands over an ax, and does not know of legends."""
+    """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends."""
     for other in [one for one in ax.child_axes if one.get_gid() == "words"]:
         other.remove()
     behind = ax.inset_axes((0, 1, 1, 0.1), gid="words")
@@ -182,17 +182,17 @@ def part_from_title(ax: Axes, inches: float) -> None:
 
 
 def keep_room(ax: Axes, above: float = 0.0, inches: float = 0.0) -> None:
-    """Keep the labels of an ax on the page, and room over it (parts of its height, or inches) free within its place."""
+    """Keep the labels of axes inside the figure, and space above them (relative, or in inches) free."""
     room = ax.get_axes_locator()
     if room is None:
         room = _Room(ax)
         ax.set_axes_locator(room)
-    if isinstance(room, _Room):  # one that the user set stays
+    if isinstance(room, _Room):  # a locator set by the user is kept
         room.above, room.inches = max(room.above, above), max(room.inches, inches)
 
 
 def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float = PAPER_WIDTH) -> Axes:
-    """The ax given, or the only one of a new figure of this size in inches."""
+    """The given axes, or those of a new figure of this size in inches."""
     load_matplotlib()
     if ax is None:
         return _new_figure(width, height).add_subplot(facecolor="white")
@@ -206,7 +206,7 @@ def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float 
 def grid_of_axes(
     figure: Figure | None, count: int, *, columns: int = 3, width: float = 2.2, height: float = 2.4, share: bool = True
 ) -> list[Axes]:
-    """`count` axes in rows of `columns`, on the figure given or on a new one where each has this size in inches."""
+    """`count` axes in rows of `columns`, in the given figure or a new one with this size per axes in inches."""
     load_matplotlib()
     columns = min(columns, count)
     rows = -(-count // columns)
@@ -220,7 +220,7 @@ def grid_of_axes(
             cell.set_facecolor("white")
     for cell in cells[count:]:
         cell.remove()
-    if share:  # the lowest of each column keeps its numbers, also above a place left empty
+    if share:  # the lowest of each column keeps its tick labels, also above an empty place
         for cell in cells[max(0, count - columns) : count]:
             cell.xaxis.set_tick_params(labelbottom=True)
     return list(cells[:count])

@@ -1,4 +1,4 @@
-"""The picture of groups of classes: the calibration error at each level of a hierarchy, and of each group."""
+"""Calibration error by groups of classes: at each level of a hierarchy, and of each group."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import SMALL, Diagram, check_choice, finish, none_for_nan
+from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, none_for_nan
 from .canvas import PAPER_WIDTH
 from .labels import name_room, wrapped
 from .models import (
@@ -42,22 +43,44 @@ Rows = Literal["all", "label"]
 
 @dataclass(frozen=True, repr=False)
 class GroupErrorDiagram(Diagram):
-    """The error of each model at each level of a hierarchy, and for each group of one level."""
+    """Data of calibration errors at each level of a class hierarchy, and of the groups of one level.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the error.
+    levels : tuple of str
+        Names of the levels, from the coarsest to single classes.
+    sizes : tuple of int
+        Number of groups of each level.
+    level_errors : dict of str to ndarray
+        Errors of each model by level.
+    level : int
+        Level whose groups are shown, 1 for the coarsest.
+    groups : tuple of str
+        Names of these groups.
+    weight : dict of str to ndarray
+        Number of rows of each group, by model.
+    group_errors : dict of str to ndarray
+        Errors of each model by group; NaN where undefined.
+    rows : {"all", "label"}
+        Rows used for the error of a group.
+    """
 
     metric: str
     levels: tuple[str, ...]
-    """From the coarsest level to single classes."""
+    """Names of the levels, from the coarsest to single classes."""
     sizes: tuple[int, ...]
     """Number of groups of each level."""
     level_errors: dict[str, Floats]
-    """For each model, one error for each level."""
+    """Errors of each model by level."""
     level: int
-    """The level whose groups are shown, 1 for the coarsest."""
+    """Level whose groups are shown, 1 for the coarsest."""
     groups: tuple[str, ...]
     weight: dict[str, Floats]
-    """For each model, how many rows have a label of each group; importance weights are scaled to sum to the number of rows."""
+    """Number of rows of each group, by model; importance weights are scaled to sum to the number of rows."""
     group_errors: dict[str, Floats]
-    """For each model, one error for each group; NaN where it has no rows or no value."""
+    """Errors of each model by group; NaN where undefined."""
     rows: Rows
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -94,15 +117,21 @@ class GroupErrorDiagram(Diagram):
     def _title(self) -> str:
         return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_words(self.rows)})"
 
+    @documents_plot
     def plot(self, ax: Any = None, *, most: int = 12) -> list[Axes]:
-        """Draw two panels: the error at each level, and that of each group.
+        """Plot two panels: the error at each level, and that of each group.
 
         Parameters
         ----------
-        ax
-            Two axes; new ones unless given.
-        most
-            Draw at most this many groups: those where some model has the largest errors.
+        ax : sequence of matplotlib.axes.Axes, optional
+            Two axes; by default a new figure.
+        most : int, default 12
+            Largest number of groups plotted, those with the largest errors.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            The axes.
         """
         kept = self._largest(check_whole(most, "most"))
         deep = 0.35 + 0.16 * len(kept) * max(1.0, 0.55 * len(self.level_errors))
@@ -126,7 +155,7 @@ class GroupErrorDiagram(Diagram):
         return axes
 
     def _largest(self, most: int) -> Array:
-        """Places of the groups to draw, in their own order."""
+        """Indices of the groups to plot, in order."""
         if len(self.groups) <= most:
             return np.arange(len(self.groups))
         worst = np.nan_to_num(np.array(list(self.group_errors.values())), nan=-1.0).max(axis=0)
@@ -134,9 +163,10 @@ class GroupErrorDiagram(Diagram):
 
 
 def _words(rows: Rows) -> str:
-    return "each group against the rest" if rows == "all" else "rows of each group alone"
+    return "each group against the rest" if rows == "all" else "rows of each group"
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def group_error_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -149,26 +179,39 @@ def group_error_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> GroupErrorDiagram:
-    """The calibration error when classes are added up by group, at each level of a hierarchy.
+    """Compute the calibration error of class groups at each level of a hierarchy.
+
+    The probabilities of the classes of a group are summed; a model may confuse classes within a group and still be
+    calibrated between groups.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords of
-        `Predictions` and options of the metric are taken.
-    hierarchy
-        Which classes make up each group, nested for several levels, as in `class_hierarchy`.
-    names
-        A name for each level of the hierarchy, the coarsest first; the classes themselves follow as the last level.
-    level
-        The level whose groups are shown one by one, 1 for the coarsest.
-    rows
-        ``"all"``: each group against the rest, over all rows. ``"label"``: all groups, over the rows whose label lies in the group; this
-        shows which rows are served badly, and is not 0 for calibrated predictions.
-    metric
-        Id of the error. One that reads a single score (such as ``"ece"``) is averaged over the groups of a level.
+    y_true
+    y_prob
+    hierarchy : mapping
+        Classes of each group, nested for several levels, as in `class_hierarchy`.
+    names : sequence of str, optional
+        Names of the levels, the coarsest first; the classes are the last level.
+    level : int, default 1
+        Level whose groups are shown individually, 1 for the coarsest.
+    rows : {"all", "label"}, default "all"
+        Error of a group: the group against the rest on all rows, or all groups on the rows labelled with the group. The
+        latter shows which rows are predicted badly, and is not 0 under calibration.
+    metric : str or Metric, default "gece"
+        Error; its options are accepted as keywords. One for a single score, such as ``"ece"``, is averaged over the
+        groups.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    GroupErrorDiagram
+        ``level_errors`` and ``group_errors`` by model. ``plot()`` draws them.
+
+    See Also
+    --------
+    group_confidence_diagram : Mean probabilities by true group.
 
     Examples
     --------
@@ -178,7 +221,7 @@ def group_error_diagram(
     >>> shown.levels, shown.level_errors["model"].round(3).tolist()
     (('level 1', 'classes'), [0.05, 0.033])
     """
-    check_choice(rows, ("all", "label"), "rows")
+    check_choice(rows, "rows", ("all", "label"))
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, keywords)
     steps = levels_of(hierarchy)
@@ -207,7 +250,7 @@ class _Level(NamedTuple):
 
 
 def levels_of(hierarchy: Any) -> list[_Level]:
-    """The names of the groups of each level, with the lens that adds up their classes."""
+    """Names of the groups of each level, with the lens that sums their classes."""
     lenses = class_hierarchy(hierarchy)
     nodes: dict[Any, Any] = dict(hierarchy)
     found = []
@@ -232,7 +275,7 @@ def _titles(names: Any, count: int) -> list[str]:
 def _errors(
     p: Predictions, steps: list[_Level], level: int, metric: Metric, options: dict[str, Any], rows: Rows
 ) -> tuple[Floats, Floats, Floats]:
-    """The error of each level; the weight and the error of each group of one level."""
+    """Errors of the levels; weights and errors of the groups of one level."""
     views = [grouped_view(p, step.lens) for step in steps]
     whole = views_of(p, "canonical")[0]
     assert isinstance(whole, VectorView)
@@ -251,7 +294,7 @@ def grouped_view(p: Predictions, lens: Lens) -> VectorView:
 
 
 def share_in(view: VectorView, place: int) -> Floats:
-    """How much of each row's label lies in a group."""
+    """Probability that the label of each row is in a group; 0 or 1 for hard labels."""
     if view.labels is not None:
         return (view.labels == place).astype(np.float64)
     assert view.soft is not None
@@ -269,7 +312,7 @@ def _against_rest(view: VectorView, place: int) -> View:
 
 
 def _error(metric: Metric, view: VectorView, options: dict[str, Any]) -> float:
-    """The error of all groups together; NaN where it has no value."""
+    """Error over all groups; NaN where undefined."""
     views: list[AnyView] = [view]
     if metric.takes == "View":
         views = [_against_rest(view, place) for place in range(view.k)]

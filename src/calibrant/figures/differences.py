@@ -1,4 +1,4 @@
-"""The cumulative difference plot, which needs no bins."""
+"""The cumulative difference plot."""
 
 from __future__ import annotations
 
@@ -12,9 +12,23 @@ from numpy.typing import NDArray
 from ..binning.table import check_interval
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
 from ..metrics.cumulative.distributions import maximum_survival
+from ..util.checks import check_choice
 from ..util.results import number, pvalue_text
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import DASHES, SMALL, Diagram, check_choice, colour_on, finish, legend, one_view, series_on, side_words
+from .base import (
+    DASHES,
+    FIGURE_PARAMETERS,
+    SMALL,
+    Diagram,
+    color_on,
+    documents_plot,
+    finish,
+    legend,
+    one_view,
+    series_on,
+    side_words,
+)
 from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, tones_of
 from .labels import room_of, wrapped
 
@@ -25,31 +39,59 @@ __all__ = ["CumulativeDiagram", "cumulative_diagram"]
 
 Floats = NDArray[np.float64]
 
-# Points of a path drawn at most; the highest and the lowest of each stretch are kept.
+# Largest number of points plotted; minimum and maximum of each segment are kept.
 MOST_POINTS = 4000
-# The part of the height that words and legend need.
+# Share of the height for text and legend.
 WORD_ROOM = 0.36
-# Height of the scores named over the ax, and what a legend needs beside its words, in inches.
+# Height of the scores above the axes, and width of a legend beside its text, in inches.
 SCORES_ABOVE, BESIDE = 0.3, 0.75
 
 
 @dataclass(frozen=True, repr=False)
 class CumulativeDiagram(Diagram):
-    """The path of cumulative differences, positive where scores are too high; its slope is the mean gap there."""
+    """Data of a cumulative difference plot.
+
+    The path increases where scores are too high; its slope is the mean gap.
+
+    Parameters
+    ----------
+    share : ndarray
+        Cumulative share of the weight at each distinct score, starting with 0.
+    score : ndarray
+        Distinct scores, starting with NaN.
+    path : ndarray
+        Cumulative sum of score minus outcome, divided by the total weight.
+    scale : float
+        Standard deviation of the end of the path under calibration.
+    level : float
+        Probability of the band.
+    reach : float
+        Under calibration the path stays within this distance from 0 with probability `level` (asymptotically).
+    pvalue : float
+        Asymptotic p-value of the largest distance from 0.
+    ecce_mad : float
+        Largest distance of the path from 0.
+    ecce_r : float
+        Range of the path.
+    lens : str
+        Lens of the scores.
+    n : int
+        Number of rows.
+    """
 
     share: Floats = field(repr=False)
-    """Part of all weight up to each distinct score, 0 first."""
+    """Cumulative share of the weight at each distinct score, starting with 0."""
     score: Floats = field(repr=False)
-    """The distinct scores; NaN first, where the path starts."""
+    """Distinct scores, starting with NaN."""
     path: Floats = field(repr=False)
-    """Sum of score minus outcome over the rows up to there, over all weight."""
+    """Cumulative sum of score minus outcome, divided by the total weight."""
     scale: float
-    """Standard deviation of the path's end if the scores are right."""
+    """Standard deviation of the end of the path under calibration."""
     level: float
     reach: float
-    """The path of right scores stays within this distance from 0 with probability `level` (for many rows)."""
+    """Under calibration the path stays within this distance from 0 with probability `level` (asymptotically)."""
     pvalue: float
-    """Chance of a path of right scores to stray as far as this one (for many rows)."""
+    """Asymptotic p-value of the largest distance from 0."""
     ecce_mad: float
     ecce_r: float
     lens: str
@@ -64,7 +106,7 @@ class CumulativeDiagram(Diagram):
         return (
             f"Cumulative differences ({self.lens}, {self.n:,} rows): ecce_mad {number(self.ecce_mad)}, "
             f"ecce_r {number(self.ecce_r)}, end {number(float(self.path[-1]))}; "
-            f"the whole path of right scores stays within {number(self.reach)} with probability {self.level:.4g} "
+            f"under calibration the path stays within {number(self.reach)} with probability {self.level:.4g} "
             f"(p-value {pvalue_text(self.pvalue)})"
         )
 
@@ -74,42 +116,49 @@ class CumulativeDiagram(Diagram):
         names = ("ecce_mad", "ecce_r", "scale", "reach", "pvalue")
         return ["", "value"], [[name, number(getattr(self, name))] for name in names]
 
+    @documents_plot
     def plot(self, ax: Axes | None = None, *, against: Literal["share", "score"] = "share") -> Axes:
-        """Draw on `ax`, or on a new one, which is returned.
+        """Plot the path with its band.
 
         Parameters
         ----------
-        against
-            ``"share"``: the part of all rows with scores up to there, where a slope is a mean gap; the scores stand above.
-            ``"score"``: the score itself.
+        ax
+        against : {"share", "score"}, default "share"
+            Horizontal axis: the share of rows sorted by score, where the slope is the mean gap and the scores are
+            shown above; or the score.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
-        check_choice(against, ("share", "score"), "against")
+        check_choice(against, "against", ("share", "score"))
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
         x = self.share if against == "share" else np.append(0.0, self.score[1:])
         inside = room_of(ax, SMALL)[0] - (0.0 if is_ours(ax.figure) else BESIDE)
         ax.axhspan(
             -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
-        ).set_label(wrapped(f"{100 * self.level:g}% chance that right scores stay inside", inside, SMALL))
+        ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, SMALL))
         ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         shown = _thinned(self.path)
         place = series_on(ax)
-        look: dict[str, Any] = {"color": colour_on(ax, place), "linestyle": DASHES[place % len(DASHES)]}
+        look: dict[str, Any] = {"color": color_on(ax, place), "linestyle": DASHES[place % len(DASHES)]}
         line = ax.plot(x[shown], self.path[shown], linewidth=1.2, zorder=3, gid="path", **look)[0]
         line.set_label(wrapped(f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}", inside, SMALL))
         limits = self._limits()
-        if place:  # another path is there
+        if place:  # there is another path
             limits = min(limits[0], ax.get_ylim()[0]), max(limits[1], ax.get_ylim()[1])
         ax.set(xlim=(0, 1), ylim=limits)
         self._triangle(ax)
-        said = "part of rows, by rising score" if against == "share" else "score"
-        finish(ax, said, "cumulative score minus outcome")
-        if against == "share" and not place:  # the scores of one path are not those of another
+        label = "share of rows, sorted by score" if against == "share" else "score"
+        finish(ax, label, "cumulative score minus outcome")
+        if against == "share" and not place:  # paths have different scores
             self._name_scores(ax)
         self._words(ax)
         return ax
 
     def _triangle(self, ax: Any) -> None:
-        """Two standard deviations up and down from where the path starts: how large chance alone is."""
+        """A triangle of plus and minus two standard deviations at the start of the path."""
         from matplotlib.patches import Polygon
 
         corners = [(0, -2 * self.scale), (0.05, 0), (0, 2 * self.scale)]
@@ -118,7 +167,7 @@ class CumulativeDiagram(Diagram):
         )
 
     def _name_scores(self, ax: Any) -> None:
-        """The score at each tick of the share, above."""
+        """Scores at the ticks of the share, above the axes."""
         ticks = np.arange(6) / 5
         at = np.clip(np.searchsorted(self.share, ticks), 1, len(self.score) - 1)
         above = ax.secondary_xaxis("top")
@@ -135,7 +184,7 @@ class CumulativeDiagram(Diagram):
         return float(-self.path.min()) > float(self.path.max())
 
     def _limits(self) -> tuple[float, float]:
-        """Room for the path and the band, and on the side that the path leaves free for words too."""
+        """Limits for the path and the band, with space for text on the free side."""
         least = 1.1 * max(self.reach, 2 * self.scale)
         high, low = max(least, 1.1 * float(self.path.max())), max(least, -1.1 * float(self.path.min()))
         if high + low == 0:
@@ -144,20 +193,20 @@ class CumulativeDiagram(Diagram):
         return (-low, high + room) if self._is_low else (-low - room, high)
 
     def _words(self, ax: Any) -> None:
-        """What rising and falling mean, and the legend, on the side that the path leaves free."""
+        """Meaning of increase and decrease, and the legend, on the free side."""
         rising, falling = side_words(self.lens)
-        lines = ((f"falling: {falling}", tones_of(ax).under), (f"rising: {rising}", tones_of(ax).over))
+        lines = ((f"decreasing: {falling}", tones_of(ax).under), (f"increasing: {rising}", tones_of(ax).over))
         style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "style": "italic", "ha": "right"}
         edge, step, align = (0.98, -0.075, "top") if self._is_low else (0.02, 0.075, "bottom")
-        said = any(text.get_gid() == "side" for text in ax.texts)
-        for place, (text, hue) in enumerate(() if said else lines[:: -1 if self._is_low else 1]):
+        labelled = any(text.get_gid() == "side" for text in ax.texts)
+        for place, (text, hue) in enumerate(() if labelled else lines[:: -1 if self._is_low else 1]):
             ax.text(0.98, edge + place * step, text, va=align, color=hue, gid="side", **style)
         corner = "upper right" if self._is_low else "lower right"
         legend(ax, corner, bbox_to_anchor=(1.0, edge + 2 * step))
 
 
 def _thinned(path: Floats) -> NDArray[np.intp]:
-    """Which points to draw: all of a short path, else the extremes of each stretch and both ends."""
+    """Indices of the points to plot: all of a short path, else the extremes of each segment and both ends."""
     if len(path) <= MOST_POINTS:
         return np.arange(len(path))
     parts = np.array_split(np.arange(len(path)), MOST_POINTS // 2)
@@ -166,7 +215,7 @@ def _thinned(path: Floats) -> NDArray[np.intp]:
 
 
 def _short(score: float) -> str:
-    """A score in few digits: two, or as many more as keep it apart from 0 and 1."""
+    """A score with two digits, or more to distinguish it from 0 and 1."""
     for digits in (2, 3, 4):
         word = f"{score:.{digits}f}"
         if (score > 0) == (float(word) > 0) and (score < 1) == (float(word) < 1):
@@ -175,7 +224,7 @@ def _short(score: float) -> str:
 
 
 def _quantile(survival: Callable[[float], float], level: float) -> float:
-    """Where a distribution's survival falls to 1 - level, by halving."""
+    """Quantile of a distribution from its survival function, by bisection."""
     low, high = 0.0, 10.0
     for _ in range(80):
         middle = (low + high) / 2
@@ -183,6 +232,7 @@ def _quantile(survival: Callable[[float], float], level: float) -> float:
     return (low + high) / 2
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def cumulative_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -192,23 +242,40 @@ def cumulative_diagram(
     interval: float = 0.95,
     **keywords: Any,
 ) -> CumulativeDiagram:
-    """Scores minus outcomes added up in order of score: a path that stays near 0 if the scores are right. It needs no bins.
+    r"""Compute the cumulative differences between scores and outcomes in order of the score.
+
+    Under calibration the path stays near 0. Unlike a reliability diagram it needs no bins or bandwidth.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
+    y_true
+    y_prob
     lens
-        Which question is asked; one with one score for each row.
     where
-        Which rows: a boolean mask or a Selection.
-    interval
-        The chance with which the whole path of right scores stays in the band, by the distribution of Brownian motion: the path leaves
-        it where `assess` rejects with `ecce_mad`.
+    interval : float, default 0.95
+        Probability with which the whole path stays in the band under calibration, by the distribution of Brownian
+        motion: the path leaves the band where `assess` rejects with `ecce_mad`.
+    **keywords
+
+    Returns
+    -------
+    CumulativeDiagram
+        The ``path`` over ``share`` and ``score``, the half-width ``reach`` of the band and the ``pvalue``. ``plot()``
+        draws it.
+
+    See Also
+    --------
+    reliability_diagram : With bins.
+    calibrant.ecce_mad : The largest distance of the path from 0.
+
+    Notes
+    -----
+    For rows sorted by score, :math:`F_k = \sum_{i \le k} w_i (s_i - o_i) / \sum_i w_i`.
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022): Metrics of calibration for probabilistic predictions. JMLR 23.
+    .. [1] Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022): Metrics of calibration for probabilistic predictions.
+       JMLR 23.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a reliability diagram is painted: bars, roofs, points and curves with their bounds, the strip of counts, the axes."""
+"""Plot of reliability diagrams: bars, roofs, points and curves with their intervals, counts, and axes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InPython, UndefinedMetricError, Use
 from ..metrics.registry import Metric, catalogue
+from ..util.checks import check_choice
 from ..util.results import number
 from .base import (
-    COLOURS,
+    COLORS,
     DASHES,
     LETTER,
     MARKERS,
     SMALL,
     axis_words,
-    check_choice,
-    colour_on,
+    color_on,
     diagonal,
     emptier_corner,
     finish,
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Single outcomes shown at most, and how far they are jittered.
+# Largest number of single outcomes shown, and their jitter.
 MOST_LABELS, JITTER = 2000, 0.025
-# Inches that the sample of a line with its gaps, and a line of text take in a legend.
+# Width of a legend handle with its gaps and height of a text line, in inches.
 SAMPLE, LINE = 0.4, 0.13
 LARGEST_MARKER = 45.0
-# How much of the width of the ax the words of a legend inside it may take.
+# Largest width of the text of a legend inside the axes, as a fraction of them.
 LEGEND_PART = 0.7
-# How far the words in the corners stand from the edge: with single outcomes shown, inside of those.
+# Distance of the corner texts from the edge, without and with single outcomes.
 INSET, LABEL_INSET = 0.02, 0.1
-# Left, bottom, width and height of the strip in parts of the ax, and the room that it takes with the number at its top.
+# Left, bottom, width and height of the strip of counts in axes coordinates, and its total height with the number.
 STRIP, TAKEN = (0.0, 1.025, 1.0, 0.115), 0.155
 
 
@@ -63,18 +63,18 @@ def draw_reliability(
     legend: Sequence[str] | None,
     sides: bool,
     name: str | None,
-    colour: str | None,
+    color: str | None,
     beside: Iterable[ReliabilityDiagram] = (),
 ) -> Any:
-    """Paint one diagram on `ax`, or on a new one; those `beside` it share its axes."""
-    check_choice(counts, ("strip", "area", None), "counts")
-    check_choice(scale, ("probability", "logit"), "scale")
+    """Plot one diagram into `ax` or a new figure; diagrams `beside` it share its limits."""
+    check_choice(counts, "counts", ("strip", "area", None))
+    check_choice(scale, "scale", ("probability", "logit"))
     if scale == "logit" and diagram.kind in ("bars", "roof"):
         raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", Use("kind", "line"))
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
     limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
     place = series_on(ax)
-    paint = colour or colour_on(ax, place)
+    paint = color or color_on(ax, place)
     prepare(ax, diagram.lens, scale, limits, (LABEL_INSET if labels else INSET) if sides else None)
     if labels:
         draw_labels(diagram, ax, scale, limits)
@@ -91,30 +91,31 @@ def draw_reliability(
 def draw_overlay(
     diagrams: Mapping[str, ReliabilityDiagram], ax: Any, *, scale: str, legend: Sequence[str] | None
 ) -> Any:
-    """Several diagrams in one square, told apart by colour, marker and dashes."""
+    """Several diagrams in one plot, distinguished by color, marker and dashes."""
     flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
     if flat:
         raise ArgumentError("layout", f"'overlay' would hide {flat[0]!r}", Use("kind", "line"))
-    if len(diagrams) > len(COLOURS):
+    if len(diagrams) > len(COLORS):
         raise ArgumentError(
-            "layout", f"'overlay' shows at most {len(COLOURS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
+            "layout", f"'overlay' shows at most {len(COLORS)} diagrams; got {len(diagrams)}", "use 'side_by_side'"
         )
     limits = logit_limits(*diagrams.values()) if scale == "logit" else (0.0, 1.0)
     first = next(iter(diagrams.values()))
-    prepare(ax, first.lens, check_choice(scale, ("probability", "logit"), "scale"), limits, INSET)
+    check_choice(scale, "scale", ("probability", "logit"))
+    prepare(ax, first.lens, scale, limits, INSET)
     for place, (name, diagram) in enumerate(diagrams.items()):
-        _PAINTERS[diagram.kind](diagram, ax, limits, colour_on(ax, place), False)
+        _PAINTERS[diagram.kind](diagram, ax, limits, color_on(ax, place), False)
         line = _set_apart(ax, place)
         lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
         line.set_label(plain(name) + (f" ({', '.join(lines)})" if lines else ""))
     legend_above(ax, lines=0)
-    # A constrained layout misjudges what stands over a square in the middle of its place.
+    # The constrained layout misjudges artists above centred square axes.
     ax.set_anchor("S")
     return ax
 
 
 def _set_apart(ax: Any, place: int) -> Any:
-    """Give the curve just drawn the dashes and the marker of its number."""
+    """Give the newest curve the dashes and marker of its number."""
     line = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
     if line.get_linestyle() != "None":
         line.set_linestyle(DASHES[place % len(DASHES)])
@@ -124,14 +125,14 @@ def _set_apart(ax: Any, place: int) -> Any:
 
 
 def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: float | None) -> None:
-    """The square, its diagonal and its words."""
-    said, happened = axis_words(lens)
+    """Set up the square axes, the diagonal and the labels."""
+    predicted, observed = axis_words(lens)
     if scale == "logit":
         ax.set_xscale("logit")
         ax.set_yscale("logit")
-    finish(ax, said, happened)
+    finish(ax, predicted, observed)
     ax.set(xlim=limits, ylim=limits, aspect="equal")
-    for old in [line for line in ax.lines if line.get_gid() == "diagonal"]:  # of an earlier diagram on the same ax
+    for old in [line for line in ax.lines if line.get_gid() == "diagonal"]:  # of an earlier diagram on the same axes
         old.remove()
     if scale == "logit":
         _name_logit_ticks(ax, limits)
@@ -147,7 +148,7 @@ def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: 
 
 
 def logit_limits(*diagrams: ReliabilityDiagram) -> tuple[float, float]:
-    """A range symmetric in nothing: from half the smallest positive number shown to as near 1 as the largest below it comes."""
+    """Limits of a logit axis: half the distance of the extreme interior values from 0 and 1."""
     shown = np.concatenate([v for d in diagrams for v in _shown(d)])
     inner = shown[(shown > 0) & (shown < 1)]
     if len(inner) == 0:
@@ -156,7 +157,7 @@ def logit_limits(*diagrams: ReliabilityDiagram) -> tuple[float, float]:
 
 
 def _shown(diagram: ReliabilityDiagram) -> tuple[Floats, Floats]:
-    """The points of the line: of its curve, or of the bins that hold rows."""
+    """Points of the curve, or of the non-empty bins."""
     if diagram.curve is not None:
         return diagram.curve.x, diagram.curve.y
     full = ~diagram.table.empty
@@ -175,7 +176,7 @@ def _name_logit_ticks(ax: Any, limits: tuple[float, float]) -> None:
 
 
 def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[float, float]) -> None:
-    """Single outcomes as faint points, jittered; always the same ones."""
+    """Single outcomes as faint jittered points, with a fixed seed."""
     if diagram.view is None:
         raise UndefinedMetricError(
             "labels", "cannot be computed from bins alone", InPython("make the diagram with reliability()")
@@ -204,7 +205,7 @@ _DOTS |= {"alpha": 0.35, "zorder": 1.2, "gid": "labels"}
 
 
 def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
-    """Bounds at each bin's mean score: around the diagonal for consistency, around the rate otherwise."""
+    """Intervals at the mean score of each bin: about the diagonal for consistency, else about the rate."""
     if diagram.band is not None:
         _band(diagram, ax, limits, paint)
         return
@@ -220,10 +221,10 @@ def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
 
 
 def bound_words(diagram: ReliabilityDiagram) -> str:
-    """What the bounds are, in few words."""
+    """Legend text of the intervals."""
     if diagram.level is None:
         return "one standard error"
-    kind = {"consistency": "if calibrated", "band": "band, all scores at once"}.get(diagram.how or "", "intervals")
+    kind = {"consistency": "range if calibrated", "band": "simultaneous band"}.get(diagram.how or "", "intervals")
     return f"{100 * diagram.level:g}% {kind}"
 
 
@@ -237,7 +238,7 @@ def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
 
 
 def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
-    """Markers at the bins' mean scores, joined; hollow where a logit axis cannot reach a score or rate of 0 or 1."""
+    """Connected markers at the mean scores of the bins; hollow where a score or rate of 0 or 1 is beyond a logit axis."""
     x, y = _shown(diagram)
     _bounds(diagram, ax, limits, paint)
     shown = (clip(x, limits), clip(y, limits))
@@ -268,7 +269,7 @@ def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
 
 
 def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
-    """Bars over the bins; what is missing to, or too much for, the mean score is hatched."""
+    """Bars over the bins, with the gap to the mean score hatched."""
     table = diagram.table
     full = ~table.empty
     low, width = table.low[full], (table.high - table.low)[full]
@@ -299,7 +300,7 @@ def _marks(score: Floats, rate: Floats, ax: Any) -> None:
 
 
 def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
-    """Bars whose tops run along the diagonal: the hatched strip between roof and diagonal is as high as the bin's gap."""
+    """Bars with tops parallel to the diagonal: the hatched strip between them has the height of the gap."""
     from matplotlib.collections import PolyCollection
 
     table, full, tones = diagram.table, ~diagram.table.empty, tones_of(ax)
@@ -330,7 +331,7 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
         _band(diagram, ax, limits, paint)
     elif diagram.how is not None:
         hue, alpha = (tones_of(ax).muted, 0.25) if diagram.how == "consistency" else (paint, 0.2)
-        # A single point has bounds too, and no width that could be filled.
+        # A single point has an interval too, but no width to fill.
         wide = 0.01 if len(curve.x) == 1 else 0.0
         bounds = [np.repeat(clip(end, limits), 2 if wide else 1) for end in (curve.lower, curve.upper)]
         x = clip(np.concatenate([curve.x - wide, curve.x + wide]) if wide else curve.x, limits)
@@ -343,12 +344,12 @@ _PAINTERS = {"line": _points, "bars": _bars, "roof": _roofs, "smooth": _curve, "
 
 
 def clip(values: Any, limits: tuple[float, float]) -> Floats:
-    """Numbers, those beyond the limits moved to them."""
+    """Numbers clipped to the limits."""
     return np.clip(np.asarray(values, dtype=np.float64), *limits)
 
 
 def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
-    """How many rows each bin holds, or the density of scores of a smooth curve, in a strip above, which diagrams on one ax share."""
+    """Number of rows per bin, or density of the scores, in a strip above the axes that diagrams on the same axes share."""
     tones = tones_of(ax)
     strip = next((one for one in ax.child_axes if one.get_gid() == "strip"), None)
     first = strip is None
@@ -356,7 +357,7 @@ def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float]
         strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
         keep_room(ax, TAKEN)
     look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
-    if not first:  # an outline leaves what is behind it in sight
+    if not first:  # outlines do not hide earlier bars
         look = {"facecolor": "none", "edgecolor": paint, "linewidth": 0.9}
     curve = diagram.curve
     if curve is not None and diagram.kind == "smooth":
@@ -378,7 +379,7 @@ def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float]
 
 
 def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> list[str]:
-    """Metrics by name and value, and the parts of the Brier score where the diagram has them."""
+    """Metrics by name and value, and the decomposition of the Brier score if available."""
     if isinstance(legend, (str, Metric)):
         legend = (legend,)
     ids = list(diagram.metrics) if legend is None else [catalogue[id].id for id in legend]
@@ -390,7 +391,7 @@ def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> 
 
 
 def _name(ax: Any, name: str | None, lines: list[str]) -> None:
-    """The legend's entry of the curve just drawn: a name, and values below it."""
+    """Set the legend entry of the newest curve: a name with values below it."""
     if name or lines:
         curve = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
         room = LEGEND_PART * room_of(ax, SMALL)[0]
@@ -399,7 +400,7 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
 
 
 def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
-    """In the corner where it hides less, clear of the words that stand there; what it hides all the same shines through."""
+    """Place the legend, half transparent, in the corner where it hides less, clear of the corner texts."""
     corner = legend_corner(ax, diagram, inset)
     anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
     behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
@@ -407,7 +408,7 @@ def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
 
 
 def legend_corner(ax: Any, diagram: ReliabilityDiagram, inset: float) -> str:
-    """The corner where a legend of the labels of the ax hides less of the diagram."""
+    """The corner where the legend hides less of the diagram."""
     lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
     wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
     room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
@@ -415,7 +416,7 @@ def legend_corner(ax: Any, diagram: ReliabilityDiagram, inset: float) -> str:
 
 
 def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
-    """Points along the line and along the bounds of the bins, in parts of the ax; shades are no obstacle."""
+    """Points along the line and the intervals of the bins, in axes coordinates; shaded areas are ignored."""
     x, y = _shown(diagram)
     steps = np.linspace(0, len(x) - 1, 20 * len(x))
     found = [np.column_stack([np.interp(steps, np.arange(len(x)), values) for values in (x, y)])]

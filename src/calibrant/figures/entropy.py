@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from ..errors import LensError
 from ..input.predictions import Predictions
+from ..util.checks import check_choice
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from .base import SMALL, Diagram, check_choice, colour_on, finish, plain, series_on
+from .base import MODELS_PARAMETERS, SMALL, Diagram, color_on, documents_plot, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .intervals import inside, spans_of
 from .labels import name_room, shortened
@@ -28,7 +30,7 @@ __all__ = ["EntropyDiagram", "EntropyParts", "entropy_diagram"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-# Where a name may stand: at the lower (0) or upper (1) point, so many printer's points right of it and above it, and how it is set.
+# Candidate positions of a label: at the lower (0) or upper (1) point, offset in points to the right and up, and alignment.
 PLACES = (
     (1, 0, 4, "center"),
     (0, 0, -12, "center"),
@@ -37,18 +39,18 @@ PLACES = (
     (1, 0, 13, "center"),
     (0, 0, -21, "center"),
 )
-UNITS = {"nats": "nats", "bits": "bits", "share": "share of the most possible"}
+UNITS = {"nats": "nats", "bits": "bits", "share": "share of the maximum"}
 
 
 @dataclass(frozen=True)
 class EntropyParts:
-    """One model; one entry for each part of the rows, NaN where a part has none."""
+    """Results of one model by part of the rows; NaN for parts without rows."""
 
     name: str
     rows: Floats
-    """Rows; importance weights are scaled to sum to the number of rows."""
+    """Number of rows; importance weights are scaled to sum to it."""
     entropy: Floats
-    """Mean entropy of the distributions given out."""
+    """Mean entropy of the predicted distributions."""
     accuracy: Floats
     confidence: Floats
     """Mean probability of the predicted class."""
@@ -58,7 +60,19 @@ class EntropyParts:
 
 @dataclass(frozen=True, repr=False)
 class EntropyDiagram(Diagram):
-    """How spread the distributions are that each model gives out, over all rows or part by part."""
+    """Data of mean entropies of predicted distributions, over all rows or by parts.
+
+    Parameters
+    ----------
+    parts : tuple of str
+        Names of the parts.
+    by : str or None
+        What the parts are.
+    models : tuple of EntropyParts
+        Results of each model; ``diagram[name]`` returns one.
+    unit : str
+        Unit of the entropy.
+    """
 
     parts: tuple[str, ...]
     by: str | None
@@ -82,32 +96,37 @@ class EntropyDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
 
+    @documents_plot
     def plot(self, ax: Axes | None = None, *, labels: bool | None = None) -> Axes:
-        """Draw a bar for each model, or for parts the accuracy (full) and the confidence (open) against the entropy.
+        """Plot one bar per model, or for parts the accuracy (filled) and the confidence (open) against the entropy.
 
         Parameters
         ----------
         ax
-            Where to draw; a new one unless given.
-        labels
-            Whether to name the parts of the first model where there is room; left out, for up to 12 parts of one model.
+        labels : bool, optional
+            Whether to label the parts of the first model; by default for up to 12 parts of one model.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
-        keywords = f"mean entropy ({UNITS[self.unit]})"
+        label = f"mean entropy ({UNITS[self.unit]})"
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
-            ax.barh(range(len(heights)), heights, 0.7, color=[colour_on(ax, i) for i in range(len(heights))])
+            ax.barh(range(len(heights)), heights, 0.7, color=[color_on(ax, i) for i in range(len(heights))])
             names = ["" if m.name == ONE else shortened(plain(m.name), name_room(ax), SMALL) for m in self.models]
             ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
-            finish(ax, keywords).yaxis.grid(False)
+            finish(ax, label).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
         for place, model in enumerate(self.models, series_on(ax)):
             self._draw(ax, place, model)
         if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
             _name_points(ax, self.parts, self.models[0])
-        finish(ax, keywords, "accuracy (full), confidence (open)")
+        finish(ax, label, "accuracy (filled), confidence (open)")
         legend_above(ax)
         return ax
 
@@ -122,7 +141,7 @@ class EntropyDiagram(Diagram):
 
 
 def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
-    """The name of each part above or below its two points, wherever it meets no other; left out where it would."""
+    """Label each part above or below its two points, unless the label would overlap."""
     ax.margins(0.1, 0.12)
     ax.autoscale_view()
     inches = np.array([ax.bbox.width, ax.bbox.height]) / ax.figure.dpi
@@ -131,7 +150,7 @@ def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
     ends = np.sort(np.array([model.accuracy, model.confidence]), axis=0)
     low, high = (ends - bottom) / (top - bottom) * inches[1]
     seen = np.flatnonzero(np.isfinite(x)).tolist()
-    # Boxes already taken, as (left, right, bottom, top): those of the points with the line between.
+    # Occupied boxes as (left, right, bottom, top), initially those of the points and the lines between them.
     taken = [(x[i] - 0.04, x[i] + 0.04, low[i] - 0.04, high[i] + 0.04) for i in seen]
     for i in seen:
         wide = 0.06 * len(parts[i])
@@ -152,6 +171,7 @@ def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def entropy_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -162,22 +182,36 @@ def entropy_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> EntropyDiagram:
-    """Mean entropy of the distributions given out: larger where a model spreads its probability over more classes.
+    r"""Compute the mean entropy of the predicted distributions, overall or by parts of the rows.
+
+    The entropy is larger where a model spreads its probability over more classes.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords of
-        `Predictions` are taken.
-    by
-        Parts of the rows, each with its entropy, accuracy and confidence: by ``"interval"`` of the probability of the predicted
-        class, by true ``"class"``, or by the class ``"predicted"``. None takes all rows together.
-    intervals
+    y_true
+    y_prob
+    by : {"interval", "class", "predicted"}, optional
+        Parts of the rows, each with entropy, accuracy and confidence: intervals of the confidence, true classes, or
+        predicted classes. By default all rows together.
+    intervals : int, str or sequence, default 5
         The intervals, as in `interval_error_diagram`.
-    unit
-        ``"nats"``, ``"bits"``, or ``"share"`` of the logarithm of the number of classes.
+    unit : {"nats", "bits", "share"}, default "nats"
+        Unit of the entropy; ``"share"`` divides by the logarithm of the number of classes.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    EntropyDiagram
+        Results ``models`` by name: ``entropy``, ``accuracy``, ``confidence``, ``overall``. ``plot()`` draws them.
+
+    See Also
+    --------
+    uce_diagram : Error rate against entropy.
+
+    Notes
+    -----
+    .. math:: H = -\sum_k p_k \ln p_k
 
     Examples
     --------
@@ -186,8 +220,8 @@ def entropy_diagram(
     >>> shown["flat"].overall, shown["sure"].overall
     (1.0, 0.0)
     """
-    check_choice(by, ("interval", "class", "predicted", None), "by")
-    check_choice(unit, tuple(UNITS), "unit")
+    check_choice(by, "by", ("interval", "class", "predicted", None))
+    check_choice(unit, "unit", tuple(UNITS))
     low, high, spans = spans_of(intervals, None)
     models = read_predictions(entropy_diagram, y_true, y_prob, where, keywords)
     first = next(iter(models.values()))
@@ -224,7 +258,7 @@ def _entropy_parts(
 
 
 def _part_of(p: Predictions, confidence: Floats, by: str | None, low: Floats, high: Floats) -> Places:
-    """The part of each row, -1 where it is in none."""
+    """Part of each row, -1 for none."""
     if by is None:
         return np.zeros(p.n, np.intp)
     if by == "predicted":

@@ -1,4 +1,4 @@
-"""The two curves of a reliability diagram without bins, smooth and isotonic, with pointwise bounds and the density of scores."""
+"""Curves of reliability diagrams without bins, smooth and isotonic, with pointwise intervals and the density of scores."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .uncertainty import BINOMIAL, Bounds, Drawn, Resampler, band_bounds, bounds
 
 Floats = NDArray[np.float64]
 
-# Cells per width of the kernel, and the fewest in all.
+# Cells per bandwidth of the kernel, and least number of cells.
 PER_WIDTH, FEWEST_CELLS = 16, 512
-# A smooth curve is drawn where at least this many rows have a say.
+# Least effective number of rows at a point of a smooth curve.
 LOCAL_ROWS = 2.0
 
 
 @dataclass(frozen=True)
 class FittedCurve(Result):
-    """Height of a curve at scores, with pointwise bounds (NaN where there are none)."""
+    """A curve with pointwise intervals (NaN without intervals)."""
 
     x: Floats
     y: Floats
     lower: Floats
     upper: Floats
     density: Floats
-    """How many of all scores lie near, as a probability density; NaN for an isotonic curve."""
+    """Probability density of the scores; NaN for an isotonic curve."""
     bandwidth: float | None = None
 
 
@@ -46,7 +46,7 @@ def _no_bounds(count: int) -> Bounds:
 
 
 class _Smoother:
-    """Masses at scores, spread by a Gaussian that is reflected at 0 and 1: the kernel of `smece`."""
+    """Masses at scores smoothed by a Gaussian reflected at 0 and 1, the kernel of `smece`."""
 
     def __init__(self, width: float) -> None:
         self.cells = max(FEWEST_CELLS, math.ceil(PER_WIDTH / width))
@@ -54,7 +54,7 @@ class _Smoother:
         self.x = (np.arange(self.cells) + 0.5) / self.cells
 
     def spread(self, score: Floats, mass: Floats) -> Floats:
-        """(..., cells) density of masses (..., groups): each is shared between the two nearest cells, then smoothed."""
+        """(..., cells) density of masses (..., groups): each is split between the two nearest cells and smoothed."""
         from scipy.ndimage import gaussian_filter1d
         from scipy.sparse import csr_array
 
@@ -74,7 +74,7 @@ class _Smoother:
 def smooth_curve(
     view: View, how: str | None, *, level: float, n_resamples: int, rng: Any, bandwidth: float | None
 ) -> FittedCurve:
-    """Kernel regression of the outcome on the score; by default as wide as the smooth calibration error is large."""
+    """Kernel regression of the outcome on the score; the default bandwidth is the smooth calibration error."""
     width = _width(view, bandwidth)
     smoother, ties = _Smoother(width), view.ties
     weight = smoother.spread(ties.score, ties.weight)
@@ -127,11 +127,11 @@ def _band_or_none(view: View, x: Floats, how: str | None, level: float) -> Bound
 
 
 def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, rng: Any) -> FittedCurve:
-    """The isotonic curve (CORP): pooled neighbours, straight lines between blocks."""
+    """The isotonic curve (CORP), linear between blocks."""
     fitted = isotonic(view)
     x, y = np.array(fitted.scores), np.array(fitted.rates)
     if how == "bootstrap" or how == "consistency":
-        # Between scores that occur no bounds are lost: the curve is straight there.
+        # The observed scores suffice, because the curve is linear between them.
         at = view.ties.score if len(view.ties.score) <= FEWEST_CELLS else np.quantile(view.ties.score, _shares())
         x = np.union1d(x, at)
         y = fitted(x)

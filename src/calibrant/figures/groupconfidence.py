@@ -1,4 +1,4 @@
-"""The picture of where confidence goes: the mean probability of each group of classes, for rows of a true group."""
+"""Mean predicted probability of each group of classes, by true group."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.view import VectorView
-from .base import SMALL, Diagram, check_choice, finish, none_for_nan, plain
+from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, none_for_nan, plain
 from .canvas import INK, PAPER_WIDTH, new_ax
 from .classgroups import grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
@@ -29,17 +30,31 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class GroupConfidenceDiagram(Diagram):
-    """Mean confidence in each group of classes: of each model for one true group, or of one model for each true group."""
+    """Data of mean probabilities of class groups: of each model for one true group, or of one model for each true group.
+
+    Parameters
+    ----------
+    groups : tuple of str
+        Names of the groups.
+    rows : tuple of str
+        Rows of `confidence`: models, or true groups.
+    confidence : ndarray of shape (rows, groups)
+        Mean probability of each group; NaN without rows of the true group.
+    weight : ndarray of shape (rows,)
+        Number of rows of each mean.
+    given : str or None
+        True group of all rows; None if each row of `confidence` has its own.
+    """
 
     groups: tuple[str, ...]
     rows: tuple[str, ...]
-    """What each row of `confidence` is of: a model, or a true group."""
+    """Rows of `confidence`: models, or true groups."""
     confidence: Floats
-    """One row for each of `rows`, one column for each of `groups`; NaN where no row has the label."""
+    """Mean probability by `rows` and `groups`; NaN without rows of the true group."""
     weight: Floats
-    """How many rows each is the mean of; importance weights are scaled to sum to the number of rows."""
+    """Number of rows of each mean; importance weights are scaled to sum to the number of rows."""
     given: str | None
-    """The true group of all rows; None where each row of `confidence` has its own."""
+    """True group of all rows; None if each row of `confidence` has its own."""
 
     def _columns(self) -> dict[str, list[Any]]:
         first = "true group" if self.given is None else "model"
@@ -61,26 +76,29 @@ class GroupConfidenceDiagram(Diagram):
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")
 
+    @documents_plot
     def plot(self, ax: Axes | None = None, *, kind: Literal["auto", "bars", "heat"] = "auto") -> Axes:
-        """Draw bars (the default for one true group) or a heat map.
+        """Plot bars or a heat map.
 
         Parameters
         ----------
         ax
-            Where to draw; a new one unless given.
-        kind
-            ``"bars"``, ``"heat"``, or ``"auto"``.
+        kind : {"auto", "bars", "heat"}, default "auto"
+            Bars, or a heat map; by default bars for one true group.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
-        check_choice(kind, ("auto", "bars", "heat"), "kind")
+        check_choice(kind, "kind", ("auto", "bars", "heat"))
         bars = kind == "bars" or (kind == "auto" and self.given is not None)
         if bars:
             height = 0.7 + 0.17 * len(self.groups) * max(1.0, 0.55 * len(self.rows))
             ax = new_ax(ax, width=PAPER_WIDTH, height=height)
             names = dict(zip(self.rows, self.confidence, strict=True))
             grouped_bars(ax, self.groups, names, across=True)
-            finish(
-                ax, "mean confidence" + ("" if self.given is None else f" where the true group is {plain(self.given)}")
-            )
+            finish(ax, "mean confidence" + ("" if self.given is None else f", true group {plain(self.given)}"))
             ax.yaxis.grid(False)
             ax.set_xlim(0, 1)
             legend_above(ax, lines=1)
@@ -104,6 +122,7 @@ class GroupConfidenceDiagram(Diagram):
         return ax
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def group_confidence_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -114,19 +133,31 @@ def group_confidence_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> GroupConfidenceDiagram:
-    """Where confidence goes: the mean probability of each group of classes, for rows whose label lies in a given one.
+    """Compute the mean probability of each class group for rows of a true group.
+
+    It shows to which groups a model assigns its probability when the true class is in a given one.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; several models, where `given` names a group, as ``(y_true, {name: y_prob})`` or
-        ``{name: Predictions}``. Keywords of `Predictions` are taken.
-    hierarchy, level
-        Which classes make up each group, and which level of nested groups is shown, 1 for the coarsest.
-    given
-        The true group; None shows all of them, for one model.
+    y_true
+    y_prob
+    hierarchy : mapping
+        Classes of each group, nested for several levels, as in `class_hierarchy`.
+    given : object, optional
+        True group; required for several models. By default all of them, for one model.
+    level : int, default 1
+        Level of the hierarchy, 1 for the coarsest.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    GroupConfidenceDiagram
+        ``confidence`` by row and group. ``plot()`` draws it.
+
+    See Also
+    --------
+    group_error_diagram : Calibration errors of the groups.
 
     Examples
     --------
@@ -160,7 +191,7 @@ def group_confidence_diagram(
 
 
 def _mean_by_group(view: VectorView, place: int) -> tuple[float, Floats]:
-    """The weight of the rows of a group, and their mean probability of each group."""
+    """Weight of the rows of a group, and their mean probability of each group."""
     held = share_in(view, place) * row_weights(view)
     weight = float(held.sum())
     if weight == 0:

@@ -1,4 +1,4 @@
-"""Histograms of scores, one for each outcome: where the model puts the rows that it gets right, and those it gets wrong."""
+"""Histograms of scores by outcome."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from numpy.typing import NDArray
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_table
 from ..binning.table import BinTable
 from ..errors import ArgumentError
+from ..util.checks import check_choice
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import (
-    COLOURS,
+    COLORS,
+    FIGURE_PARAMETERS,
     SMALL,
     Diagram,
-    axis_words,
     cells_of,
-    check_choice,
+    documents_plot,
     finish,
     legend,
     none_for_nan,
     number_of,
     one_view,
     plain,
+    score_label,
 )
 from .canvas import PAPER_WIDTH, new_ax
 from .labels import width_of
@@ -36,17 +39,29 @@ if TYPE_CHECKING:
 __all__ = ["ScoreHistogram", "score_histogram"]
 
 Floats = NDArray[np.float64]
-# Inches from which on the name of an outcome stands above the ax rather than in a corner of it.
+# Width of a label in inches above which the legend is placed above the axes.
 LONG_NAME = 1.2
 
 
 @dataclass(frozen=True, repr=False)
 class ScoreHistogram(Diagram):
-    """Weight (rows, where there are no weights) in each bin of score, by outcome."""
+    """Data of a histogram of scores by outcome.
+
+    Parameters
+    ----------
+    table : BinTable
+        The bins.
+    positive : ndarray of shape (bins,)
+        Rows (or weight) with outcome 1: the event, or a correct prediction.
+    negative : ndarray of shape (bins,)
+        Rows (or weight) with outcome 0.
+    lens : str
+        Lens of the scores.
+    """
 
     table: BinTable = field(repr=False)
     positive: Floats
-    """Rows with outcome 1: right, or happened."""
+    """Rows with outcome 1: the event, or a correct prediction."""
     negative: Floats
     lens: str
 
@@ -54,12 +69,12 @@ class ScoreHistogram(Diagram):
 
     @property
     def positive_share(self) -> Floats:
-        """The part of all rows with outcome 1 that lies in each bin; NaN where there is no such row."""
+        """Share of the rows with outcome 1 in each bin; NaN without such rows."""
         return _shares(self.positive)
 
     @property
     def negative_share(self) -> Floats:
-        """The part of all rows with outcome 0 that lies in each bin; NaN where there is no such row."""
+        """Share of the rows with outcome 0 in each bin; NaN without such rows."""
         return _shares(self.negative)
 
     def _columns(self) -> dict[str, list[float | None]]:
@@ -74,24 +89,31 @@ class ScoreHistogram(Diagram):
         kept = {name: columns[name] for name in ("low", "high", "positive", "negative")}
         return list(kept), cells_of(kept)
 
+    @documents_plot
     def plot(self, ax: Axes | None = None, *, show: Literal["counts", "shares"] = "counts", log: bool = False) -> Axes:
-        """Draw on `ax`, or on a new one, which is returned.
+        """Plot the histogram.
 
         Parameters
         ----------
-        show
-            ``"counts"``: rows in each bin. ``"shares"``: the part of each outcome's rows, so that rare outcomes are seen.
-        log
-            Heights on a logarithmic axis.
+        ax
+        show : {"counts", "shares"}, default "counts"
+            Heights: rows in each bin, or the share of the rows of each outcome, which makes rare outcomes visible.
+        log : bool, default False
+            Whether the heights are on a logarithmic axis.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
-        check_choice(show, ("counts", "shares"), "show")
+        check_choice(show, "show", ("counts", "shares"))
         if not isinstance(log, bool):
             raise ArgumentError("log", f"must be True or False; got {log!r}")
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
-        right, wrong = outcome_words(self.lens)
+        positive, negative = outcome_words(self.lens)
         pairs = (
-            (self.positive, self.positive_share, right, COLOURS[0], ""),
-            (self.negative, self.negative_share, wrong, COLOURS[1], "////"),
+            (self.positive, self.positive_share, positive, COLORS[0], ""),
+            (self.negative, self.negative_share, negative, COLORS[1], "////"),
         )
         edges = np.append(self.table.low, self.table.high[-1:])
         for counts, shares, word, hue, hatch in pairs:
@@ -113,7 +135,7 @@ class ScoreHistogram(Diagram):
         if log:
             ax.set_yscale("log")
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
-        finish(ax, axis_words(self.lens)[0], f"part of each outcome's {kind}" if show == "shares" else kind)
+        finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)
         if max((width_of(label, SMALL) for label in ax.get_legend_handles_labels()[1]), default=0) > LONG_NAME:
             legend_above(ax)
@@ -128,29 +150,37 @@ def _shares(values: Floats) -> Floats:
 
 
 def outcome_words(lens: str) -> tuple[str, str]:
-    """What the two outcomes of a lens are called."""
+    """Names of the two outcomes of a lens."""
     name, _, detail = plain(lens).partition(":")
     if name in ("top_label", "rank", "within_top"):
-        return "right", "wrong"
-    return (f"{detail}", f"not {detail}") if name == "class" else ("happened", "did not happen")
+        return "correct", "wrong"
+    return (f"{detail}", f"not {detail}") if name == "class" else ("event", "no event")
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def score_histogram(
     y_true: Any, y_prob: Any = None, *, bins: Bins = 20, lens: str | Lens = "auto", where: Any = None, **keywords: Any
 ) -> ScoreHistogram:
-    """How scores are spread, for each outcome: right and wrong, or happened and not.
+    """Compute histograms of the scores by outcome: events and non-events, or correct and wrong predictions.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too. Soft labels count
-        in part for either outcome.
-    bins
-        Number of bins of equal width, or edges.
+    y_true
+    y_prob
+    bins : int or sequence of float, default 20
+        Number of bins of equal width, or their edges.
     lens
-        Which question is asked; one with one score for each row.
     where
-        Which rows: a boolean mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    ScoreHistogram
+        The counts ``positive`` and ``negative`` of each bin; soft labels count partly for both. ``plot()`` draws them.
+
+    See Also
+    --------
+    reliability_diagram : Observed rates by score.
 
     Examples
     --------

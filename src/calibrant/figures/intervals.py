@@ -1,4 +1,4 @@
-"""The picture of ranges of confidence: the error inside each, and how many rows fall into it."""
+"""Calibration error and number of rows by intervals of the score."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ..decision.likert import _outside, _terms
 from ..errors import ArgumentError, LensError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..util.checks import check_choice
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import SMALL, Diagram, axis_words, check_choice, finish
+from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, score_label
 from .canvas import PAPER_WIDTH
 from .labels import name_room, wrapped
 from .models import (
@@ -45,25 +47,41 @@ COLUMNS = ("rows", "mean_score", "rate", "outside", "error")
 
 @dataclass(frozen=True)
 class IntervalErrors:
-    """One model; one entry for each interval, NaN where no row falls into it."""
+    """Results of one model by interval; NaN for intervals without rows."""
 
     name: str
     rows: Floats
-    """Rows; importance weights are scaled to sum to the number of rows."""
+    """Number of rows; importance weights are scaled to sum to it."""
     mean_score: Floats
     rate: Floats
-    """How often it happened."""
+    """Observed rate."""
     outside: Floats
-    """How far the rate lies outside the interval; 0 inside."""
+    """Distance of the observed rate from the interval; 0 inside."""
     error: Floats
-    """The calibration error of the rows in the interval."""
+    """Calibration error of the rows in the interval."""
     overall: float
-    """The calibration error of all rows."""
+    """Calibration error of all rows."""
 
 
 @dataclass(frozen=True, repr=False)
 class IntervalDiagram(Diagram):
-    """The calibration error and the number of rows in each interval of scores."""
+    """Data of calibration errors by intervals of the score.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the intervals.
+    low : ndarray
+        Lower ends.
+    high : ndarray
+        Upper ends.
+    models : tuple of IntervalErrors
+        Results of each model; ``diagram[name]`` returns one.
+    metric : str
+        Identifier of the error.
+    lens : str
+        Lens of the scores.
+    """
 
     names: tuple[str, ...]
     low: Floats
@@ -90,18 +108,24 @@ class IntervalDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
 
+    @documents_plot
     def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error") -> list[Axes]:
-        """Draw two panels: the error in each interval, and how many rows fall into it.
+        """Plot two panels: the error in each interval, and its number of rows.
 
         Parameters
         ----------
-        ax
-            Two axes; new ones unless given.
-        show
-            ``"error"``: the calibration error of the rows in the interval. ``"outside"``: how far their rate lies outside the
-            interval, all that matters where the interval is shown as a word.
+        ax : sequence of matplotlib.axes.Axes, optional
+            Two axes; by default a new figure.
+        show : {"error", "outside"}, default "error"
+            Calibration error of the rows in the interval, or distance of their observed rate from the interval, which
+            is what matters if the interval is communicated as a word.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            The axes.
         """
-        check_choice(show, ("error", "outside"), "show")
+        check_choice(show, "show", ("error", "outside"))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
         spans = [f"{low:.3g}\u2013{high:.3g}" for low, high in zip(self.low, self.high, strict=True)]
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
@@ -111,9 +135,9 @@ class IntervalDiagram(Diagram):
             for name, word, span in zip(self.names, usual, spans, strict=True)
         ]
         grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models})
-        finish(axes[0], "", "calibration error" if show == "error" else "rate outside\nthe interval by")
+        finish(axes[0], "", "calibration error" if show == "error" else "distance of the rate\nfrom the interval")
         grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models})
-        finish(axes[1], axis_words(self.lens)[0], "rows")
+        finish(axes[1], score_label(self.lens), "rows")
         for one in axes:
             one.xaxis.grid(False)
             if len(plain) > 6:
@@ -122,6 +146,7 @@ class IntervalDiagram(Diagram):
         return axes
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def interval_error_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -133,22 +158,35 @@ def interval_error_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> IntervalDiagram:
-    """The calibration error inside ranges of confidence, and how many rows fall into each.
+    """Compute the calibration error and the number of rows in intervals of the score.
+
+    Use it where probabilities are communicated as ranges or words such as low, medium and high.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, a View or a Sketch; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords
-        of `Predictions` and options of the metric are taken.
-    intervals
-        ``"three"`` (low, medium, high), ``"five"``, a number of intervals of equal width, rising edges from 0 to 1, or pairs
-        ``[(0, 0.8), (0.9, 1)]``. An interval holds its lower end, one that reaches 1 both.
-    names
-        A word for each interval.
-    metric
-        Id of the error; it must read one score for each row.
-    lens, where
-        Which yes-or-no question, and which rows.
+    y_true
+    y_prob
+    intervals : str, int or sequence, default "three"
+        ``"three"`` (low, medium, high), ``"five"``, a number of intervals of equal width, increasing edges from 0 to
+        1, or pairs such as ``[(0, 0.8), (0.9, 1)]``. Intervals are closed on the left, and on the right at 1.
+    names : sequence of str, optional
+        Names of the intervals.
+    metric : str or Metric, default "ece"
+        Error, which must be defined for one score per row; its options are accepted as keywords.
+    lens
+    where
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    IntervalDiagram
+        Results ``models`` by name: ``rows``, ``mean_score``, ``rate``, ``outside`` and ``error``. ``plot()`` draws
+        them.
+
+    See Also
+    --------
+    reliability_diagram : Finer bins.
 
     Examples
     --------
@@ -176,7 +214,7 @@ def _span(low: float, high: float) -> str:
 
 
 def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
-    """Lower and upper ends, and a word for each interval."""
+    """Lower and upper ends, and names of the intervals."""
     if isinstance(intervals, (int, np.integer)) and not isinstance(intervals, bool) and intervals > 0:
         intervals = (np.arange(intervals + 1) / intervals).tolist()
     if isinstance(intervals, str) or np.ndim(intervals) != 2:
@@ -203,7 +241,7 @@ def spans_of(intervals: Any, names: Any) -> tuple[Floats, Floats, list[str]]:
 
 
 def inside(score: Floats, low: float, high: float) -> NDArray[np.bool_]:
-    """Which scores lie in an interval: it holds its lower end, and 1 where it reaches so far."""
+    """Mask of the scores in an interval, closed on the left, and on the right at 1."""
     return (score >= low) & ((score < high) | (high == 1))
 
 

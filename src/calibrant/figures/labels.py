@@ -1,4 +1,4 @@
-"""Words that must fit: names and labels cut into lines, or shortened in their middle, by the width that they take in print."""
+"""Text that must fit: labels wrapped to lines or shortened, by their width in print."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# An escaped dollar sign is one letter, and must stay whole.
+# An escaped dollar sign is one letter and must not be split.
 ESCAPED, DOLLAR = r"\$", "\ue000"
 ELLIPSIS = "\u2026"
-# A name is cut into at least this many letters a line, and no entry has more lines than this.
+# Least number of letters per line, and largest number of lines of an entry.
 LEAST_LETTERS, MOST_LINES = 6, 4
-# How much wider letters are on a screen than in outline, and a label of an axis may be than its ax.
+# Factors by which letters are wider on screen than as outlines, and axis labels may be wider than the axes.
 HINTED, OVERHANG = 1.06, 1.1
-# How much wider than its first guess an ax becomes where the layout is constrained, and what numbers beside it take, in inches.
+# Factor by which axes grow in a constrained layout, and width of tick labels in inches.
 GROWTH, NUMBERS = 1.04, 0.3
 
 
 def width_of(text: str, size: float) -> float:
-    """Inches that the longest line of the text takes in letters of this size in points."""
+    """Width in inches of the longest line of a text in this font size."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size)
     lines = text.replace(ESCAPED, "$").replace(DOLLAR, "$").split("\n")
-    with warnings.catch_warnings():  # a letter that the font lacks is warned of when it is drawn
+    with warnings.catch_warnings():  # missing letters are warned of when drawn
         warnings.simplefilter("ignore", UserWarning)
         wide = max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
     return float(wide) * HINTED / 72
 
 
 def wrapped(text: str, inches: float, size: float, most: int = MOST_LINES) -> str:
-    """The text in lines of at most so many inches, as it is where it fits; what needs more lines than `most` loses its middle."""
+    """Wrap a text to a width in inches; a text with more lines than `most` is shortened in the middle."""
     return "\n".join(_wrapped_line(line, inches, size, most) for line in text.split("\n"))
 
 
@@ -49,12 +49,12 @@ def _wrapped_line(line: str, inches: float, size: float, most: int) -> str:
         letters -= 1
         lines = _lines(bare, letters, most)
     while letters > LEAST_LETTERS and len(even := _lines(bare, letters - 1, most)) == len(lines) < most:
-        letters, lines = letters - 1, even  # no last line of one word
+        letters, lines = letters - 1, even  # avoid a last line of one word
     return "\n".join(lines).replace(DOLLAR, ESCAPED)
 
 
 def _lines(text: str, letters: int, most: int) -> list[str]:
-    """Lines of at most so many letters, cut between words; more than there may be are made by a shorter text."""
+    """Lines of at most so many letters, split between words; a text with too many lines is shortened."""
     lines = textwrap.wrap(text, letters)
     kept = letters * most
     while len(lines) > most:
@@ -69,7 +69,7 @@ def _middle_out(text: str, letters: int) -> str:
 
 
 def shortened(text: str, inches: float, size: float) -> str:
-    """The text in one line of at most so many inches, with an ellipsis in its middle where it is too long."""
+    """The text in one line of at most this width, with an ellipsis in the middle if it is too long."""
     bare, letters = text.replace(ESCAPED, DOLLAR), len(text)
     found = bare
     while letters > LEAST_LETTERS and width_of(found, size) > inches:
@@ -79,7 +79,7 @@ def shortened(text: str, inches: float, size: float) -> str:
 
 
 def entry(label: str, inches: float, size: float) -> str:
-    """An entry of a legend: in one line where it fits, else its name first and the values in brackets on lines of their own."""
+    """An entry of a legend: in one line if it fits, else the name first and the values on further lines."""
     if width_of(label, size) <= inches:
         return label
     name, opened, facts = label.rpartition(" (")
@@ -93,7 +93,7 @@ def entry(label: str, inches: float, size: float) -> str:
 
 
 def taken_by_ticks(ax: Axes, size: float) -> float:
-    """Inches that names beside an ax take from its width, beyond what numbers would."""
+    """Width in inches of names beside axes, beyond that of numbers."""
     from matplotlib.ticker import FixedLocator
 
     if not isinstance(ax.yaxis.get_major_locator(), FixedLocator):
@@ -103,18 +103,18 @@ def taken_by_ticks(ax: Axes, size: float) -> float:
 
 
 def room_of(ax: Axes, size: float) -> tuple[float, float]:
-    """Width and height in inches that an ax will have about, beside the names at its ticks."""
+    """Approximate width and height of axes in inches, without the names at their ticks."""
     wide, high = (side / ax.figure.dpi * GROWTH for side in (ax.bbox.width, ax.bbox.height))
     return max(wide - taken_by_ticks(ax, size), wide / 3), high
 
 
 def label_room(ax: Axes, size: float) -> tuple[float, float]:
-    """Inches that the labels of the two axes may take."""
+    """Largest width of the two axis labels in inches."""
     wide, high = room_of(ax, size)
     return wide * OVERHANG, high * OVERHANG
 
 
 def name_room(ax: Axes, places: int = 0) -> float:
-    """Inches for each name: of so many `places` below the ax, or beside it, where names may take two fifths of the width."""
+    """Width per name in inches: for `places` names below the axes, or beside them, up to two fifths of the width."""
     wide = float(ax.bbox.width / ax.figure.dpi)
     return GROWTH * wide / places if places else 0.42 * wide

@@ -1,4 +1,4 @@
-"""Several models in one picture: how they are read by name, how their lines and bars differ, and panels side by side."""
+"""Several models in one figure: reading them by name, line and bar styles, and panels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.view import VectorView, View
-from .base import DASHES, MARKERS, SMALL, Function, colour_on, legend, none_for_nan, plain, source_of
+from .base import DASHES, MARKERS, SMALL, Function, color_on, legend, none_for_nan, plain, source_of
 from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
 from .labels import entry, name_room, room_of, shortened, width_of
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 Source = Predictions | View | VectorView
 ONE = "model"
-"""The name of a model that came without one."""
-# Inches that the sample of a line with its gaps, and the gap between two columns take in a legend.
+"""Name of a model without one."""
+# Width of a legend handle with its gaps, and gap between columns, in inches.
 SAMPLE, GAP = 0.32, 0.12
-# Height of a line of a legend, and its gap to the ax, in inches.
+# Height of a line of a legend, and its distance from the axes, in inches.
 LINE, PAD = 0.135, 0.06
-# Lines of a legend that the height of a figure allows for.
+# Lines of a legend included in the height of a figure.
 ROOM_FOR = 3
 
 
 def read_models(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
 ) -> dict[str, Source]:
-    """Each model by name: from a mapping in place of `y_prob` (same labels), from a mapping of Predictions, or a single one."""
+    """Models by name: from a mapping as `y_prob` (same labels), from a mapping of Predictions, or a single one."""
     models = y_prob if isinstance(y_prob, Mapping) else y_true if isinstance(y_true, Mapping) else None
     if models is None:
         return {ONE: source_of(who, y_true, y_prob, where, words, more)}
@@ -61,7 +61,7 @@ def read_models(
 
 
 class Named(Protocol):
-    """The part of a figure's data that belongs to one model."""
+    """Data of one model."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +71,7 @@ Part = TypeVar("Part", bound=Named)
 
 
 def model_named(parts: Sequence[Part], name: str) -> Part:
-    """The part of the model of this name."""
+    """Data of the model of this name."""
     for part in parts:
         if part.name == name:
             return part
@@ -79,7 +79,7 @@ def model_named(parts: Sequence[Part], name: str) -> Part:
 
 
 def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Columns in which the models follow each other: those `repeated` for each, then the fields `names` of each."""
+    """Columns of all models below each other: those `repeated` for each, then the fields `names`."""
     values = {name: [none_for_nan(getattr(part, name)) for part in parts] for name in names}
     sizes = [len(held) for held in next(iter(values.values()))]
     columns: dict[str, list[Any]] = {
@@ -92,7 +92,7 @@ def by_model(parts: Sequence[Any], names: Sequence[str], repeated: Mapping[str, 
 def read_predictions(
     who: Function, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], more: Iterable[str] = ()
 ) -> dict[str, Predictions]:
-    """Each model by name, as `read_models` does, where it holds a probability for each of several classes."""
+    """Models by name, as `read_models`, with a probability for each class."""
     found: dict[str, Predictions] = {}
     for name, source in read_models(who, y_true, y_prob, where, words, more).items():
         if not isinstance(source, Predictions):
@@ -108,7 +108,7 @@ def read_predictions(
 
 
 def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:
-    """How many rows all models have, or the error where they differ."""
+    """Common number of rows of all models; raises if they differ."""
     sizes = {source.n for source in models.values()}
     if len(sizes) > 1:
         raise ShapeError(
@@ -118,12 +118,12 @@ def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:
 
 
 def row_weights(view: View | VectorView) -> NDArray[np.float64]:
-    """How many rows each row stands for: its count, or its importance scaled so that all sum to the number of rows."""
+    """Weight of each row: its count, or its importance scaled to sum to the number of rows."""
     return view.weights * (view.n / view.total) if view.weight_kind == "importance" else view.weights
 
 
 def find_metric(metric: Any) -> Metric:
-    """A metric by id or alias, or as it is."""
+    """A metric by identifier or alias, or itself."""
     return metric if isinstance(metric, Metric) else catalogue[metric]
 
 
@@ -134,9 +134,9 @@ def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any],
 
 
 def line_style(ax: Axes, number: int, *, marker: bool = False) -> dict[str, Any]:
-    """Colour and dashes of the model of this number; its marker too where points are few."""
+    """Color and dashes of the model of this number, optionally its marker."""
     style: dict[str, Any] = {
-        "color": colour_on(ax, number),
+        "color": color_on(ax, number),
         "linestyle": DASHES[number % len(DASHES)],
         "linewidth": 1.2,
     }
@@ -144,18 +144,18 @@ def line_style(ax: Axes, number: int, *, marker: bool = False) -> dict[str, Any]
 
 
 def single_point(x: Any) -> dict[str, Any]:
-    """The marker of a curve that has one point, of which a line would show nothing."""
+    """Marker style of a curve with a single point."""
     return {"marker": "o", "markersize": 4, "clip_on": False} if len(x) == 1 else {}
 
 
 def metric_label(metric: str, lens: str) -> str:
-    """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
+    """Identifier of the metric; with the lens, if the usual value is of whole rows and this one is of a single event."""
     whole = catalogue[metric].takes != "View" and lens != "binary"
     return f"{metric} of {lens}" if whole else metric
 
 
 def panels(ax: Any, count: int, *, columns: int, width: float, height: float, share: bool = False) -> list[Axes]:
-    """As many axes as there are panels: those given, or those of a new figure."""
+    """One axes per panel: those given, or those of a new figure."""
     if ax is None:
         return grid_of_axes(None, count, columns=columns, width=width, height=height, share=share)
     given = [ax] if hasattr(ax, "add_patch") else list(ax)
@@ -165,7 +165,7 @@ def panels(ax: Any, count: int, *, columns: int, width: float, height: float, sh
 
 
 def in_octaves(ax: Axes, values: Sequence[float], most: int = 7) -> None:
-    """A logarithmic axis from left to right, with plain numbers at those of the values that leave each other room."""
+    """A logarithmic x axis with plain labels at values that do not overlap."""
     ax.set_xscale("log")
     place = np.log(np.asarray(values, dtype=np.float64))
     room = (place.max() - place.min()) / most
@@ -178,7 +178,7 @@ def in_octaves(ax: Axes, values: Sequence[float], most: int = 7) -> None:
 
 
 def _short(value: float) -> str:
-    """A number in few letters: small ones as one part of a whole number, where they are."""
+    """A short text of a number; small ones as fractions 1/n if exact."""
     parts = round(1 / value)
     return f"1/{parts}" if parts >= 8 and abs(value * parts - 1) < 1e-9 else f"{value:.3g}"
 
@@ -186,7 +186,7 @@ def _short(value: float) -> str:
 def grouped_bars(
     ax: Axes, labels: Sequence[str], heights: Mapping[str, Any], *, across: bool = False
 ) -> list[BarContainer]:
-    """A group of bars for each label, with one for each model; `across` lays them down, the first label on top."""
+    """A group of bars per label, one per model; horizontal with `across`, the first label on top."""
     width = 0.8 / len(heights)
     labels = [plain(label) for label in labels]
     if across:
@@ -195,7 +195,7 @@ def grouped_bars(
     drawn = []
     for place, (name, values) in enumerate(heights.items()):
         at = middle + (place - (len(heights) - 1) / 2) * width
-        style: dict[str, Any] = {"color": colour_on(ax, place), "linewidth": 0, "zorder": 2}
+        style: dict[str, Any] = {"color": color_on(ax, place), "linewidth": 0, "zorder": 2}
         style["label"] = None if name == ONE else plain(name)
         drawn.append(ax.barh(at, values, width, **style) if across else ax.bar(at, values, width, **style))
     if across:
@@ -209,7 +209,7 @@ def grouped_bars(
 
 
 def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
-    """A legend over the ax, where it can hide nothing and is no wider than the ax, in as many columns as its words leave room for.
+    """A legend above the axes, no wider than these, in as many columns as fit.
 
     A figure of ours grows where the legend has more lines than it was made for.
     """

@@ -1,4 +1,4 @@
-"""The Murphy diagram: the mean elementary score of each model at every threshold, whose area is half the Brier score."""
+"""The Murphy diagram: mean elementary score at every threshold; its area is half the Brier score."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions
 from ..util.checks import check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import COLOURS, Diagram, finish, plain, series_on
+from .base import COLORS, MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .models import ONE, Source, legend_above, line_style, metric_label, model_named, read_models, same_rows
 
@@ -33,22 +34,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MurphyCurve:
-    """The mean elementary score of one model at each threshold."""
+    """Murphy curve of one model."""
 
     name: str
     score: Floats
     area: float
-    """The integral over all thresholds, exact: half the Brier score of the view."""
+    """Exact integral over all thresholds: half the Brier score."""
 
     @property
     def brier(self) -> float:
-        """The Brier score, (score - outcome)^2 on average: twice the area."""
+        """The Brier score, twice the area."""
         return 2 * self.area
 
 
 @dataclass(frozen=True)
 class MurphyDifference:
-    """The curve of one model less that of another on the same rows, with a bootstrap band that holds at each threshold by itself."""
+    """Difference of two Murphy curves on the same rows, with a pointwise bootstrap band."""
 
     first: str
     second: str
@@ -61,13 +62,29 @@ class MurphyDifference:
 
 @dataclass(frozen=True, repr=False)
 class MurphyDiagram(Diagram):
-    """Mean elementary scores: a model whose curve is nowhere above another's is better for every proper score."""
+    """Data of a Murphy diagram.
+
+    A model whose curve is nowhere above that of another is at least as good under every proper score.
+
+    Parameters
+    ----------
+    theta : ndarray
+        Thresholds; at jumps a threshold occurs twice, first for the left limit.
+    curves : tuple of MurphyCurve
+        Curve of each model; ``diagram[name]`` returns one.
+    exact : bool
+        Whether linear interpolation between the thresholds is exact.
+    difference : MurphyDifference or None
+        Difference of two curves with its band.
+    lens : str
+        Lens of the scores.
+    """
 
     theta: Floats
-    """Thresholds; where curves jump a threshold stands twice, once for the value before the jump."""
+    """Thresholds; at jumps a threshold occurs twice, first for the left limit."""
     curves: tuple[MurphyCurve, ...]
     exact: bool
-    """Whether straight lines between the thresholds are the curves themselves."""
+    """Whether linear interpolation between the thresholds is exact."""
     difference: MurphyDifference | None
     lens: str
 
@@ -75,7 +92,20 @@ class MurphyDiagram(Diagram):
         return model_named(self.curves, name)
 
     def dominates(self, first: str, second: str) -> bool:
-        """Whether the first model's curve is nowhere above the second's, and somewhere below, at these thresholds."""
+        """Test whether one curve is nowhere above another, and somewhere below, at these thresholds.
+
+        Parameters
+        ----------
+        first : str
+            Name of the model.
+        second : str
+            Name of the model it is compared with.
+
+        Returns
+        -------
+        bool
+            Whether the first dominates the second.
+        """
         gap = self[first].score - self[second].score
         return bool((gap <= 1e-12).all() and (gap < -1e-12).any())
 
@@ -105,8 +135,19 @@ class MurphyDiagram(Diagram):
     def _title(self) -> str:
         return f"Murphy diagram ({self.lens})"
 
+    @documents_plot
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve of each model on the ax given, or on a new one."""
+        """Plot the curve of each model.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
         for place, curve in enumerate(self.curves, series_on(ax)):
             facts = f"{plain(metric_label('brier', self.lens))} {number(curve.brier, 3)}"
@@ -114,28 +155,44 @@ class MurphyDiagram(Diagram):
             ax.plot(self.theta, curve.score, gid="series", **line_style(ax, place), label=label)
         ax.set_xlim(0, 1)
         ax.set_ylim(bottom=0)
-        finish(ax, "threshold of the decision", "mean elementary score")
+        finish(ax, "decision threshold", "mean elementary score")
         legend_above(ax)
         return ax
 
+    @documents_plot
     def plot_difference(self, ax: Axes | None = None) -> Axes:
-        """Draw the difference of two models with its band on the ax given, or on a new one."""
+        """Plot the difference of two models with its band.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         found = self.difference
         if found is None:
             raise ArgumentError(
                 "difference", "was not computed", InPython("call murphy_diagram(..., difference=(first, second))")
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
-        label = f"{found.level:.0%} band at each threshold"
-        ax.fill_between(self.theta, found.lower, found.upper, color=COLOURS[0], alpha=0.2, linewidth=0, label=label)
-        ax.plot(self.theta, found.value, color=COLOURS[0], linewidth=1.2)
+        label = f"{found.level:.0%} pointwise band"
+        ax.fill_between(self.theta, found.lower, found.upper, color=COLORS[0], alpha=0.2, linewidth=0, label=label)
+        ax.plot(self.theta, found.value, color=COLORS[0], linewidth=1.2)
         ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         ax.set_xlim(0, 1)
-        finish(ax, "threshold of the decision", f"score of {plain(found.first)}\nless {plain(found.second)}")
+        finish(
+            ax,
+            "decision threshold",
+            f"difference of elementary scores:\n{plain(found.first)} minus {plain(found.second)}",
+        )
         legend_above(ax)
         return ax
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def murphy_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -149,24 +206,49 @@ def murphy_diagram(
     rng: Any = None,
     **keywords: Any,
 ) -> MurphyDiagram:
-    """The mean elementary score at each threshold (Ehm et al. 2016): what a decision at this threshold costs.
+    r"""Compute the Murphy diagram: the mean elementary score at every decision threshold.
 
-    At threshold t, a row costs t where its score is above t and the outcome is 0, and 1 - t where its score is not above t and the
-    outcome is 1. Every proper score is a weighted mean over t; the Brier score is twice the area under the curve.
+    It compares models under all proper scores at once: every proper score is a weighted mean of the curve over
+    thresholds.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, a View or a Sketch; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. Keywords
-        of `Predictions` are taken.
-    difference
-        Two models, by name: the difference of their curves gets a bootstrap band, from the same rows drawn for both.
-    level, n_resamples, rng
-        Coverage of the band, how many samples are drawn, and the seed or Generator.
-    points
-        Where there are at most so many distinct scores the curves are exact; else they are shown at this many even steps.
-    lens, where
-        Which yes-or-no question, and which rows.
+    y_true
+    y_prob
+    difference : tuple of str, optional
+        Names of two models; the difference of their curves gets a bootstrap band from the same resamples of both.
+    level : float, default 0.95
+        Confidence level of the band.
+    n_resamples : int, default 500
+        Number of resamples of the band.
+    points : int, default 500
+        Up to this many distinct scores the curves are exact; with more they are evaluated on an even grid of this size.
+    lens
+    where
+    rng
+    **keywords
+
+    Returns
+    -------
+    MurphyDiagram
+        Thresholds ``theta`` and ``curves`` by model, with the ``brier`` score of each. ``plot()`` draws them.
+
+    See Also
+    --------
+    calibrant.brier : Twice the area under the curve.
+
+    Notes
+    -----
+    With score :math:`s_i` and outcome :math:`o_i`, the elementary score at threshold :math:`\theta` is
+
+    .. math:: S_\theta(s, o) = \theta\,1[s > \theta, o = 0] + (1 - \theta)\,1[s \le \theta, o = 1],
+
+    the cost of deciding at the threshold. The Brier score is twice its integral over :math:`\theta`.
+
+    References
+    ----------
+    .. [1] Ehm, Gneiting, Jordan and Krueger (2016): Of quantiles and expectiles: consistent scoring functions, Choquet
+       representations and forecast rankings. JRSS B 78, 505-562.
 
     Examples
     --------
@@ -203,7 +285,7 @@ def _view(source: Source, lens: str | Lens) -> View:
 
 
 class _Order:
-    """The rows of a view in rising order of score, to be summed under many weights at fixed thresholds."""
+    """Rows of a view sorted by score, for sums at fixed thresholds under many weights."""
 
     def __init__(self, view: View) -> None:
         order = view.order
@@ -211,30 +293,30 @@ class _Order:
         self.kind = view.weight_kind
         self.rows = order
         self.score = view.score[order]
-        self.happened = view.raw_outcome[order].astype(np.bool_)
+        self.positive = view.raw_outcome[order].astype(np.bool_)
         self.weight = view.weights
         self.theta: Floats = np.empty(0)
         self.below: Array = np.empty(0, np.intp)
 
     def look_at(self, theta: Floats, left: Array) -> None:
-        """Fix the thresholds; `left` says where the value just before is meant."""
+        """Set the thresholds; `left` marks left limits."""
         self.theta = theta
         after, before = (np.searchsorted(self.score, theta, side=side) for side in ("right", "left"))
         self.below = np.where(left, before, after)
 
     def curve(self, weight: Floats) -> Floats:
-        """The mean elementary score at each threshold, for any weights of the rows as they came."""
+        """Mean elementary score at each threshold, for weights in the original order of the rows."""
         sorted_weight = weight[self.rows]
         missed, spared = (
-            np.concatenate([[0.0], np.cumsum(sorted_weight * held)]) for held in (self.happened, ~self.happened)
+            np.concatenate([[0.0], np.cumsum(sorted_weight * held)]) for held in (self.positive, ~self.positive)
         )
         cost = (1 - self.theta) * missed[self.below] + self.theta * (spared[-1] - spared[self.below])
         return np.asarray(cost / (missed[-1] + spared[-1]))
 
     def area(self) -> float:
-        """The integral over [0, 1]: between neighbouring scores the curve is a straight line."""
+        """Integral over [0, 1]; the curve is linear between adjacent scores."""
         weight = self.weight[self.rows]
-        missed, spared = (np.concatenate([[0.0], np.cumsum(weight * held)]) for held in (self.happened, ~self.happened))
+        missed, spared = (np.concatenate([[0.0], np.cumsum(weight * held)]) for held in (self.positive, ~self.positive))
         ends = np.concatenate([[0.0], self.score, [1.0]])
         width, square = np.diff(ends), np.diff(ends**2) / 2
         pieces = missed * (width - square) + (spared[-1] - spared) * square
@@ -242,12 +324,12 @@ class _Order:
 
 
 def _thresholds(orders: list[_Order], points: int) -> tuple[Floats, Array, bool]:
-    """Where to look: at every score, before and after it, or at even steps where there are too many."""
+    """Thresholds: both limits at every score, or an even grid if there are too many."""
     knots = np.unique(np.concatenate([[0.0, 1.0], *(np.unique(order.score) for order in orders)]))
     if len(knots) > points + 2:
         theta = np.arange(points + 1) / points
         return theta, np.zeros(len(theta), np.bool_), False
-    theta = np.repeat(knots, 2)[1:]  # nothing lies before 0
+    theta = np.repeat(knots, 2)[1:]  # 0 has no left limit
     left = np.arange(len(theta)) % 2 == 1
     return theta, left, True
 
@@ -268,7 +350,7 @@ def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
 def _difference(
     first: str, second: str, orders: dict[str, _Order], level: float, n_resamples: int, seed: int
 ) -> MurphyDifference:
-    """The same rows are drawn for both; counts say how many rows there are to draw from."""
+    """Paired bootstrap; counts give the number of rows to resample from."""
     one, other = orders[first], orders[second]
     if not np.array_equal(one.weight, other.weight):
         raise ArgumentError("difference", "the models have different weights")

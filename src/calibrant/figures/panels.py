@@ -1,7 +1,8 @@
-"""Several reliability diagrams at once: models side by side or overlaid, before and after, one small panel for each class."""
+"""Several reliability diagrams: models side by side or overlaid, before and after recalibration, one panel per class."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,13 +11,14 @@ import numpy as np
 
 from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from .base import COLOURS, SMALL, TEXT, Diagram, axis_words, check_choice, halo, plain, source_of
+from ..views.keywords import documents_keywords
+from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, axis_words, documents_plot, halo, plain, source_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, tones_of
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .labels import label_room, wrapped
-from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability
+from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability_diagram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "reliability_panels"]
 
 MOST_CLASSES = 12
+PANEL_KEYWORDS = tuple(inspect.signature(reliability_diagram).parameters)[2:]
 
 
 @dataclass(frozen=True, repr=False)
 class ReliabilityPanels(Diagram):
-    """Reliability diagrams by name; `plot` draws one panel for each, or all in one."""
+    """Reliability diagrams by name; `plot` draws one panel per diagram, or all in one.
+
+    Parameters
+    ----------
+    diagrams : dict of str to ReliabilityDiagram
+        The diagrams.
+    layout : {"side_by_side", "overlay"}, default "side_by_side"
+        Layout of the plot.
+    """
 
     diagrams: dict[str, ReliabilityDiagram]
     layout: str = "side_by_side"
@@ -41,7 +52,13 @@ class ReliabilityPanels(Diagram):
         return self.diagrams[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists of each diagram, by name."""
+        """Return the diagrams as plain values and lists.
+
+        Returns
+        -------
+        dict
+            Result of `ReliabilityDiagram.to_dict` by name.
+        """
         return {name: diagram.to_dict() for name, diagram in self.diagrams.items()}
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -66,11 +83,12 @@ class ReliabilityPanels(Diagram):
         return f"Reliability diagrams ({len(self)}, {kinds})"
 
     def _axis_words(self, diagram: ReliabilityDiagram) -> tuple[str, str]:
-        """Words of the axes; a panel's title names its class already."""
+        """Labels of the axes; the titles of the panels name the classes."""
         if len({diagram.lens for diagram in self.diagrams.values()}) > 1:
-            return "predicted probability", "how often it was true"
+            return "mean predicted probability", "observed rate"
         return axis_words(diagram.lens)
 
+    @documents_plot
     def plot(
         self,
         figure: Figure | None = None,
@@ -81,20 +99,30 @@ class ReliabilityPanels(Diagram):
         scale: Literal["probability", "logit"] = "probability",
         legend: Sequence[str] | None = None,
     ) -> list[Axes]:
-        """Draw on `figure`, or on a new one; gives the axes in order.
+        """Plot the diagrams.
 
         Parameters
         ----------
-        layout
-            ``"side_by_side"``: a panel for each. ``"overlay"``: all in one, told apart by colour, marker and dashes.
-        columns
-            Panels in a row; by default 3 to 5, so that few places stay empty.
-        counts
-            A ``"strip"`` of counts above each panel, or None; an overlay has none.
-        scale, legend
-            As in the plot of one diagram.
+        figure : matplotlib.figure.Figure, optional
+            Figure to plot into; by default a new one.
+        layout : {"side_by_side", "overlay"}, optional
+            One panel per diagram, or all in one, distinguished by color, marker and dashes.
+        columns : int, optional
+            Panels per row; by default 3 to 5, so that few places stay empty.
+        counts : {"strip"} or None, default "strip"
+            Whether to show a strip of counts above each panel; not in an overlay.
+        scale : {"probability", "logit"}, default "probability"
+            Scale of both axes.
+        legend : sequence of str, optional
+            Metrics shown in the legend; by default those of the diagrams.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            The axes, in order.
         """
-        layout = check_choice(layout or self.layout, ("side_by_side", "overlay"), "layout")
+        layout = layout or self.layout
+        check_choice(layout, "layout", ("side_by_side", "overlay"))
         if layout == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
@@ -106,28 +134,28 @@ class ReliabilityPanels(Diagram):
         titles = [wrapped(plain(name), label_room(axes[0], SMALL)[0], letters) for name in self.diagrams]
         grow(axes[0].figure, max(title.count("\n") for title in titles) * -(-len(self) // across))
         for place, (ax, diagram) in enumerate(zip(axes, self.diagrams.values(), strict=True)):
-            quiet: dict[str, Any] = {"labels": False, "name": None, "colour": COLOURS[0], "sides": not small}
+            quiet: dict[str, Any] = {"labels": False, "name": None, "color": COLORS[0], "sides": not small}
             every = self.diagrams.values()
             draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
-            # A title of the strip is laid out with it; one of the ax would be moved above the strip too late.
+            # The title belongs to the strip; that of the axes would be moved above the strip too late.
             titled: Any = ax.child_axes[-1] if counts == "strip" else ax
             ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
             titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
             if small:
                 _quiet(ax, diagram)
-            said, happened = self._axis_words(diagram)
-            ax.set_xlabel(wrapped(said, wide, TEXT) if place >= len(self) - across else "")
-            ax.set_ylabel("" if place % across else wrapped(happened, high, TEXT))
+            predicted, observed = self._axis_words(diagram)
+            ax.set_xlabel(wrapped(predicted, wide, TEXT) if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else wrapped(observed, high, TEXT))
         return axes
 
 
 def _across(count: int) -> int:
-    """Panels in a row: up to three in one, of more the number that leaves the fewest places empty."""
+    """Panels per row: up to three in one row; else the number that leaves the fewest places empty."""
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
 def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
-    """A small panel: what the bounds are is said once, outside; the strip needs no words."""
+    """Simplify a small panel: no legend of the intervals, no labels of the strip."""
     from matplotlib.ticker import NullLocator
 
     for strip in ax.child_axes:
@@ -148,17 +176,31 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
         ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 
+@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
 def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **options: Any) -> ReliabilityPanels:
-    """Reliability diagrams of several models on the same rows.
+    """Compute reliability diagrams of several models on the same rows.
 
     Parameters
     ----------
-    y_true
+    y_true : array-like of shape (N,) or mapping
         Labels; or, without `models`, a mapping from names to Predictions, Views or Sketches.
-    models
-        Probabilities of each model by name.
-    options
-        Keywords of `reliability`, for all models.
+    models : mapping of str to array-like, optional
+        Probabilities of each model.
+    **options
+
+    Returns
+    -------
+    ReliabilityPanels
+        ``diagrams`` by name. ``plot()`` draws them side by side, ``plot(layout="overlay")`` in one.
+
+    See Also
+    --------
+    reliability_diagram : One model.
+    before_after : Before and after recalibration.
+
+    References
+    ----------
+    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
 
     Examples
     --------
@@ -170,9 +212,11 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
     """
     if models is None:
         _check_models(y_true, "y_true", "a mapping from names to Predictions")
-        return ReliabilityPanels({str(name): reliability(given, **options) for name, given in y_true.items()})
+        return ReliabilityPanels({str(name): reliability_diagram(given, **options) for name, given in y_true.items()})
     _check_models(models, "models", "a mapping from names to probabilities")
-    return ReliabilityPanels({str(name): reliability(y_true, probs, **options) for name, probs in models.items()})
+    return ReliabilityPanels(
+        {str(name): reliability_diagram(y_true, probs, **options) for name, probs in models.items()}
+    )
 
 
 def _check_models(models: Any, argument: str, what: str) -> None:
@@ -180,17 +224,32 @@ def _check_models(models: Any, argument: str, what: str) -> None:
         raise InputTypeError(argument, f"must be {what}; got {type(models).__name__}", "for example {'model': y_prob}")
 
 
+@documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)
 def before_after(y_true: Any, before: Any, after: Any, **options: Any) -> ReliabilityPanels:
-    """Reliability diagrams before and after recalibration, on the same rows.
+    """Compute reliability diagrams before and after recalibration, on the same rows.
 
     Parameters
     ----------
-    y_true
-        Labels.
-    before, after
-        Probabilities without and with the map.
-    options
-        Keywords of `reliability`, for both.
+    y_true : array-like of shape (N,)
+        Labels of held-out data.
+    before : array-like of shape (N,) or (N, K)
+        Uncalibrated probabilities.
+    after : array-like of shape (N,) or (N, K)
+        Calibrated probabilities.
+    **options
+
+    Returns
+    -------
+    ReliabilityPanels
+        The diagrams ``"before"`` and ``"after"``. ``plot()`` draws them.
+
+    See Also
+    --------
+    reliability_panels : Any number of models.
+
+    References
+    ----------
+    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
 
     Examples
     --------
@@ -201,21 +260,40 @@ def before_after(y_true: Any, before: Any, after: Any, **options: Any) -> Reliab
     return reliability_panels(y_true, {"before": before, "after": after}, **options)
 
 
+@documents_keywords(
+    taken=tuple(name for name in PANEL_KEYWORDS if name != "lens"), source=reliability_diagram, table=FIGURE_PARAMETERS
+)
 def classwise_panels(
     y_true: Any, y_prob: Any = None, *, show: int | Sequence[Any] = MOST_CLASSES, where: Any = None, **options: Any
 ) -> ReliabilityPanels:
-    """A reliability diagram for each class: its probability against how often it was the true one.
+    """Compute a reliability diagram of the probability of each class.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions.
-    show
-        How many of the most frequent classes, or which classes by name or number.
+    y_true
+    y_prob
+    show : int or sequence, default 12
+        Number of classes, the most frequent ones, or the classes by name or index.
     where
-        Which rows: a boolean mask or a Selection.
-    options
-        Keywords of `reliability` and of `Predictions`; ``classes=`` names the classes.
+    **options
+
+    Returns
+    -------
+    ReliabilityPanels
+        ``diagrams`` by class. ``plot()`` draws them.
+
+    Raises
+    ------
+    LensError
+        If `lens` is given.
+
+    See Also
+    --------
+    reliability_diagram : One lens.
+
+    References
+    ----------
+    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
 
     Examples
     --------
@@ -242,12 +320,12 @@ def classwise_panels(
     named = [str(source.classes[index]) if source.classes is not None else f"class {index}" for index in chosen]
     keys = [index if source.classes is None else source.classes[index] for index in chosen]
     return ReliabilityPanels(
-        {name: reliability(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
+        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
     )
 
 
 def _classes(source: Predictions, show: Any) -> list[int]:
-    """Columns of the classes to show: those named, or the most frequent, the lowest first where they tie."""
+    """Columns of the classes to show: those named, or the most frequent; ties by index."""
     if source.kind == "confidence":
         raise LensError("y_prob", "contains confidences only", "pass one column per class")
     if not isinstance(show, (int, np.integer)) or isinstance(show, bool):

@@ -1,4 +1,4 @@
-"""The reliability diagram: what was said against what happened, as bars, a line, tilted roofs, a smooth or an isotonic curve."""
+"""The reliability diagram: observed rate against predicted probability, as line, bars, roofs, smooth or isotonic curve."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric, catalogue
 from ..metrics.reliability_curve import CalibrationCurve
+from ..util.checks import check_choice
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import Diagram, check_choice, one_view
+from .base import FIGURE_PARAMETERS, Diagram, documents_plot, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import metric_label
@@ -29,7 +31,7 @@ from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReliabilityDiagram", "reliability"]
+__all__ = ["ReliabilityDiagram", "reliability", "reliability_diagram"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["line", "bars", "roof", "smooth", "corp"]
@@ -51,53 +53,109 @@ HOW_WORDS = {
 
 @dataclass(frozen=True, repr=False)
 class ReliabilityDiagram(Diagram):
-    """The data of a reliability diagram; `plot` draws it."""
+    """Data of a reliability diagram; `plot` draws it.
+
+    Parameters
+    ----------
+    kind : str
+        Form of the diagram.
+    lens : str
+        Lens of the scores.
+    table : BinTable
+        The bins, with ``low``, ``high``, ``rows``, ``weight``, ``mean_score`` and ``rate``; empty bins are included.
+    lower : ndarray of shape (bins,)
+        Lower end of the interval of each bin.
+    upper : ndarray of shape (bins,)
+        Upper end.
+    level : float or None
+        Level of the intervals.
+    how : str or None
+        Kind of the intervals.
+    curve : FittedCurve, optional
+        Curve of ``kind="smooth"`` and ``"corp"``.
+    band : CalibrationBand, optional
+        Simultaneous band.
+    decomposition : Decomposition, optional
+        Decomposition of the Brier score, for ``kind="corp"``.
+    metrics : dict
+        Values of the requested metrics by identifier.
+    view : View, optional
+        The scores and outcomes.
+    cut : tuple
+        The arguments `binning` and `bins`.
+
+    See Also
+    --------
+    reliability_diagram : The function that returns it.
+    """
 
     kind: str
     lens: str
     table: BinTable = field(repr=False)
-    """The bins: ``low``, ``high``, ``rows``, ``weight``, ``mean_score``, ``rate``; empty ones are kept."""
+    """The bins: ``low``, ``high``, ``rows``, ``weight``, ``mean_score``, ``rate``; empty bins are included."""
     lower: Floats
-    """Lower bound for each bin: of its rate, or under ``how="consistency"`` of the rates that calibrated scores would give."""
+    """Lower end for each bin: of its rate, or with ``how="consistency"`` of the rates under calibration."""
     upper: Floats
     level: float | None
     how: str | None
-    """Where the bounds come from; None where there are none."""
+    """Kind of the intervals; None without intervals."""
     curve: FittedCurve | None = None
     """The curve of ``kind="smooth"`` and ``"corp"``."""
     band: CalibrationBand | None = None
     decomposition: Decomposition | None = None
-    """The Brier score of ``kind="corp"`` in its parts."""
+    """Decomposition of the Brier score, for ``kind="corp"``."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Values asked for, by id."""
+    """Values of the requested metrics by identifier."""
     view: View | None = field(default=None, repr=False, compare=False)
     cut: tuple[Binning, Bins] = field(default=("equal_width", 15), repr=False, compare=False)
-    """How the bins were asked for."""
+    """The arguments `binning` and `bins`."""
 
     @property
     def mean_score(self) -> Floats:
-        """Mean score of each bin, NaN where it is empty."""
+        """Mean score of each bin, NaN for empty bins."""
         return self.table.mean_score
 
     @property
     def rate(self) -> Floats:
-        """Mean outcome of each bin, NaN where it is empty."""
+        """Observed rate of each bin, NaN for empty bins."""
         return self.table.rate
 
     @property
     def roof(self) -> tuple[Floats, Floats]:
-        """Height of each bin's tilted roof at its two edges: the score there less the bin's gap, so that it runs along the diagonal."""
+        """Height of the roof of each bin at its two edges: the score there minus the gap of the bin."""
         gap = np.where(self.table.empty, np.nan, self.table.gap)
         return self.table.low - gap, self.table.high - gap
 
     @classmethod
     def of_curve(cls, curve: CalibrationCurve) -> ReliabilityDiagram:
-        """The same bins and intervals as a diagram."""
+        """Convert a calibration curve, with its bins and intervals, to a diagram.
+
+        Parameters
+        ----------
+        curve : CalibrationCurve
+            Result of `calibrant.calibration_curve`.
+
+        Returns
+        -------
+        ReliabilityDiagram
+            The diagram.
+        """
         how = None if curve.level is None else curve.method
         return cls("line", curve.lens, curve.table, curve.lower, curve.upper, curve.level, how)
 
     def value_of(self, metric: str | Metric) -> float:
-        """The value of a metric on these very scores, with the diagram's bins where it has the same default as the diagram."""
+        """Compute a metric on the scores of the diagram, with its bins if the metric has the same defaults.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            Identifier of a metric, or the metric.
+
+        Returns
+        -------
+        float
+            The value.
+        """
         found = metric if isinstance(metric, Metric) else catalogue[metric]
         if found.id in self.metrics:
             return self.metrics[found.id]
@@ -108,7 +166,13 @@ class ReliabilityDiagram(Diagram):
         return metric_value(found, self.view, *self.cut)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values and lists, with None where there is no value."""
+        """Return the diagram as plain values and lists.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
         bins = {**self.table.to_dict(), **self._listed("lower", "upper")}
         return {
             "kind": self.kind,
@@ -123,27 +187,39 @@ class ReliabilityDiagram(Diagram):
         }
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each bin, or for each point of the curve where there is one."""
+        """One row per bin, or per point of the curve."""
         if self.curve is None:
             return {**self.table.to_dict(), **self._listed("lower", "upper")}
         return {name: values for name, values in self.curve.to_dict().items() if name != "bandwidth"}
 
     def label_of(self, metric: str) -> str:
-        """The metric's id; with the question, where it is known for a value of whole rows and this is that of one question."""
+        """Return the label of a metric: its identifier, with the lens if the usual value is of whole rows.
+
+        Parameters
+        ----------
+        metric : str
+            Identifier of the metric.
+
+        Returns
+        -------
+        str
+            The label.
+        """
         return metric_label(metric, self.lens)
 
     def _title(self) -> str:
-        sure = "" if self.how is None else f", {how_words(self.how, self.level)}"
+        bounds = "" if self.how is None else f", {how_words(self.how, self.level)}"
         values = "".join(f", {self.label_of(id)} {number(value)}" for id, value in self.metrics.items())
-        return f"Reliability diagram ({self.kind}, {self.lens}{sure}{values})"
+        return f"Reliability diagram ({self.kind}, {self.lens}{bounds}{values})"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         headings, lines = self.table._headings(), self.table._lines()
-        if np.isnan(self.lower).all():  # those of a smooth curve belong to its own points
+        if np.isnan(self.lower).all():  # the intervals of a smooth curve belong to its points
             return headings, lines
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
+    @documents_plot
     def plot(
         self,
         ax: Axes | None = None,
@@ -154,24 +230,32 @@ class ReliabilityDiagram(Diagram):
         legend: Sequence[str] | None = None,
         sides: bool = True,
         name: str | None = None,
-        colour: str | None = None,
+        color: str | None = None,
     ) -> Axes:
-        """Draw on `ax`, or on a new one, which is returned.
+        """Plot the diagram.
 
         Parameters
         ----------
-        counts
-            How full the bins are: a ``"strip"`` of bars above, the ``"area"`` of the markers, or None.
-        labels
-            Show single outcomes too, jittered around 0 and 1; of many rows, 2000 of them.
-        scale
-            ``"logit"`` spreads both ends, for rare events.
-        legend
-            Metrics whose values the legend shows; by default those the diagram holds.
-        sides
-            Say in words what it means to lie beside the diagonal.
-        name, colour
-            What the legend calls these predictions, and how they are painted.
+        ax
+        counts : {"strip", "area"} or None, default "strip"
+            How to show the number of rows per bin: a strip of bars above, the area of the markers, or not at all.
+        labels : bool, default False
+            Whether to show single outcomes, jittered around 0 and 1; at most 2000.
+        scale : {"probability", "logit"}, default "probability"
+            Scale of both axes; ``"logit"`` for rare events.
+        legend : sequence of str, optional
+            Metrics shown in the legend; by default those of the diagram.
+        sides : bool, default True
+            Whether to label the two sides of the diagonal.
+        name : str, optional
+            Name of the predictions in the legend.
+        color : str, optional
+            Color of the curve.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
         return draw_reliability(
             self,
@@ -182,25 +266,26 @@ class ReliabilityDiagram(Diagram):
             legend=legend,
             sides=sides,
             name=name,
-            colour=colour,
+            color=color,
         )
 
 
 def how_words(how: str, level: float | None) -> str:
-    """The kind of the bounds in words."""
+    """Kind of the intervals as text."""
     if how == "standard_error" or level is None:
-        return "one standard error"
+        return "plus or minus one standard error"
     return f"{100 * level:g}% {HOW_WORDS[how]}"
 
 
 def metric_value(metric: Metric, view: View, binning: Binning, bins: Bins) -> float:
-    """The metric of a view; on these bins where its own default is the diagram's."""
+    """The metric of a view, with the bins of the diagram if the metric has the same defaults."""
     options = metric.options
     same = options.get("bins") == 15 and options.get("binning") == "equal_width"
     return float(metric(view, binning=binning, bins=bins) if same else metric(view))
 
 
-def reliability(
+@documents_keywords(table=FIGURE_PARAMETERS)
+def reliability_diagram(
     y_true: Any,
     y_prob: Any = None,
     *,
@@ -217,67 +302,83 @@ def reliability(
     rng: Any = None,
     **keywords: Any,
 ) -> ReliabilityDiagram:
-    """The reliability diagram of predictions: how often what was said came true, against what was said.
+    r"""Compute the reliability diagram of predictions: observed rate against predicted probability.
+
+    Points below the diagonal are overconfident, or overestimate the event; an interval that does not reach the
+    diagonal is evidence of miscalibration in that bin. Also available as ``calibrant.reliability``.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions, a View or a Sketch; keywords of `Predictions` are taken too.
-    bins, binning
-        Number of bins or edges, and how to cut: ``"equal_width"``, ``"equal_mass"``, a rule, or fitted bins.
+    y_true
+    y_prob
+    bins
+    binning
     lens
-        Which question is asked; one with one score for each row.
     where
-        Which rows: a boolean mask or a Selection.
     kind
-        ``"line"``: markers at each bin's mean score. ``"bars"``: the gap of each bin hatched. ``"roof"``: bars whose tops run along
-        the diagonal, so that heights compare with it anywhere in the bin. ``"smooth"``: kernel regression, with the density of
-        scores. ``"corp"``: the isotonic curve, with the Brier score's miscalibration, discrimination and uncertainty.
     interval
-        Level of the bounds; None for none.
     uncertainty
-        Whose bounds. ``"clopper_pearson"``, ``"jeffreys"`` and ``"wilson"`` hold the rate of each bin. ``"standard_error"`` is one
-        standard error to either side, whatever the level. ``"bootstrap"`` draws rows again. ``"consistency"`` says where the rate of
-        a bin would lie if the scores were right (Broecker and Smith 2007). ``"band"`` holds the whole rising curve at once.
-        ``"auto"``: a band for ``"corp"``, Clopper-Pearson for the others; for ``"smooth"`` with the rows near each score.
     metrics
-        Ids of metrics to keep with the diagram and to show in its legend.
     bandwidth
-        Width of the kernel of ``"smooth"``; by default the smooth calibration error itself.
-    n_resamples, rng
-        For ``"bootstrap"`` and ``"consistency"``: how many samples, and None, a seed or a Generator.
+    n_resamples
+    rng
+    **keywords
+
+    Returns
+    -------
+    ReliabilityDiagram
+        The data: ``table`` with the bins, ``mean_score``, ``rate``, ``lower``, ``upper`` and ``metrics``; ``plot()``
+        draws it and ``to_frame()`` returns it as a table.
+
+    Raises
+    ------
+    LensError
+        If the lens has more than one score per row.
+
+    See Also
+    --------
+    calibration_curve : The bins without a figure.
+    reliability_panels : Several models.
+    classwise_panels : One panel per class.
+    cumulative_diagram : Without bins.
+
+    Notes
+    -----
+    In each bin the mean score :math:`\bar{s}_m` is plotted against the observed rate :math:`\bar{o}_m`; the gap is
+    :math:`\bar{s}_m - \bar{o}_m`. ``kind="roof"`` follows [3]_, ``kind="corp"`` [2]_ and ``kind="smooth"`` [4]_.
 
     References
     ----------
-    Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
-
-    Dimitriadis, Gneiting and Jordan (2021): Stable reliability diagrams for probabilistic classifiers. PNAS 118.
-
-    Kaengsepp, Valk and Kull (2025): On the usefulness of the fit-on-the-test view on evaluating calibration of classifiers.
-
-    Blasiok and Nakkiran (2024): Smooth ECE: principled reliability diagrams via kernel smoothing.
+    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
+    .. [2] Dimitriadis, Gneiting and Jordan (2021): Stable reliability diagrams for probabilistic classifiers. PNAS 118.
+    .. [3] Kaengsepp, Valk and Kull (2025): On the usefulness of the fit-on-the-test view on evaluating calibration of
+       classifiers.
+    .. [4] Blasiok and Nakkiran (2024): Smooth ECE: principled reliability diagrams via kernel smoothing.
 
     Examples
     --------
-    >>> from calibrant.figures.reliability_diagrams import reliability
-    >>> diagram = reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2, metrics=("ece",))
+    >>> from calibrant.figures import reliability_diagram
+    >>> diagram = reliability_diagram([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2, metrics=("ece",))
     >>> diagram.rate.tolist(), round(diagram.metrics["ece"], 3)
     ([0.5, 1.0], 0.2)
     """
-    check_choice(kind, KINDS, "kind")
-    check_choice(uncertainty, WAYS, "uncertainty")
+    check_choice(kind, "kind", KINDS)
+    check_choice(uncertainty, "uncertainty", WAYS)
     if interval is not None:
         check_interval(interval, "wilson", "interval")
-    view = one_view(reliability, y_true, y_prob, lens, where, keywords)
+    view = one_view(reliability_diagram, y_true, y_prob, lens, where, keywords)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)
 
 
-OWN_KEYWORDS = tuple(reliability.__kwdefaults__ or ())
+reliability = reliability_diagram
+"""The short name of `reliability_diagram`."""
+
+OWN_KEYWORDS = tuple(reliability_diagram.__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:
-    """Where bounds come from; under ``"auto"`` none where none is defined."""
+    """Kind of the intervals; ``"auto"`` gives None where they are not defined."""
     if uncertainty != "auto":
         if kind == "corp" and uncertainty in (*BINOMIAL, "standard_error"):
             raise UndefinedMetricError(

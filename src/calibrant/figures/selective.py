@@ -1,4 +1,4 @@
-"""The risk-coverage picture: how the error rate of the answers given falls as fewer rows are answered."""
+"""The risk-coverage diagram: risk of the accepted rows against the share of rows accepted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ..decision.rows import Judged, check_level
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
 from ..errors import Argument, ArgumentError, Use
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
-from .base import Diagram, check_choice, finish, plain, series_on
+from ..views.keywords import documents_keywords
+from .base import MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .models import ONE, Source, by_model, legend_above, line_style, model_named, read_models, single_point
 
@@ -27,39 +28,53 @@ __all__ = ["RiskCoverageDiagram", "RiskCurve", "risk_coverage_diagram"]
 
 Floats = NDArray[np.float64]
 Risk = Literal["selective", "generalised"]
-HEADINGS = ["model", "area", "risk of all", "threshold", "coverage", "risk"]
+HEADINGS = ["model", "area", "risk at full coverage", "threshold", "coverage", "risk"]
 
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """The curve of one model, with what a perfect order of its rows and a random one would give."""
+    """Risk-coverage curve of one model, with those of the oracle and of random acceptance."""
 
     name: str
     threshold: Floats
     coverage: Floats
     risk: Floats
     lower: Floats
-    """Lower end of the interval of the risk; NaN where there is none."""
+    """Lower end of the interval of the risk; NaN without interval."""
     upper: Floats
     area: float
     """AURC, or AUGRC for generalised risks."""
     oracle_coverage: Floats
     oracle_risk: Floats
-    """Risk if every right answer were surer than every wrong one."""
+    """Risk of the oracle, which ranks every correct prediction above every wrong one."""
     random_risk: Floats
-    """Risk at each coverage if rows were accepted at random."""
+    """Risk at each coverage for random acceptance."""
     mark: OperatingPoint | None
-    """The point where the target is reached; None without one, or where it is not reached."""
+    """Operating point that meets the target; None without target, or if it is not met."""
 
 
 @dataclass(frozen=True, repr=False)
 class RiskCoverageDiagram(Diagram):
-    """Risk-coverage curves of one model or several."""
+    """Data of risk-coverage curves.
+
+    Parameters
+    ----------
+    curves : tuple of RiskCurve
+        Curve of each model; ``diagram[name]`` returns one.
+    risk : {"selective", "generalised"}
+        Kind of the risk.
+    target : str
+        Target of the marked threshold as text; empty without target.
+    level : float or None
+        Level of the interval of each risk.
+    lens : str
+        Lens of the scores.
+    """
 
     curves: tuple[RiskCurve, ...]
     risk: Risk
     target: str
-    """What the marked threshold is to reach, in words; empty where nothing is marked."""
+    """Target of the marked threshold as text; empty without target."""
     level: float | None
     """Level of the interval of each risk."""
     lens: str
@@ -86,19 +101,26 @@ class RiskCoverageDiagram(Diagram):
         target = f"; threshold for {self.target}" if self.target else ""
         return f"Risk-coverage diagram ({self.risk} risk, {self.lens}{target})"
 
+    @documents_plot
     def plot(
         self, ax: Axes | None = None, *, oracle: bool = True, random: bool = True, band: bool | None = None
     ) -> Axes:
-        """Draw the curves.
+        """Plot the curves.
 
         Parameters
         ----------
         ax
-            Where to draw; a new one unless given.
-        oracle, random
-            Whether to draw what a perfect and a random order of the rows would give.
-        band
-            Whether to draw the interval of each risk; left out, for up to two models.
+        oracle : bool, default True
+            Whether to plot the curve of the oracle, which ranks every correct prediction above every wrong one.
+        random : bool, default True
+            Whether to plot the curve of random acceptance.
+        band : bool, optional
+            Whether to plot the interval of each risk; by default for up to two models.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         shaded = len(self.curves) <= 2 if band is None else band
@@ -107,8 +129,8 @@ class RiskCoverageDiagram(Diagram):
         top = max(float(c.risk[c.coverage >= 0.1].max(initial=float(c.risk[-1]))) for c in self.curves)
         ax.set_xlim(0, 1.005)
         ax.set_ylim(0, min(1.0, 1.1 * top) if top > 0 else 1.0)
-        what = "error rate of the rows answered" if self.risk == "selective" else "share of rows answered wrongly"
-        finish(ax, "coverage (share of rows answered)", what)
+        what = "error rate of accepted rows" if self.risk == "selective" else "generalized risk"
+        finish(ax, "coverage (share of rows accepted)", what)
         legend_above(ax)
         return ax
 
@@ -118,7 +140,7 @@ class RiskCoverageDiagram(Diagram):
             ax.fill_between(curve.coverage, curve.lower, curve.upper, color=style["color"], alpha=0.15, linewidth=0)
         facts = f"area {number(curve.area, 3)}"
         if curve.mark is not None:
-            facts += f", answers from {number(curve.mark.threshold, 3)}"
+            facts += f", confidence \u2265 {number(curve.mark.threshold, 3)}"
         label: str | None = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
         alone = single_point(curve.coverage)
         around = {**alone, "markersize": 7} if alone else {}
@@ -130,10 +152,10 @@ class RiskCoverageDiagram(Diagram):
             "zorder": 1.6,
         }
         if random:
-            label = "random order" if last else None
+            label = "random acceptance" if last else None
             ax.plot(curve.coverage, curve.random_risk, linestyle=(0, (4, 3)), label=label, **thin, **around)
         if oracle:
-            label = "perfect order" if last else None
+            label = "oracle" if last else None
             ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=label, **thin)
         if curve.mark is not None:
             x, y = curve.mark.coverage, _of(curve.mark, self.risk)
@@ -152,6 +174,7 @@ class RiskCoverageDiagram(Diagram):
             )
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def risk_coverage_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -161,35 +184,65 @@ def risk_coverage_diagram(
     risk: Risk = "selective",
     accuracy: float | None = None,
     coverage: float | None = None,
-    promise: float | None = None,
+    confidence_level: float | None = None,
     interval: float | None = 0.95,
     points: int = 400,
     lens: Any = None,
     where: Any = None,
     **keywords: Any,
 ) -> RiskCoverageDiagram:
-    """How the error rate of the answers given changes with the share of rows answered, for one model or several.
+    r"""Compute risk-coverage curves: the risk of the accepted rows against the share of rows accepted.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities; several models as ``(y_true, {name: y_prob})`` or ``{name: Predictions}``. A View or Sketch of
-        the top label serves too. Keywords of `Predictions` are taken.
-    confidence, loss
-        How sure the model is of each row and what each row loses, as in `risk_coverage`; a mapping by name for several models.
-    risk
-        ``"selective"``: the mean loss of the rows answered. ``"generalised"``: of all rows, counting those not answered as 0.
-    accuracy, coverage
-        A target to mark: the lowest threshold whose answers are this accurate, or the highest that still answers this share.
-    promise
-        Probability with which the target is to hold for new rows; `choose_threshold` then picks the threshold. None marks what was
-        seen on these rows, which is too hopeful for others.
+    y_true
+    y_prob
+    confidence : array-like of shape (N,) or mapping, optional
+        Confidence of each row, as in `risk_coverage`; a mapping by name for several models. By default the largest
+        probability.
+    loss : array-like of shape (N,) or mapping, optional
+        Loss of each row, as in `risk_coverage`; by default 1 for a wrong prediction.
+    risk : {"selective", "generalised"}, default "selective"
+        Mean loss of the accepted rows, or over all rows with rejected rows counted as 0.
+    accuracy : float, optional
+        Target to mark: the lowest threshold whose accepted rows have this accuracy.
+    coverage : float, optional
+        Target to mark: the highest threshold that accepts this share of rows.
+    confidence_level : float, optional
+        Probability with which the target holds for new rows; the threshold is then that of `choose_threshold`. By
+        default the threshold is the best on these rows, which is optimistic for new ones.
     interval
-        Level of the interval of each selective risk; None for none.
-    points
-        At most so many points for each curve, even in coverage.
-    lens, where
-        As in `risk_coverage`.
+    points : int, default 400
+        Largest number of points per curve, evenly spaced in coverage.
+    lens : str or Lens, optional
+        Lens, as in `risk_coverage`.
+    where
+    **keywords
+
+    Returns
+    -------
+    RiskCoverageDiagram
+        ``curves`` by model, with ``coverage``, ``risk``, ``area`` and the marked operating point ``mark``. ``plot()``
+        draws them.
+
+    Raises
+    ------
+    ArgumentError
+        If both `accuracy` and `coverage` are given, or `confidence_level` without a target.
+
+    See Also
+    --------
+    calibrant.risk_coverage : The curve of one model.
+    calibrant.choose_threshold : A threshold with a guarantee.
+
+    Notes
+    -----
+    At threshold :math:`t` the coverage is :math:`P(c \ge t)`, the selective risk :math:`E[\ell \mid c \ge t]` and the
+    generalized risk :math:`E[\ell\,1(c \ge t)]`.
+
+    References
+    ----------
+    .. [1] El-Yaniv and Wiener (2010): On the foundations of noise-free selective classification. JMLR 11, 1605-1641.
 
     Examples
     --------
@@ -198,7 +251,7 @@ def risk_coverage_diagram(
     >>> shown["model"].risk.round(3).tolist(), shown["model"].mark.threshold
     ([0.0, 0.0, 0.333, 0.25], 0.8)
     """
-    check_choice(risk, ("selective", "generalised"), "risk")
+    check_choice(risk, "risk", ("selective", "generalised"))
     check_interval(0.95 if interval is None else interval, "clopper_pearson", "interval")
     points = check_whole(points, "points", 2)
     if where is not None and (confidence is not None or loss is not None):
@@ -207,30 +260,30 @@ def risk_coverage_diagram(
             ("cannot be combined with ", Argument("confidence"), " or ", Argument("loss")),
             "select the rows of all first",
         )
-    target = _target(accuracy, coverage, promise)
+    target = _target(accuracy, coverage, confidence_level)
     models = read_models(risk_coverage_diagram, y_true, y_prob, where, keywords)
     curves = []
     for name, source in models.items():
-        sure, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")
-        found = risk_coverage(source, confidence=sure, loss=lost, interval=None, lens=lens)
-        mark = _mark(source, found, accuracy, coverage, promise, sure, lost, lens)
+        own, lost = _each(confidence, name, "confidence"), _each(loss, name, "loss")
+        found = risk_coverage(source, confidence=own, loss=lost, interval=None, lens=lens)
+        mark = _mark(source, found, accuracy, coverage, confidence_level, own, lost, lens)
         curves.append(_curve(name, found, risk, interval, points, mark))
     return RiskCoverageDiagram(tuple(curves), risk, target, interval, found.lens)
 
 
-def _target(accuracy: Any, coverage: Any, promise: Any) -> str:
+def _target(accuracy: Any, coverage: Any, confidence_level: Any) -> str:
     if accuracy is not None and coverage is not None:
         raise ArgumentError("accuracy", ("cannot be combined with ", Argument("coverage")), "give one of them")
     given = accuracy if accuracy is not None else coverage
-    if promise is not None:
-        check_level(promise, "promise")
+    if confidence_level is not None:
+        check_level(confidence_level, "confidence_level")
         if given is None:
-            raise ArgumentError("promise", "requires a target", (Use("accuracy"), Use("coverage")))
+            raise ArgumentError("confidence_level", "requires a target", (Use("accuracy"), Use("coverage")))
     if given is None:
         return ""
     word = "accuracy" if accuracy is not None else "coverage"
     check_level(given, word)
-    return f"{word} {given:g}" + ("" if promise is None else " promised")
+    return f"{word} {given:g}" + ("" if confidence_level is None else " guaranteed")
 
 
 def _each(values: Any, name: str, argument: str) -> Any:
@@ -246,16 +299,23 @@ def _of(point: OperatingPoint, risk: Risk) -> float:
 
 
 def _mark(
-    source: Source, found: RiskCoverage, accuracy: Any, coverage: Any, promise: Any, sure: Any, lost: Any, lens: Any
+    source: Source,
+    found: RiskCoverage,
+    accuracy: Any,
+    coverage: Any,
+    confidence_level: Any,
+    sure: Any,
+    lost: Any,
+    lens: Any,
 ) -> OperatingPoint | None:
-    """The threshold of the target: promised for new rows, or the best that was seen."""
+    """Operating point of the target: guaranteed for new rows, or the best on these rows."""
     if accuracy is None and coverage is None:
         return None
-    if promise is not None:
+    if confidence_level is not None:
         options = {"accuracy": accuracy, "coverage": coverage, "confidence": sure, "loss": lost, "lens": lens}
-        chosen = choose_threshold(source, confidence_level=promise, **options).threshold
+        chosen = choose_threshold(source, confidence_level=confidence_level, **options).threshold
         return None if chosen is None else found.at(chosen)
-    # Sums of weights carry rounding.
+    # Sums of weights have rounding errors.
     if accuracy is not None:
         fits = np.flatnonzero(found.selective_risk <= (1 - accuracy) * (1 + 1e-12))
         return found.at(float(found.threshold[fits[-1]])) if len(fits) else None
@@ -287,7 +347,7 @@ def _curve(
 
 
 def _perfect(judged: Judged, risk: Risk) -> tuple[Floats, Floats]:
-    """Accept the rows that lose least first; among rows that lose the same, any part of them."""
+    """Accept rows in order of increasing loss; rows with equal losses may be accepted in part."""
     steps = judged.steps_by(-judged.loss)
     reached, lost = (np.concatenate([[0.0], sums]) / judged.total for sums in (steps.accepted, steps.lost))
     share = np.unique(np.concatenate([np.arange(1, 201) / 200, reached[1:] if len(reached) <= 201 else []]))

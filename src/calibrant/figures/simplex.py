@@ -1,4 +1,4 @@
-"""The simplex picture: distributions over three classes in a triangle, and which way the outcomes lie from them."""
+"""The simplex diagram: predicted distributions over three classes in a triangle, with the observed frequencies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ..binning.partition import SimplexGrid
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView
-from .base import COLOURS, MARKERS, SMALL, TEXT, Diagram, check_choice, colour_on, plain, source_of
+from .base import COLORS, FIGURE_PARAMETERS, MARKERS, SMALL, TEXT, Diagram, color_on, documents_plot, plain, source_of
 from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, tones_of
 from .labels import shortened, width_of, wrapped
 from .models import row_weights
@@ -30,35 +31,54 @@ __all__ = ["SimplexDiagram", "simplex_diagram"]
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Kind = Literal["arrows", "points"]
-# How high a line of a name is, in sides of the triangle.
+# Height of a text line, relative to the side of the triangle.
 LINE = 0.08
-# Where each class lies: left, right and top.
+# Corners of the classes: left, right and top.
 TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 
 
 @dataclass(frozen=True, repr=False)
 class SimplexDiagram(Diagram):
-    """Distributions over three classes: cells of a grid with what happened in each, or single rows with their labels."""
+    """Data of a simplex diagram of three classes.
+
+    Parameters
+    ----------
+    corners : tuple of str
+        Names of the classes at the left, right and top.
+    kind : {"arrows", "points"}
+        Cells of a grid, or single rows.
+    probs : ndarray of shape (M, 3)
+        Predicted distributions: means of cells, or single rows.
+    outcome : ndarray of shape (M, 3)
+        Observed frequency of each class; for single rows 1 for the label.
+    weight : ndarray of shape (M,)
+        Number of rows; importance weights are scaled to sum to it.
+    renormalised : bool
+        Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to
+        sum to 1.
+    left_out : float
+        Share of rows not shown.
+    """
 
     corners: tuple[str, str, str]
     kind: Kind
     probs: Floats
-    """One distribution a row: the mean of a cell, or that of a single row."""
+    """Predicted distribution, one per row: the mean of a cell, or that of a single row."""
     outcome: Floats
-    """How often each class was the true one; for single rows 1 for the label."""
+    """Observed frequency of each class; for single rows 1 for the label."""
     weight: Floats
-    """Rows; importance weights are scaled to sum to the number of rows."""
+    """Number of rows; importance weights are scaled to sum to it."""
     renormalised: bool
-    """Whether other classes were left out: then only rows of the three count, their probabilities scaled to sum to 1."""
+    """Whether other classes were left out; then only rows of the three are used, with their probabilities scaled to sum to 1."""
     left_out: float
-    """Share of all rows that is not shown: rows of other classes, cells with too few rows, or rows beyond those drawn."""
+    """Share of rows not shown: rows of other classes, of cells with few rows, or beyond the largest number of points."""
 
     def __len__(self) -> int:
         return len(self.probs)
 
     @property
     def gap(self) -> Floats:
-        """Mean probability less how often it happened, for each class; each row sums to 0."""
+        """Mean predicted probability minus observed frequency of each class; each row sums to 0."""
         return self.probs - self.outcome
 
     def _columns(self) -> dict[str, list[float]]:
@@ -79,15 +99,20 @@ class SimplexDiagram(Diagram):
         what = "cells" if self.kind == "arrows" else "rows"
         return f"Simplex diagram ({len(self)} {what}{scaled}; {self.left_out:.1%} of the rows not shown)"
 
+    @documents_plot
     def plot(self, ax: Axes | None = None, *, grid: bool = True) -> Axes:
-        """Draw the triangle with arrows from what was said to what happened, or with the rows as points.
+        """Plot the triangle with arrows from predicted to observed frequencies, or with the rows as points.
 
         Parameters
         ----------
         ax
-            Where to draw; a new one unless given.
-        grid
-            Whether to draw lines at fifths, with their numbers.
+        grid : bool, default True
+            Whether to plot lines at multiples of 0.2, with their values.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         lines = _frame(ax, self.corners, grid)
@@ -114,9 +139,9 @@ class SimplexDiagram(Diagram):
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE
         part = self.weight / self.weight.max()
-        # Cells with few rows wander by chance, so they are drawn fainter.
-        shade = np.column_stack([np.tile(to_rgb(COLOURS[0]), (len(part), 1)), 0.25 + 0.75 * np.sqrt(part)])
-        ax.scatter(start[:, 0], start[:, 1], 4 + 30 * part, color=COLOURS[3], linewidths=0, zorder=3)
+        # Cells with few rows have large sampling errors and are drawn fainter.
+        shade = np.column_stack([np.tile(to_rgb(COLORS[0]), (len(part), 1)), 0.25 + 0.75 * np.sqrt(part)])
+        ax.scatter(start[:, 0], start[:, 1], 4 + 30 * part, color=COLORS[3], linewidths=0, zorder=3)
         style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.006, "headwidth": 4}
         ax.quiver(*start.T, *(end - start).T, color=shade, zorder=4, **style)
 
@@ -124,12 +149,12 @@ class SimplexDiagram(Diagram):
         label = self.outcome.argmax(axis=1)
         for i, name in enumerate(self.corners):
             place = self.probs[label == i] @ TRIANGLE
-            style = {"marker": MARKERS[i], "color": colour_on(ax, i), "linewidths": 0, "alpha": 0.5, "zorder": 3}
+            style = {"marker": MARKERS[i], "color": color_on(ax, i), "linewidths": 0, "alpha": 0.5, "zorder": 3}
             ax.scatter(place[:, 0], place[:, 1], 7, label=f"true {plain(name)}", **style)  # type: ignore[arg-type]
         self._name_points(ax)
 
     def _name_points(self, ax: Axes) -> None:
-        """What the marks are, below the triangle: in one row where their names leave room, else one below the other."""
+        """Legend below the triangle: in one row if it fits, else one below the other."""
         wide = ax.bbox.width / ax.figure.dpi
         texts = [f"true {plain(name)}" for name in self.corners]
         beside = sum(width_of(text, SMALL) + 0.3 for text in texts) <= wide
@@ -150,12 +175,12 @@ class SimplexDiagram(Diagram):
 
 
 def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
-    """The triangle, its corners by name, and lines of equal probability with their numbers; gives the lines of names below it."""
+    """Draw the triangle with the names of its corners and lines of equal probability; returns the number of text lines below it."""
     ax.plot(*TRIANGLE[[0, 1, 2, 0]].T, color=tones_of(ax).muted, linewidth=0.9, zorder=2, clip_on=False)
     if grid:
         for step in (0.2, 0.4, 0.6, 0.8):
             for i in range(3):
-                # From the side before class i to the side after it, at this probability of class i.
+                # Between the two sides adjacent to class i, at this probability of class i.
                 ends = np.zeros((2, 3))
                 ends[:, i] = step
                 ends[0, i - 1] = ends[1, i - 2] = 1 - step
@@ -173,7 +198,7 @@ def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
 
 
 def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
-    """The classes at their corners; long names below start at the edges, and are cut into lines, whose number is returned."""
+    """Names of the classes at their corners; long names below are wrapped, and the number of lines is returned."""
     lines = 1
     wide = ax.bbox.width / ax.figure.dpi
     ink = ink_on(ax.figure.get_facecolor())
@@ -181,13 +206,14 @@ def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
         name = wrapped(plain(corners[i]), (0.42 if i < 2 else 0.9) * wide, TEXT, most=2)
         align = "center"
         if i < 2 and width_of(name, TEXT) > 0.15 * wide:
-            # Below the numbers, which such a name would reach.
+            # Below the tick labels, which such a name would overlap.
             x, y, align = ((-0.12, y - LINE, "left"), (1.12, y - LINE, "right"))[i]
             lines = max(lines, name.count("\n") + 2)
         ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=TEXT, color=ink)
     return lines
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def simplex_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -200,25 +226,34 @@ def simplex_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> SimplexDiagram:
-    """Three classes in a triangle: an arrow for each cell of a grid leads from the mean probabilities to what happened.
+    """Compute the simplex diagram of three classes: arrows from mean predicted probabilities to observed frequencies.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities of three classes or more, or a VectorView; keywords of `Predictions` are taken.
-    corners
-        Which three classes, in the order left, right, top. They are needed for more than three: only rows with one of these labels
-        are then shown, their probabilities scaled to sum to 1, which keeps calibrated predictions calibrated.
-    kind
-        ``"arrows"``, or ``"points"`` for single rows coloured by their label.
-    bins
-        The grid: the probability of each class is cut into this many bins of equal width.
-    least
-        Cells with less weight than this are left out.
-    points
-        At most so many single rows are drawn, evenly chosen.
+    y_true
+    y_prob
+    corners : sequence, optional
+        Three classes, in the order left, right, top; required for more than three classes. Then only rows with one of
+        these labels are shown, with their probabilities scaled to sum to 1, which preserves calibration.
+    kind : {"arrows", "points"}, default "arrows"
+        Arrows per cell of a grid, or single rows colored by their label.
+    bins : int, default 6
+        Number of bins of equal width of each probability.
+    least : float, default 10
+        Least weight of a cell that is shown.
+    points : int, default 2000
+        Largest number of single rows shown, evenly selected.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+
+    Returns
+    -------
+    SimplexDiagram
+        Distributions ``probs`` and frequencies ``outcome``. ``plot()`` draws them.
+
+    See Also
+    --------
+    classwise_panels : One panel per class.
 
     Examples
     --------
@@ -227,7 +262,7 @@ def simplex_diagram(
     >>> shown.probs.round(3).tolist(), shown.outcome.round(3).tolist()
     ([[0.433, 0.3, 0.267]], [[0.333, 0.333, 0.333]])
     """
-    check_choice(kind, ("arrows", "points"), "kind")
+    check_choice(kind, "kind", ("arrows", "points"))
     source = source_of(simplex_diagram, y_true, y_prob, where, keywords)
     whole = _whole(source)
     view, names = _three(source, whole, corners)
@@ -248,7 +283,7 @@ def simplex_diagram(
 
 
 def _whole(source: Any) -> VectorView:
-    """The distributions over all classes."""
+    """The view of all classes."""
     if isinstance(source, Predictions):
         source = views_of(source, "canonical")[0]
     if not isinstance(source, VectorView):
@@ -284,7 +319,7 @@ def _places(source: Any, k: int, corners: list[Any]) -> list[int]:
 
 
 def _chosen(view: VectorView, places: list[int]) -> VectorView:
-    """The view of three classes: of all rows where there are no others, else of the rows that have one of their labels."""
+    """The view of three classes: of all rows if there are no others, else of the rows labelled with one of them."""
     probs = view.raw_probs[:, places].astype(np.float64)
     if view.k == 3:
         soft = None if view.soft is None else view.soft[:, places]
@@ -314,7 +349,7 @@ def _single(view: VectorView, most: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _cells(view: VectorView, bins: int, least: Any) -> tuple[Floats, Floats, Floats]:
-    """Mean probabilities, outcome rates and weight of each cell that has enough rows."""
+    """Mean probabilities, observed frequencies and weight of each cell with enough rows."""
     if isinstance(least, bool) or not isinstance(least, (int, float, np.integer, np.floating)) or not least >= 0:
         raise ArgumentError("least", f"must be a non-negative number; got {least!r}")
     cell, count = SimplexGrid(bins).cells(view)

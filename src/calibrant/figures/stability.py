@@ -1,4 +1,4 @@
-"""The stability picture: a metric against one of its options or against the share of the rows, and where it holds still."""
+"""The stability diagram: a metric as a function of one of its options or of the share of rows, and its plateau."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
 from ..util.checks import check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
-from .base import COLOURS, SMALL, TEXT, Diagram, finish, source_of
+from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, documents_plot, finish, source_of
 from .canvas import PAPER_WIDTH, ink_on, tones_of
 from .models import Source, find_metric, in_octaves, legend_above, metric_words, panels
 
@@ -42,44 +43,84 @@ USUAL: dict[str, tuple[float, ...]] = {
 }
 WORDS = {
     "bins": "number of bins",
-    "gamma": "largest part of the rows in a cell",
+    "gamma": "largest share of rows in a cell",
     "norm": "exponent of the norm",
     "bandwidth": "bandwidth",
-    "fraction": "share of the rows",
+    "fraction": "share of rows",
 }
 
-# Fewer settings than this make no plateau.
+# Least number of settings of a plateau.
 LEAST_RUN = 3
 
 
 @dataclass(frozen=True, repr=False)
 class StabilityDiagram(Diagram):
-    """A metric at each setting, how much it moves when rows are drawn again, and the settings over which it holds still."""
+    """Data of a stability diagram.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the metric.
+    over : str
+        The option that varies, or ``"fraction"``.
+    values : tuple
+        The settings.
+    metric_value : ndarray
+        Value of the metric at each setting; for ``over="fraction"`` the mean over the resamples.
+    spread : ndarray
+        Standard deviation over the resamples.
+    lower : ndarray
+        Lower end of the interval.
+    upper : ndarray
+        Upper end of the interval.
+    cells : ndarray
+        Number of non-empty bins or cells.
+    least : ndarray
+        Least number of rows in one of them.
+    middle : ndarray
+        Median number of rows in them.
+    most : ndarray
+        Largest number of rows in one of them.
+    same_as : tuple
+        The first setting with the same cells, or None.
+    region : tuple of int or None
+        First and last index of the stable region.
+    plateau : float
+        Midrange of the values in the region.
+    tolerance : float or str
+        Criterion of stability.
+    level : float
+        Level of the intervals.
+    n_resamples : int
+        Number of resamples.
+    lens : str
+        Lens of the scores.
+    """
 
     metric: str
     over: str
-    """The option that changes, or ``"fraction"``."""
+    """The option that varies, or ``"fraction"``."""
     values: tuple[Any, ...]
     metric_value: Floats
-    """The metric of all rows; for ``over="fraction"`` its mean over the draws. NaN where it has no value."""
+    """Value of the metric; for ``over="fraction"`` the mean over the resamples. NaN where undefined."""
     spread: Floats
-    """Standard deviation over the draws; NaN without any."""
+    """Standard deviation over the resamples; NaN without resamples."""
     lower: Floats
-    """The value less z standard deviations, but no less than the metric can be; for fractions the quantile of the draws."""
+    """Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples."""
     upper: Floats
     cells: Floats
-    """Bins or cells that hold any row; NaN where the metric has none."""
+    """Number of non-empty bins or cells; NaN if the metric has none."""
     least: Floats
-    """Fewest rows in one of them."""
+    """Least number of rows in one of them."""
     middle: Floats
-    """Median of the rows in them."""
+    """Median number of rows in them."""
     most: Floats
     same_as: tuple[Any, ...]
-    """The first setting that is the same one in effect, as its cells hold the same rows; None for a setting of its own."""
+    """The first setting with the same cells; None for a setting of its own."""
     region: tuple[int, int] | None
-    """First and last place of the stable region; None where there is none."""
+    """First and last index of the stable region, or None."""
     plateau: float
-    """The middle between the largest and the smallest value of the region; NaN where there is none."""
+    """Midrange of the values in the region, or NaN."""
     tolerance: float | str
     level: float
     n_resamples: int
@@ -116,13 +157,19 @@ class StabilityDiagram(Diagram):
     def _sized(self) -> bool:
         return bool(np.isfinite(self.cells).any())
 
+    @documents_plot
     def plot(self, ax: Any = None) -> list[Axes]:
-        """Draw two panels: the metric with the stable region, and rows per bin (or the spread, where there are no bins).
+        """Plot two panels: the metric with its stable region, and the rows per bin or the standard deviation.
 
         Parameters
         ----------
-        ax
-            Two axes, or one where there is neither a bin nor a draw to show; new ones unless given.
+        ax : sequence of matplotlib.axes.Axes, optional
+            Two axes, or one if there are neither bins nor resamples; by default a new figure.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            The axes.
         """
         count = 2 if self._sized or self.n_resamples else 1
         axes = panels(ax, count, columns=1, width=PAPER_WIDTH, height=1.7)
@@ -144,7 +191,7 @@ class StabilityDiagram(Diagram):
         return axes
 
     def _places(self) -> tuple[Floats, bool]:
-        """Where each setting stands, and whether that is its own number."""
+        """Position of each setting, and whether it is its value."""
         numbers = all(is_number(value) and math.isfinite(value) for value in self.values)
         return np.array(self.values if numbers else range(len(self.values)), dtype=np.float64), numbers
 
@@ -165,20 +212,20 @@ class StabilityDiagram(Diagram):
             look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": tones_of(ax).muted}
             ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **look)
         if self.n_resamples:
-            ax.fill_between(x, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0)
-        ax.plot(x, self.metric_value, color=COLOURS[0], marker="o", markersize=3, linewidth=1.2)
+            ax.fill_between(x, self.lower, self.upper, color=COLORS[0], alpha=0.2, linewidth=0)
+        ax.plot(x, self.metric_value, color=COLORS[0], marker="o", markersize=3, linewidth=1.2)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
 
     def _draw_sizes(self, ax: Axes, x: Floats) -> None:
-        ax.fill_between(x, self.least, self.most, color=COLOURS[3], alpha=0.2, linewidth=0, label="fewest to most")
-        ax.plot(x, self.middle, color=COLOURS[3], marker="s", markersize=3, linewidth=1.2, label="median")
+        ax.fill_between(x, self.least, self.most, color=COLORS[3], alpha=0.2, linewidth=0, label="minimum to maximum")
+        ax.plot(x, self.middle, color=COLORS[3], marker="s", markersize=3, linewidth=1.2, label="median")
         ax.set_yscale("log")
         finish(ax, "", "rows per bin")
         legend_above(ax)
 
     def _draw_spread(self, ax: Axes, x: Floats) -> None:
-        ax.plot(x, self.spread, color=COLOURS[3], marker="s", markersize=3, linewidth=1.2)
+        ax.plot(x, self.spread, color=COLORS[3], marker="s", markersize=3, linewidth=1.2)
         ax.set_ylim(bottom=0)
         finish(ax, "", "standard deviation")
 
@@ -187,6 +234,7 @@ def _setting(value: Any) -> str:
     return number(value, 3) if is_number(value) else str(value)
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def stability_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -202,29 +250,51 @@ def stability_diagram(
     rng: Any = None,
     **keywords: Any,
 ) -> StabilityDiagram:
-    """A metric against one of its options, or against the share of the rows: where it holds still, and where the option decides.
+    """Compute a metric as a function of one of its options, or of the share of rows, and find where it is stable.
 
-    Few bins hide errors that cancel, many bins count chance as error. Between them a metric may hold still; the stable region is the
-    longest run of neighbouring settings, three or more, over which it does. Settings that put the same rows into the same cells, as where a
-    tree can split no further or scores have few values, are one setting and count once.
+    With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable:
+    the stable region is the longest run of at least three adjacent settings over which it does not change. Settings
+    with the same cells, for example where a tree cannot split further or scores have few values, count once.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, a View or a Sketch; keywords of `Predictions` and options of the metric are taken.
-    metric
-        Id of the metric.
-    over, values
-        The option that changes (``"bins"``, ``"gamma"``, ``"norm"``, ``"bandwidth"``, ...) and its settings; ``"fraction"`` draws that share of
-        the rows with replacement instead. The settings of bins, gamma, norm and fraction may be left out.
-    tolerance
-        When the metric holds still: ``"interval"``, one value lies within the interval of every setting of the run (needs resamples); a
-        number such as 0.1, every value lies within this part of the middle between the largest and the smallest of the run.
-    n_resamples, level, rng
-        How many times rows are drawn again (0 for never), the coverage of the interval of each setting, and the seed or Generator.
-        Every setting sees the same draws.
-    lens, where
-        Which question, and which rows.
+    y_true
+    y_prob
+    metric : str or Metric, default "ece"
+        Metric; its options are accepted as keywords.
+    over : str, default "bins"
+        Option that varies, such as ``"bins"``, ``"gamma"``, ``"norm"`` or ``"bandwidth"``; ``"fraction"`` resamples
+        that share of the rows instead.
+    values : sequence, optional
+        The settings; there are defaults for bins, gamma, norm and fraction.
+    tolerance : float or "interval", default "interval"
+        Criterion of stability: some value lies in the intervals of all settings of the run (requires resamples), or,
+        for a number such as 0.1, all values lie within this fraction of the midrange of the run.
+    n_resamples : int, default 100
+        Number of bootstrap resamples, the same for every setting; 0 for none.
+    level : float, default 0.95
+        Level of the interval of each setting.
+    lens : str or Lens, optional
+        Lens; by default that of the metric.
+    where
+    rng
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    StabilityDiagram
+        ``metric_value`` at each of ``values``, the settings ``stable`` and the value ``plateau``. ``plot()`` draws
+        them.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If the metric is undefined at all settings.
+
+    See Also
+    --------
+    calibrant.interval : Interval of a metric at one setting.
 
     Examples
     --------
@@ -253,7 +323,7 @@ def stability_diagram(
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
         )
-    sample = redrawn(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
+    sample = resampled(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
     value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
     if over != "fraction":
@@ -278,7 +348,7 @@ def stability_diagram(
 
 
 def _settings(metric: Metric, over: Any, values: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """The settings to look at; numbers in rising order."""
+    """The settings; numbers in increasing order."""
     if over != "fraction" and over not in metric.options:
         known = [*metric.options, "fraction"]
         raise ArgumentError("over", f"{metric.id} has no option {over!r}", f"choose one of {', '.join(known)}")
@@ -309,7 +379,7 @@ def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
 def _summary(
     whole: Floats, sample: Floats, over: str, level: float, limits: tuple[float, float]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Value, spread and interval, within what the metric can be, at each setting; none where one draw in ten has no value."""
+    """Value, standard deviation and interval at each setting; none where more than one resample in ten is undefined."""
     from scipy.special import ndtri
 
     if len(sample) < 2:
@@ -321,7 +391,7 @@ def _summary(
     spread = np.where(enough, np.nanstd(kept, axis=0, ddof=1), np.nan)
     if over != "fraction":
         half = float(ndtri((1 + level) / 2)) * spread
-        # An option may stretch the range, so a value beyond it is its own bound.
+        # An option may extend the range, so a value beyond it is its own bound.
         floor, roof = np.minimum(whole, limits[0]), np.maximum(whole, limits[1])
         return whole, spread, np.maximum(whole - half, floor), np.minimum(whole + half, roof)
     ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -330,9 +400,9 @@ def _summary(
 
 
 def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
-    """For each setting the first one that is the same in effect: cells and value are, or without cells the value of every draw."""
+    """Index of the first equivalent setting: equal cells and value, or without cells equal values in all resamples."""
     seen: dict[tuple[bytes, bytes], int] = {}
-    # Sums over the same cells in another order differ by rounding; rows drawn again may have other cells.
+    # Sums over the same cells in another order differ by rounding; resamples may have other cells.
     values = np.round(np.vstack([whole, sample]).T, 12) + 0.0
     return [
         place
@@ -345,7 +415,7 @@ def _kinds(whole: Floats, sample: Floats, cells: Sequence[Cells]) -> list[int]:
 def _stable(
     value: Floats, lower: Floats, upper: Floats, tolerance: float | str, kinds: Sequence[int] | None = None
 ) -> tuple[tuple[int, int] | None, float]:
-    """The run of most settings, three or more of different kinds, over which the metric holds still, and its value.
+    """The longest run of settings, at least three different ones, over which the metric is stable, and its value.
 
     Of several the flattest is taken, with all settings of the same kinds beside it.
     """
@@ -363,20 +433,20 @@ def _stable(
                 fits = (most - least) / 2 <= float(tolerance) * abs(least + most) / 2
             different = len(set(kinds[start : end + 1]))
             rank = (different, least - most, end - start)
-            if fits and different >= LEAST_RUN and (best is None or rank > best):  # NaN fits nothing
+            if fits and different >= LEAST_RUN and (best is None or rank > best):  # false for NaN
                 best, found = rank, ((start, end), (least + most) / 2)
     return found
 
 
 def value_of(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> float:
-    """The metric; NaN where it has no value."""
+    """The metric; NaN where it is undefined."""
     try:
         return metric.of_views(metric.views(source, **({} if lens is None else {"lens": lens})), **options)
     except UndefinedMetricError:
         return np.nan
 
 
-def redrawn(
+def resampled(
     source: Source,
     metric: Metric,
     plans: Sequence[dict[str, Any]],
@@ -385,7 +455,7 @@ def redrawn(
     count: int,
     seed: int,
 ) -> Floats:
-    """The metric on rows drawn with replacement: a row for each draw, a column for each share of the rows and plan."""
+    """The metric on bootstrap resamples: one row per resample, one column per share of rows and setting."""
     sample = np.empty((count, len(shares) * len(plans)))
     for b in range(count):
         rng = generator(seed, b)
@@ -398,7 +468,7 @@ def redrawn(
 
 
 def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:
-    """A share of the rows, with replacement; counts are how many rows there are to draw from."""
+    """Resample a share of the rows with replacement; counts give the number of rows to resample from."""
     assert not isinstance(source, VectorView)
     weight: NDArray[Any] | None
     if source.weight_kind == "counts":
@@ -417,11 +487,11 @@ def _drawn(source: Source, share: float, rng: np.random.Generator) -> Prediction
 
 
 class Cells(NamedTuple):
-    """The bins or cells of a metric: how many hold rows, and the fewest, median and most rows in one; NaN without any."""
+    """Bins or cells of a metric: number of non-empty ones, and least, median and largest number of rows; NaN without cells."""
 
     sizes: tuple[float, float, float, float]
     name: bytes
-    """The same for settings that put the same rows together; empty without cells."""
+    """Fingerprint of the partition of the rows; empty without cells."""
 
 
 def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any) -> Cells:
@@ -445,7 +515,7 @@ def cells_at(metric: Metric, source: Source, options: dict[str, Any], lens: Any)
 
 
 def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> NDArray[np.intp] | None:
-    """The cell of each row, numbered in the order in which rows meet them, so that equal cells have equal numbers."""
+    """Cell of each row, numbered by first occurrence, so that equal partitions have equal numbers."""
     binning = settings["binning"]
     try:
         if metric.takes == "View" and isinstance(view, View):
@@ -455,7 +525,7 @@ def _cell_of_rows(view: AnyView, metric: Metric, settings: dict[str, Any]) -> ND
             if isinstance(binning, str) and binning == "auto":
                 binning = auto_binning(vector, binning, settings["bins"], settings["gamma"], settings["min_size"])
             cell, _ = cells_of(vector, binning, settings["bins"])
-    except ArgumentError:  # bins of something else than the score
+    except ArgumentError:  # the bins are not those of the score
         return None
     _, first, place = np.unique(cell, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[place.ravel()]

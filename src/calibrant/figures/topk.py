@@ -1,4 +1,4 @@
-"""The top-k picture: what the k likeliest classes hold and claim, and how far off they are, for each k."""
+"""The top-k diagram: calibration error, accuracy and confidence of the k most likely classes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
-from .base import TEXT, Diagram, check_choice, finish, none_for_nan, plain
+from .base import MODELS_PARAMETERS, TEXT, Diagram, documents_plot, finish, none_for_nan, plain
 from .canvas import PAPER_WIDTH, ink_on, tones_of
 from .models import (
     ONE,
@@ -45,37 +46,62 @@ PANELS = ("error", "accuracy", "confidence")
 
 @dataclass(frozen=True)
 class TopkLine:
-    """One model; one entry for each k."""
+    """Results of one model, one entry per k."""
 
     name: str
     error: Floats
-    """The calibration error; NaN where it has no value."""
+    """Calibration error; NaN where undefined."""
     accuracy: Floats
-    """How often the true class is among the k likeliest."""
+    """Top-k accuracy."""
     confidence: Floats
-    """How often that is claimed: the mean sum of the k largest probabilities."""
+    """Mean sum of the k largest probabilities."""
     rank_confidence: Floats
     """Mean of the k-th largest probability."""
     rank_rate: Floats
-    """How often the k-th likeliest class is the true one."""
+    """Observed rate of the class of rank k."""
 
 
 @dataclass(frozen=True, repr=False)
 class TopkDiagram(Diagram):
-    """Error, accuracy and confidence of the k likeliest classes."""
+    """Data of a top-k diagram.
+
+    Parameters
+    ----------
+    k : ndarray
+        Values of k.
+    lines : tuple of TopkLine
+        Results of each model; ``diagram[name]`` returns one.
+    metric : str
+        Identifier of the error.
+    lens : {"top_k", "within_top", "rank"}
+        Lens of the error.
+    baseline : str or None
+        The model whose mean confidence is the baseline; None for the observed rate.
+    """
 
     k: NDArray[np.intp]
     lines: tuple[TopkLine, ...]
     metric: str
     lens: Asked
     baseline: str | None
-    """The model that mean confidences are compared with; None compares them with what happened."""
+    """The model whose mean confidence is the baseline; None for the observed rate."""
 
     def __getitem__(self, name: str) -> TopkLine:
         return model_named(self.lines, name)
 
     def relative(self, name: str) -> Floats:
-        """Mean k-th confidence of a model less that of the baseline, or less the rate of the k-th class without one."""
+        """Return the mean rank-k confidence of a model minus that of the baseline, or minus the observed rate.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+
+        Returns
+        -------
+        ndarray
+            The difference for each k.
+        """
         line = self[name]
         return line.rank_confidence - (line.rank_rate if self.baseline is None else self[self.baseline].rank_confidence)
 
@@ -95,19 +121,25 @@ class TopkDiagram(Diagram):
     def _title(self) -> str:
         return f"Top-k diagram ({self.metric} of {self.lens})"
 
+    @documents_plot
     def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS) -> list[Axes]:
-        """Draw the panels, one below the other.
+        """Plot the panels, one below the other.
 
         Parameters
         ----------
-        ax
-            One ax for each panel; new ones unless given.
-        shown
-            Which panels: ``"error"``, ``"accuracy"`` (seen and claimed), ``"confidence"`` (of the k-th class, compared).
+        ax : sequence of matplotlib.axes.Axes, optional
+            One axes per panel; by default a new figure.
+        shown : sequence of str, default ("error", "accuracy", "confidence")
+            Panels: calibration error; observed and predicted top-k accuracy; confidence of rank k against the baseline.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            The axes.
         """
         shown = [shown] if isinstance(shown, str) else list(shown)
         for name in shown:
-            check_choice(name, PANELS, "shown")
+            check_choice(name, "shown", PANELS)
         axes = panels(ax, len(shown), columns=1, width=PAPER_WIDTH, height=1.5)
         draw = {"error": self._draw_error, "accuracy": self._draw_accuracy, "confidence": self._draw_confidence}
         for one, name in zip(axes, shown, strict=True):
@@ -117,7 +149,7 @@ class TopkDiagram(Diagram):
             else:
                 one.locator_params(axis="x", integer=True)
         axes[-1].set_xlabel(
-            "k (number of likeliest classes)", fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
+            "k (number of most likely classes)", fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
         )
         legend_above(axes[0])
         return axes
@@ -135,9 +167,9 @@ class TopkDiagram(Diagram):
             ax.plot(
                 self.k, line.confidence, **{**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": tones_of(ax).paper}
             )
-        finish(ax, "", "true class\namong the k")
+        finish(ax, "", "top-k accuracy")
         ax.text(
-            0.98, 0.04, "solid: seen\ndashed: claimed", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=tones_of(ax).muted
+            0.98, 0.04, "solid: observed\ndashed: predicted", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=tones_of(ax).muted
         )  # fmt: skip
 
     def _draw_confidence(self, ax: Axes) -> None:
@@ -146,15 +178,20 @@ class TopkDiagram(Diagram):
                 ax.plot(self.k, self.relative(line.name), **line_style(ax, place, marker=True), label=_label(line.name))
         ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         than = (
-            "its rate" if self.baseline is None else plain(self.baseline) if len(self.baseline) < 14 else "the baseline"
+            "observed rate"
+            if self.baseline is None
+            else plain(self.baseline)
+            if len(self.baseline) < 14
+            else "the baseline"
         )
-        finish(ax, "", f"mean k-th confidence,\nless {'' if self.baseline is None else 'that of '}{than}")
+        finish(ax, "", f"mean rank-k confidence\nminus {'' if self.baseline is None else 'that of '}{than}")
 
 
 def _label(name: str) -> str | None:
     return None if name == ONE else plain(name)
 
 
+@documents_keywords(table=MODELS_PARAMETERS)
 def topk_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -166,25 +203,33 @@ def topk_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> TopkDiagram:
-    """Calibration error, accuracy and confidence of the k likeliest classes, against a baseline.
+    """Compute calibration error, accuracy and confidence of the k most likely classes.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities of three classes or more (two are allowed); several models as ``(y_true, {name: y_prob})`` or
-        ``{name: Predictions}``. Keywords of `Predictions` and options of the metric are taken.
-    k
-        The largest k, or the values of k to show; left out, up to 10 or the number of classes.
-    metric
-        Id of the error.
-    lens
-        What the error is asked of: ``"top_k"``, the k largest probabilities as a vector; ``"within_top"``, their sum; ``"rank"``, the
-        k-th alone.
-    baseline
-        The model that mean confidences of the k-th class are compared with; left out, the first of several, and for a single
-        model what happened.
+    y_true
+    y_prob
+    k : int or sequence of int, optional
+        Largest k, or the values of k; by default up to 10 or the number of classes.
+    metric : str or Metric, default "gece"
+        Calibration error; its options are accepted as keywords.
+    lens : {"top_k", "within_top", "rank"}, default "top_k"
+        Event of the error: the k largest probabilities as a vector, their sum, or the class of rank k.
+    baseline : str, optional
+        Model whose mean confidence of rank k is the baseline; by default the first of several models, and for a single
+        model the observed rate.
     where
-        Which rows: a mask or a Selection.
+    **keywords
+        Options of the metric.
+
+    Returns
+    -------
+    TopkDiagram
+        Results ``lines`` by model: ``error``, ``accuracy``, ``confidence``. ``plot()`` draws them.
+
+    See Also
+    --------
+    reliability_diagram : With ``lens="within_top:3"`` for one k.
 
     Examples
     --------
@@ -193,7 +238,7 @@ def topk_diagram(
     >>> shown["model"].accuracy.round(3).tolist(), shown["model"].confidence.round(3).tolist()
     ([0.667, 1.0], [0.533, 0.833])
     """
-    check_choice(lens, ("top_k", "within_top", "rank"), "lens")
+    check_choice(lens, "lens", ("top_k", "within_top", "rank"))
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, keywords)
     models = read_predictions(topk_diagram, y_true, y_prob, where, rest, chosen.options)
@@ -207,7 +252,7 @@ def topk_diagram(
 
 
 def _numbers(k: Any, classes: int) -> list[int]:
-    """Rising values of k."""
+    """Values of k in increasing order."""
     if k is None:
         k = min(classes, 10)
     if isinstance(k, (int, np.integer)) or np.ndim(k) == 0:
@@ -240,7 +285,7 @@ def _line(
 
 
 def _shares(view: VectorView, k: int) -> tuple[Array, Array]:
-    """Whether the true class is among the first k, and whether it is the k-th; shares for soft labels."""
+    """Whether the true class is among the first k, and whether it has rank k; probabilities for soft labels."""
     if view.labels is not None:
         return (view.labels < k).view(np.uint8), (view.labels == k - 1).view(np.uint8)
     assert view.soft is not None
@@ -248,7 +293,7 @@ def _shares(view: VectorView, k: int) -> tuple[Array, Array]:
 
 
 def _part(view: VectorView, k: int, lens: Asked) -> AnyView:
-    """What the lens of this k sees, without sorting again."""
+    """The view of the lens for this k, without sorting again."""
     more: dict[str, Any] = {"rows": view.rows, "lens": f"{lens}:{k}"}
     if lens != "top_k":
         held, rank_held = _shares(view, k)

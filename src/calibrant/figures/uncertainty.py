@@ -1,4 +1,4 @@
-"""How far chance could move the rates of a reliability diagram: binomial intervals, and resampling of rows or of outcomes."""
+"""Intervals of reliability diagrams: binomial intervals, and resampling of rows or of outcomes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 BINOMIAL = ("clopper_pearson", "jeffreys", "wilson")
-# Up to this many distinct scores each is drawn by itself; beyond, those of one narrow cell are drawn together.
+# Up to this many distinct scores are resampled individually; with more, those of a narrow cell are resampled together.
 MOST_SCORES, CELLS = 2000, 1920
-# Fewer resamples have no tail to speak of.
+# Least number of resamples for a quantile.
 FEWEST = 20
 
 
 class Bounds(NamedTuple):
-    """Lower and upper ends, NaN where there are none."""
+    """Lower and upper ends, NaN where undefined."""
 
     lower: Floats
     upper: Floats
@@ -41,7 +41,7 @@ class Drawn(NamedTuple):
 
 
 class Resampler:
-    """Rows of a view in groups of (nearly) equal score and the same bin, drawn again together.
+    """Rows of a view in groups of (nearly) equal score and the same bin, which are resampled together.
 
     ``"bootstrap"`` draws rows with their outcomes. ``"consistency"`` draws rows and then outcomes from their scores, as if those
     were right (Broecker and Smith 2007). Rows with importance weights keep them.
@@ -67,7 +67,7 @@ class Resampler:
         return np.bincount(self._group, values, self._count).astype(np.float64)
 
     def draw(self, how: str, n_resamples: int, rng: Any) -> Drawn:
-        """`n_resamples` new samples; the same seed gives the same ones."""
+        """Resamples, reproducible by the seed."""
         count = check_whole(n_resamples, "n_resamples", FEWEST)
         draw = generator(seed_of(rng), 0)
         if self._view.weight_kind == "importance":
@@ -85,7 +85,7 @@ class Resampler:
 
 
 def quantile_bounds(values: Floats, level: float) -> Bounds:
-    """Quantiles over the first axis that leave out (1 - level) / 2 on either side; NaN in a column without any value."""
+    """Quantiles over the first axis at (1 - level) / 2 and (1 + level) / 2; NaN for columns without values."""
     some = ~np.isnan(values).all(axis=0)
     lower, upper = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     tail = (1 - level) / 2
@@ -95,13 +95,13 @@ def quantile_bounds(values: Floats, level: float) -> Bounds:
 
 
 def standard_errors(rate: Floats, size: Floats) -> Bounds:
-    """One standard error to either side of a rate, within [0, 1]."""
+    """A rate plus and minus one standard error, clipped to [0, 1]."""
     error = np.sqrt(np.divide(rate * (1 - rate), size, out=np.full(len(rate), np.nan), where=size > 0))
     return Bounds(np.maximum(rate - error, 0), np.minimum(rate + error, 1))
 
 
 def effective_sizes(table: BinTable) -> Floats:
-    """How many rows of weight 1 each bin is worth."""
+    """Effective number of rows of each bin."""
     if table.weight_kind != "importance":
         return table.weight
     return np.divide(table.weight**2, table.square, out=np.zeros(len(table)), where=table.square > 0)
@@ -110,7 +110,7 @@ def effective_sizes(table: BinTable) -> Floats:
 def bin_bounds(
     view: View, table: BinTable, binning: Binning, bins: Bins, how: str, level: float, n_resamples: int, rng: Any
 ) -> Bounds:
-    """Bounds of each bin's rate, in one of the ways that need no band."""
+    """Intervals of the rates of the bins, except bands."""
     if how in BINOMIAL:
         return Bounds(*table.interval(level, how))
     if how == "standard_error":
@@ -129,7 +129,7 @@ def bin_bounds(
 
 
 def band_bounds(band: CalibrationBand, score: Floats) -> Bounds:
-    """The band at scores, NaN where those are."""
+    """The band at scores, NaN for NaN."""
     known = ~np.isnan(score)
     lower, upper = np.full(len(score), np.nan), np.full(len(score), np.nan)
     lower[known], upper[known] = band.at(score[known])
@@ -145,5 +145,5 @@ def bounds_of(
     n_resamples: int,
     rng: Any,
 ) -> Bounds:
-    """Pointwise bounds of a curve: `fit` gives its heights for each resample."""
+    """Pointwise intervals of a curve: `fit` returns its values for each resample."""
     return quantile_bounds(fit(resampler.draw(how, n_resamples, rng)), level)

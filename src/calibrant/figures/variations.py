@@ -1,4 +1,4 @@
-"""Diagrams of whole distributions, bin by bin: variation stated and observed, and entropy against the error rate."""
+"""Diagrams of whole distributions by bins: predicted and observed variation, and error rate against entropy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
 from ..binning.partition import bin_of_each
 from ..binning.table import BinTable, check_interval
 from ..metrics.bin.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
+from ..util.checks import check_choice
 from ..util.results import number
+from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import VectorView, View
 from .base import (
+    FIGURE_PARAMETERS,
     SMALL,
     Diagram,
-    check_choice,
-    colour_on,
+    color_on,
     diagonal,
+    documents_plot,
     finish,
     legend,
     series_on,
@@ -48,7 +51,25 @@ VARIATION_WORDS = {
 
 @dataclass(frozen=True, repr=False)
 class VariationDiagram(Diagram):
-    """Variation stated and observed in each bin of stated variation; NaN where a bin is empty."""
+    """Data of a variation diagram: predicted and observed variation by bins; NaN for empty bins.
+
+    Parameters
+    ----------
+    variation : str
+        Measure of variation.
+    low : ndarray
+        Lower edges of the bins.
+    high : ndarray
+        Upper edges.
+    weight : ndarray
+        Weight of each bin.
+    stated : ndarray
+        Predicted variation.
+    observed : ndarray
+        Observed variation.
+    vce : float
+        Variation calibration error: the mean gap over all rows.
+    """
 
     variation: str
     low: Floats
@@ -57,7 +78,7 @@ class VariationDiagram(Diagram):
     stated: Floats
     observed: Floats
     vce: float
-    """The mean gap between the two, over all rows."""
+    """Variation calibration error: the mean gap over all rows."""
 
     _stated = ("variation", "vce")
 
@@ -67,12 +88,23 @@ class VariationDiagram(Diagram):
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
 
+    @documents_plot
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Observed against stated variation, markers as large as the bins are full; on `ax` or a new one, which is returned."""
+        """Plot observed against predicted variation, with the area of the markers proportional to the weight.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = new_ax(ax)
         word = VARIATION_WORDS[self.variation]
-        _square(ax, f"{word} stated", f"{word} observed")
-        sides = [("more varied than stated", tones_of(ax).over), ("less varied than stated", tones_of(ax).under)]
+        _square(ax, f"predicted {word}", f"observed {word}")
+        sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
         _corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
         _weighted_points(ax, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
         legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
@@ -96,12 +128,13 @@ def _corner_words(ax: Any, above: tuple[str, str], below: tuple[str, str]) -> No
 def _weighted_points(ax: Any, x: Floats, y: Floats, weight: Floats, label: str) -> None:
     full = ~np.isnan(x)
     size = np.maximum(45 * weight[full] / weight.max(), 6)
-    paint = colour_on(ax, series_on(ax))
+    paint = color_on(ax, series_on(ax))
     ax.plot(x[full], y[full], color=paint, linewidth=1.2, zorder=3, gid="curve", label=label)
     drawn = ax.scatter(x[full], y[full], s=size, color=paint, linewidths=0, zorder=3.1, gid="markers")
     whole_markers(ax, drawn)
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def variation_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -113,21 +146,34 @@ def variation_diagram(
     where: Any = None,
     **keywords: Any,
 ) -> VariationDiagram:
-    """The variation that whole rows of probabilities state against the variation that outcomes show, bin by bin.
+    """Compute the observed against the predicted variation of whole probability vectors, by bins.
 
-    Rows are cut by their own variation. In each bin the mean of the ordered probabilities states a variation; how often the true
-    class was the first, second, ... choice shows one. Calibrated rows lie on the diagonal; `vce` is the mean gap.
+    Rows are binned by the variation of their own probabilities. In each bin the mean of the sorted probabilities gives
+    the predicted variation, and the frequencies with which the true class had rank 1, 2, ... give the observed one.
+    Calibrated predictions lie on the diagonal.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
-    variation
-        Normalised ``"entropy"``, ``"confidence"``, ``"variation_ratio"``, ``"iqv"`` or ``"gini"``, as in `vce`.
-    bins, binning
-        Number of bins of the variation on [0, 1] or edges, and how to cut.
-    lens, where
-        Which question is asked, by default all classes at once, and of which rows.
+    y_true
+    y_prob
+    variation : {"entropy", "confidence", "variation_ratio", "iqv", "gini"}, default "entropy"
+        Normalized measure of variation, as in `vce`.
+    bins : int or sequence of float, default 10
+        Number of bins of the variation on [0, 1], or their edges.
+    binning
+    lens : str or Lens, default "canonical"
+        Lens with a probability vector per row.
+    where
+    **keywords
+
+    Returns
+    -------
+    VariationDiagram
+        ``stated`` and ``observed`` variation by bin, and the error ``vce``. ``plot()`` draws them.
+
+    See Also
+    --------
+    uce_diagram : Error rate against entropy.
 
     Examples
     --------
@@ -138,7 +184,7 @@ def variation_diagram(
     >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
     (True, True)
     """
-    check_choice(variation, tuple(_VARIATIONS), "variation")
+    check_choice(variation, "variation", tuple(_VARIATIONS))
     view = vector_view(variation_diagram, y_true, y_prob, lens, where, keywords)
     measure = _VARIATIONS[variation]
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
@@ -154,23 +200,39 @@ def variation_diagram(
 
 
 def _table(view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins) -> BinTable:
-    """Bins of one number for each row of a vector view."""
+    """Bins of one number per row of a vector view."""
     return bin_table(View(key, outcome, view.weight, view.weight_kind), binning, bins)
 
 
 @dataclass(frozen=True, repr=False)
 class UceDiagram(Diagram):
-    """Error rate against mean entropy in bins of entropy; NaN where a bin is empty."""
+    """Data of an uncertainty diagram: error rate against mean entropy by bins; NaN for empty bins.
+
+    Parameters
+    ----------
+    table : BinTable
+        The bins; ``mean_score`` is the mean normalized entropy, ``rate`` the error rate.
+    expected : ndarray
+        Error rate under calibration: one minus the mean of the largest probability.
+    lower : ndarray
+        Lower end of the interval of the error rate.
+    upper : ndarray
+        Upper end.
+    level : float or None
+        Level of the intervals.
+    uce : float
+        Uncertainty calibration error: the mean gap over all rows.
+    """
 
     table: BinTable = field(repr=False)
     """The bins; ``mean_score`` is the mean normalised entropy, ``rate`` the error rate."""
     expected: Floats
-    """The error rate of calibrated probabilities: one less the mean of the largest."""
+    """Error rate under calibration: one minus the mean of the largest probability."""
     lower: Floats
     upper: Floats
     level: float | None
     uce: float
-    """The mean gap between error rate and entropy, over all rows."""
+    """Uncertainty calibration error: the mean gap over all rows."""
 
     _stated = ("uce", "level")
 
@@ -183,17 +245,28 @@ class UceDiagram(Diagram):
     def _title(self) -> str:
         return f"Uncertainty diagram (uce {number(self.uce)})"
 
+    @documents_plot
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Error rate against entropy, and where calibrated probabilities would lie; on `ax` or a new one, which is returned."""
+        """Plot the error rate against the entropy, with the error rate expected under calibration.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = new_ax(ax)
-        _square(ax, "mean entropy (1 is uniform)", "how often it was wrong")
+        _square(ax, "mean normalized entropy", "error rate")
         table, full = self.table, ~self.table.empty
         if self.level is not None:
             bounds = (self.lower[full], self.upper[full])
             ax.vlines(
                 table.mean_score[full],
                 *bounds,
-                color=colour_on(ax, series_on(ax)),
+                color=color_on(ax, series_on(ax)),
                 linewidth=1,
                 zorder=2.8,
                 gid="interval",
@@ -210,6 +283,7 @@ class UceDiagram(Diagram):
         return ax
 
 
+@documents_keywords(table=FIGURE_PARAMETERS)
 def uce_diagram(
     y_true: Any,
     y_prob: Any = None,
@@ -221,21 +295,33 @@ def uce_diagram(
     interval: float | None = 0.95,
     **keywords: Any,
 ) -> UceDiagram:
-    """The error rate against the mean normalised entropy, bin by bin; `uce` is the mean gap.
+    """Compute the error rate against the mean normalized entropy, by bins.
 
-    Calibrated probabilities do not lie on the diagonal of this diagram: an entropy is no error rate. The dotted line says where
-    they would lie; `variation_diagram` has no such defect.
+    Calibrated predictions do not lie on the diagonal of this diagram, because an entropy is not an error rate; the
+    dotted line shows where they would lie. Prefer `variation_diagram`.
 
     Parameters
     ----------
-    y_true, y_prob
-        Labels and probabilities, or Predictions; keywords of `Predictions` are taken too.
-    bins, binning
-        Number of bins of the entropy on [0, 1] or edges, and how to cut.
-    lens, where
-        Which question is asked, by default all classes at once, and of which rows.
-    interval
-        Level of the Clopper-Pearson interval of each bin's error rate; None for none.
+    y_true
+    y_prob
+    bins : int or sequence of float, default 10
+        Number of bins of the entropy on [0, 1], or their edges.
+    binning
+    lens : str or Lens, default "canonical"
+        Lens with a probability vector per row.
+    where
+    interval : float or None, default 0.95
+        Level of the Clopper-Pearson interval of each error rate; None for no intervals.
+    **keywords
+
+    Returns
+    -------
+    UceDiagram
+        The bins ``table``, the error rate ``expected`` under calibration, and the error ``uce``. ``plot()`` draws them.
+
+    See Also
+    --------
+    variation_diagram : On whose diagonal calibrated predictions lie.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tests whose distribution is known: sums over rows against the normal distribution, binned sums against chi-square, paths against Brownian motion."""
+"""Tests with asymptotic null distributions: normal for sums over rows, chi-square for binned sums, Brownian motion for paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 def normal_found(
     asked: TestInput, z: float, at: Callable[[float], float] | None, null_distribution: str
 ) -> TestOutcome:
-    """A standardised value; `at` gives the value of the metric for a standardised one, None where that is no matter of it alone."""
+    """Outcome of a z-test; `at` converts a standardised value to the scale of the metric, None where that is not possible."""
     from scipy.special import ndtr, ndtri
 
     far = -float(ndtri(asked.alpha / 2 if asked.alternative == "two-sided" else asked.alpha))
@@ -46,12 +46,12 @@ def normal_found(
 
 
 def in_units_of(unit: float) -> Callable[[float], float]:
-    """The value of a metric that is 0 in the mean and has this standard deviation."""
+    """Conversion of standardised values for a metric with mean 0 and this standard deviation."""
     return lambda z: z * unit
 
 
 def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metric: bool = True) -> TestOutcome:
-    """A statistic against the chi-square distribution; its threshold is one of the metric only where the two are the same."""
+    """Outcome of a chi-square test; its critical value is one of the metric only if the statistic is the metric itself."""
     from scipy.special import chdtrc, chdtri
 
     if df <= 0:
@@ -62,13 +62,13 @@ def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metri
 
 
 def vector_view(asked: TestInput) -> VectorView:
-    """The same as whole distributions, with a label for each row."""
+    """The view as full distributions, with a label for each row."""
     view = asked.view
     return view.as_vector() if isinstance(view, View) else view
 
 
 def _squares(view: View | VectorView) -> Any:
-    """What a row's variance is multiplied by in the variance of a weighted sum."""
+    """Factor of the variance of each row in the variance of a weighted sum."""
     return view.weights if view.weight_kind != "importance" else view.weights**2
 
 
@@ -81,7 +81,7 @@ def _log_surprise(block: Block) -> Floats:
 
 
 def _few_terms(values: Callable[[Block], Floats]) -> Callable[[TestInput], str]:
-    """Whether a mean over rows of a value for each label is far from normal: one rare label may weigh as much as all others."""
+    """Condition that a mean over rows of a label-dependent value is approximately normal; a single rare label may dominate it."""
 
     def moments(block: Block) -> Floats:
         each = values(block)
@@ -105,15 +105,15 @@ def _spiegelhalter(asked: TestInput) -> TestOutcome:
 
 
 def _not_the_whole_sum(asked: TestInput) -> str:
-    return "" if asked.options.get("multiclass") == "full" else "it is that of the whole sum"
+    return "" if asked.options.get("multiclass") == "full" else "it is for the sum over all classes"
 
 
-NORMAL = "normal with the variance that the scores imply"
+NORMAL = "normal with the variance implied by the scores"
 
 
 @own_test("ecd", method="normal", sides=ANY_SIDE, form=_not_the_whole_sum, off=_few_terms(_log_surprise))
 def _ecd(asked: TestInput) -> TestOutcome:
-    """The mean surprise minus its expectation is 0 in the mean; each row adds the variance of its own log-probability."""
+    """Log loss minus expected log loss has mean 0; each row contributes the variance of its log-probability."""
     if _not_the_whole_sum(asked):
         raise UndefinedMetricError(
             "ecd", "the asymptotic distribution is known only for the whole sum", Use("method", "consistency")
@@ -136,14 +136,14 @@ def _log_variance(block: Block) -> Any:
     "calibration_in_the_large", "fixed_slope_intercept", "expected_observed_ratio", method="normal", sides=ANY_SIDE
 )
 def _mean_calibration(asked: TestInput) -> TestOutcome:
-    """The standardised mean residual, whatever scale the metric reports it on, with the sign that the metric has there."""
+    """The standardised mean residual, with the sign of the metric on its own scale."""
     view = asked.view
     spread = math.sqrt(accurate_sum(_squares(view) * view.score * (1 - view.score)))
     total = accurate_sum(view.weights * (view.score - view.outcome))
     if spread == 0:
         raise UndefinedMetricError(asked.metric.id, "every score is 0 or 1, so the statistic has no variance")
     is_shift = asked.options.get("form") == "logit"
-    sign = -1 if is_shift else 1  # a shift up is needed where scores are too low
+    sign = -1 if is_shift else 1  # the shift is positive if scores are too low
     at = in_units_of(spread / view.total)
     if is_shift:
         at = _shift_at(view, spread)
@@ -163,7 +163,7 @@ def _ratio_at(view: View, spread: float) -> Callable[[float], float]:
 
 
 def too_few(expected: Floats) -> str:
-    """Why chi-square is far off for these expected counts, by Cochran's rule; empty where it is near."""
+    """Why the chi-square approximation is inaccurate for these expected counts, by Cochran's rule; empty where it is accurate."""
     below = {least: int((expected < least * (1 - 1e-9)).sum()) for least in (5, 1)}
     if below[1] == 0 and below[5] <= expected.size / 5:
         return ""
@@ -188,25 +188,25 @@ def _chi_square_of_bins(asked: TestInput, used_up: int) -> TestOutcome:
 
 @own_test("hosmer_lemeshow", method="chi_square", off=_few_in_bins)
 def _hosmer_lemeshow(asked: TestInput) -> TestOutcome:
-    """One degree of freedom for each bin whose outcomes can vary: the scores were not fitted to them."""
+    """One degree of freedom per bin with varying outcomes: the scores were not fitted to them."""
     return _chi_square_of_bins(asked, 0)
 
 
 @own_test("hosmer_lemeshow", method="chi_square_fitted_here", off=_few_in_bins)
 def _hosmer_lemeshow_fitted(asked: TestInput) -> TestOutcome:
-    """Two fewer, for scores that were fitted to the very rows."""
+    """Two degrees of freedom fewer, for scores fitted to these rows."""
     return _chi_square_of_bins(asked, 2)
 
 
-# The fewest equal steps that a path must be worth: with fewer its extremes lie between the steps, and the test rejects too rarely.
+# Least effective number of steps of a path: with fewer it misses its extremes, and the test is conservative.
 LEAST_STEPS = 100.0
 
 
 def steps_of(view: View) -> float:
-    """How many equal steps of variance the path of cumulative differences is worth, one for each distinct score.
+    """Effective number of equal variance steps of the path of cumulative differences, one step per distinct score.
 
-    Brownian motion exceeds a path of steps with variances h (shares of the whole) as if these were equal and 1 / (sum h^1.5)^2 many:
-    its largest value lies above theirs by 0.583 times a root of the local variance (Siegmund 1979).
+    With variance shares h the maximum of the path is that of Brownian motion minus about 0.583 times a root of the local variance
+    (Siegmund 1979), as for 1 / (sum h^1.5)^2 equal steps.
     """
     score, _, weight = view.sorted_rows
     own = 1.0 if weight is None else np.square(weight) if view.weight_kind == "importance" else weight
@@ -220,7 +220,7 @@ def _few_steps(view: View) -> str:
     if steps >= LEAST_STEPS:
         return ""
     distinct = len(view.prefix.score)
-    return f"the {distinct} distinct scores are worth {steps:.3g} equal steps of the path, fewer than {LEAST_STEPS:g}"
+    return f"the effective number of steps of the path over {distinct} distinct scores is {steps:.3g}, below {LEAST_STEPS:g}"
 
 
 def _few_steps_of(reads: Callable[[TestInput], View]) -> Callable[[TestInput], str]:
@@ -244,7 +244,7 @@ def _quantile(survival: Callable[[float], float], alpha: float) -> float:
     return float(brentq(lambda x: survival(x) - alpha, 1e-3, 40.0, xtol=1e-12))
 
 
-MAXIMUM = "largest distance of a Brownian motion from 0"
+MAXIMUM = "maximum absolute value of a Brownian motion"
 RANGE = "range of a Brownian motion"
 
 

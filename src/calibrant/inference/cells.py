@@ -1,8 +1,8 @@
-"""Rows counted in cells, so that drawing them again costs as much as there are cells, and how narrow the cells must be.
+"""Resampling of rows counted in cells of nearly equal score, and the choice of how narrow the cells must be.
 
-Cells that are too wide give wrong answers without a sign: bins of equal mass cannot be cut inside a cell, nor neighbours found.
-Unless a metric reads nothing but the sums of the cells, a few samples are therefore drawn row by row first, and measured as rows
-and in cells: only cells that tell the same are taken.
+Cells that are too wide give wrong results silently: bins of equal mass cannot be cut within a cell, nor neighbours found. Unless a metric
+depends on the sums over cells only, a few pilot samples are therefore evaluated both row by row and in cells, and only cells that agree are
+used.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import Rows, View
 
-__all__ = ["CellSampler", "Drawn", "Draws", "Plan", "cells_that_tell", "first_cells", "one_view"]
+__all__ = ["CellSampler", "Drawn", "Draws", "Plan", "accurate_cells", "first_cells", "one_view"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
 Plan = tuple[Metric, dict[str, Any]]
 Draws = Literal["outcomes", "scores", "rows"]
-"""What is drawn: outcomes for the scores as they are, scores and outcomes, or rows."""
+"""What is resampled: outcomes given the scores, scores and outcomes, or rows."""
 
-# Cells for metrics of bins, for those that look more closely, and the most that are tried.
+# Number of cells for binned metrics, for other metrics, and the maximum.
 BIN_CELLS, FINE_CELLS, MOST_CELLS = 300, 1920, 9600
-# Samples that are measured both ways: first few, more where these do not tell.
+# Number of pilot samples: a few first, more if these are inconclusive.
 PILOTS, MOST_PILOTS = 3, 10
-# So many rows show whether a metric reads anything but sums.
+# Number of rows on which the dependence on sums alone is checked.
 ENOUGH = 20_000
-# Beyond so many rows every sample takes longer than finer cells do.
+# Beyond this many rows a pilot sample takes longer than finer cells.
 MANY = 1_000_000
-# What cells may change, on average and as noise, as a share of the standard deviation by chance; less than SAME is rounding.
+# Tolerated bias and noise due to cells, in sampling standard deviations; differences below SAME are rounding errors.
 SHIFT, NOISE, SAME = 0.075, 0.2, 1e-9
 
 
 class Drawn:
-    """One resample: the views that a metric reads of it."""
+    """One resample: the views that a metric evaluates."""
 
     def __init__(self, views: Callable[[Metric, dict[str, Any]], list[AnyView]]) -> None:
         self.views = views
 
     def value(self, metric: Metric, keywords: dict[str, Any]) -> float:
-        """The metric of this resample; NaN where it has none."""
+        """The metric of this resample; NaN where it is undefined."""
         own = {keyword: value for keyword, value in keywords.items() if keyword not in ("lens", "where")}
         try:
             return metric.of_views(self.views(metric, keywords), **own)
@@ -58,12 +58,12 @@ class Drawn:
 
 
 def one_view(view: AnyView) -> Drawn:
-    """A resample that every metric reads in the same way."""
+    """A resample that every metric evaluates in the same view."""
     return Drawn(lambda metric, keywords: [view])
 
 
 class CellSampler:
-    """Counts in cells, each taken at its mean score."""
+    """Counts in cells, each represented by its mean score."""
 
     exact = False
     note = ""
@@ -77,17 +77,17 @@ class CellSampler:
         low, high = sums.low[self.full], sums.high[self.full]
         self.width = high - low
         mean = sums.score[self.full] / sums.weight[self.full]
-        # Rounding must not move a mean over an edge, nor above 1.
+        # Floating-point rounding must not move a mean across an edge or above 1.
         self.score = np.clip(mean, np.where(low > 0, np.nextafter(low, 1), 0.0), high)
         self.count = len(self.rows)
         self.total = int(self.rows.sum())
 
     def whole(self) -> Drawn:
-        """The rows as they are."""
+        """The original data."""
         return self._drawn(self.rows, self.positives)
 
     def counted(self, view: View) -> Drawn:
-        """Some of the rows, in these cells."""
+        """The rows of a view, counted in these cells."""
         sums = _sums(self.rule, view)
         return self._drawn(_whole(sums.weight[self.full]), _whole(sums.positives[self.full]))
 
@@ -114,7 +114,7 @@ class CellSampler:
 
 
 class Sums(NamedTuple):
-    """What is known of each cell."""
+    """Sums over each cell."""
 
     low: Floats
     high: Floats
@@ -127,7 +127,7 @@ def _sums(rule: BinningRule, view: View) -> Sums:
     if not (isinstance(rule, Edges) and "prefix" in view.__dict__):
         table = rule.table(view)
         return Sums(table.low, table.high, table.weight, table.positives, table.score_sum)
-    # The rows are in order already: it is quicker to look up the edges among them.
+    # The rows are sorted already: looking up the edges is faster.
     edges, prefix = np.asarray(rule.edges), view.prefix
     inside = np.searchsorted(prefix.score, edges[1:-1], side="right")
     place = np.concatenate([[0], inside, [len(prefix.score)]])
@@ -141,21 +141,21 @@ def _whole(values: Array) -> Array:
 
 
 def counted_view(score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None) -> View:
-    """Each score once with outcome 0 and once with 1, weighed by how many rows had it; scores must rise."""
+    """Each score once with outcome 0 and once with 1, weighted by the number of rows; scores must increase."""
     counts = np.column_stack([rows - positives, positives]).ravel()
     kept = np.flatnonzero(counts)
     view = View(score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens)
-    view.__dict__["order"] = np.arange(len(kept))  # sorted as they are
+    view.__dict__["order"] = np.arange(len(kept))  # already sorted
     return view
 
 
 def first_cells(plans: list[Plan]) -> int:
-    """The fewest cells that are tried."""
+    """The smallest number of cells that is tried."""
     return BIN_CELLS if all(metric.family == "bin" for metric, _ in plans) else FINE_CELLS
 
 
 def grids(view: View, plans: list[Plan]) -> Iterator[BinningRule]:
-    """Ways to cut the scores into cells, from coarse to fine; all are parts of the bins of equal width that are asked for."""
+    """Divisions of the scores into cells, from coarse to fine; all refine the requested bins of equal width."""
     first = first_cells(plans)
     numbers, given = _asked_bins(plans)
     step = math.lcm(*numbers) if math.lcm(*numbers) <= first else 1
@@ -163,14 +163,14 @@ def grids(view: View, plans: list[Plan]) -> Iterator[BinningRule]:
     edges = np.union1d(np.arange(width + 1) / width, given)
     yield Edges(tuple(edges.tolist())) if len(given) else EqualWidth(width)
     for least in sorted({first, FINE_CELLS, MOST_CELLS}):
-        # Scores may lie close together: the next cells are cut by rank too.
+        # Scores may be concentrated: further cells are cut by rank as well.
         cuts = equal_mass_cuts(view.prefix, step * -(-least // step))
         ends = view.prefix.score[cuts[1:] - 1]
         yield Edges(tuple(np.union1d(edges, ends[(ends > 0) & (ends < 1)]).tolist()))
 
 
 def _asked_bins(plans: list[Plan]) -> tuple[list[int], Floats]:
-    """The numbers of bins and the edges that are asked for."""
+    """The requested numbers of bins and edges."""
     numbers, edges = [1], np.zeros(0)
     for metric, options in plans:
         bins = options.get("bins", metric.options.get("bins"))
@@ -184,20 +184,20 @@ def _asked_bins(plans: list[Plan]) -> tuple[list[int], Floats]:
     return numbers, edges
 
 
-def cells_that_tell(view: View, plans: list[Plan], draw: Callable[[int], Drawn], draws: Draws) -> CellSampler | None:
-    """The coarsest cells in which all metrics are what they are of rows; None where there are none.
+def accurate_cells(view: View, plans: list[Plan], draw: Callable[[int], Drawn], draws: Draws) -> CellSampler | None:
+    """The coarsest cells in which all metrics agree with their values on rows; None if there are none.
 
-    `draw` gives resample number b row by row, and `draws` says what it draws.
+    `draw` gives resample number b row by row, and `draws` states what is resampled.
     """
     rules = grids(view, plans)
     rule = next(rules)
     first = CellSampler(view, rule)
-    if (draws == "outcomes" or _hide_little(first)) and _are_all_that_is_read(rule, view, plans):
+    if (draws == "outcomes" or _are_narrow(first)) and _are_sufficient(rule, view, plans):
         return first
     trial = Trial(plans, draw)
     pilots = MOST_PILOTS if view.n <= ENOUGH else PILOTS
     finer = (cells for cells in (CellSampler(view, rule) for rule in rules) if 2 * cells.count < view.n)
-    if view.n > MANY:  # few samples must do: the coarsest cells that are sure, else the finest that may be
+    if view.n > MANY:  # few pilots: the coarsest accepted cells, else the finest undecided ones
         tried = [first, *finer]
         sure, grey = trial.sort_out(tried, pilots)
         found = [*sure, *reversed(grey)] or trial.sort_out(tried[-1:], MOST_PILOTS)[0]
@@ -206,14 +206,14 @@ def cells_that_tell(view: View, plans: list[Plan], draw: Callable[[int], Drawn],
     if sure:
         return first
     sure, more = trial.sort_out(list(finer), pilots)
-    # Coarser cells are worth more samples.
+    # Coarser cells justify more pilot samples.
     grey = [cells for cells in [*grey, *more] if not sure or cells.count < sure[0].count]
     good, _ = trial.sort_out(grey, MOST_PILOTS)
     return min([*good, *sure], key=lambda cells: cells.count, default=None)
 
 
 class Trial:
-    """Samples drawn row by row, in which metrics are measured as rows and in cells."""
+    """Pilot samples in which metrics are evaluated row by row and in cells."""
 
     def __init__(self, plans: list[Plan], draw: Callable[[int], Drawn]) -> None:
         self.plans = plans
@@ -221,14 +221,14 @@ class Trial:
         self.rows: list[list[float]] = []
 
     def sort_out(self, tried: list[CellSampler], pilots: int) -> tuple[list[CellSampler], list[CellSampler]]:
-        """The cells that change the metrics by little, and those of which more samples must tell."""
+        """The cells that change the metrics little, and those that require more pilot samples."""
         if not tried:
             return [], []
         values = [self._measured(number, tried) for number in range(pilots)]
         sure, grey = [], []
         for cells, own in zip(tried, np.array(values).swapaxes(0, 1), strict=True):
             shift, noise = changes(np.array(self.rows[:pilots]), own)
-            # Errors that are cut off at 0 are often 0, and tell nothing then.
+            # Errors truncated at 0 are often 0, which is not informative.
             telling = (np.count_nonzero(self.rows[:pilots], axis=0) >= PILOTS).all()
             if (noise <= SHIFT / 2).all() and telling:
                 sure.append(cells)
@@ -247,16 +247,16 @@ class Trial:
         return [[counted.value(*plan) for plan in self.plans] for counted in (cells.counted(view) for cells in tried)]
 
 
-def _are_all_that_is_read(rule: BinningRule, view: View, plans: list[Plan]) -> bool:
-    """Whether the metrics read only sums over cells: so it is for bins made of such cells.
+def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:
+    """Whether the metrics depend on sums over cells only, as for bins that are unions of cells.
 
-    That shows in a few of the rows and, where these leave most cells empty or with one row, in scores from all over.
+    This is checked on a subsample of the rows and, since these may leave most cells empty or with one row, on uniform scores.
     """
     rng = np.random.default_rng(0)
     at = rng.integers(view.n, size=min(view.n, ENOUGH))
     weight = None if view.weight is None else view.weight[at]
     for score in (view.raw_score[at], rng.random(len(at))):
-        # Outcomes like chance, for gaps that all have the same sign add up to the same in any bins.
+        # Random outcomes, because residuals of equal sign add up to the same value in any bins.
         outcome = (rng.random(len(at)) < score).view(np.uint8)
         rows = View(score, outcome, weight, view.weight_kind, lens=view.lens)
         cells = CellSampler(rows, rule).whole()
@@ -267,14 +267,14 @@ def _are_all_that_is_read(rule: BinningRule, view: View, plans: list[Plan]) -> b
     return True
 
 
-def _hide_little(cells: CellSampler) -> bool:
-    """Whether scores that are drawn again vary far less inside cells than outcomes do."""
+def _are_narrow(cells: CellSampler) -> bool:
+    """Whether resampled scores vary far less within cells than outcomes do."""
     outcomes = float(np.sum(cells.positives * (1 - cells.positives / cells.rows)))
     return float(cells.rows @ cells.width**2) / 4 <= (SHIFT / 2) ** 2 * outcomes
 
 
 def changes(rows: Floats, cells: Floats) -> tuple[Floats, Floats]:
-    """How far cells move the mean of each metric, and its values, in standard deviations by chance; a line is one sample."""
+    """Bias and root mean square difference due to cells, in sampling standard deviations of each metric; one line per sample."""
     known = np.isfinite(rows)
     apart = np.diff(np.sort(rows, axis=0), axis=0) > SAME * np.abs(rows).max(axis=0, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -284,5 +284,5 @@ def changes(rows: Floats, cells: Floats) -> tuple[Floats, Floats]:
         spread = np.ma.masked_invalid(rows).std(axis=0).filled(0.0)
         shift = np.nan_to_num(np.abs(off.mean(axis=0)) / spread, nan=0.0, posinf=np.inf)
         noise = np.nan_to_num(np.sqrt(np.mean(off**2, axis=0)) / spread, nan=0.0, posinf=np.inf)
-    # Where samples have equal values, the least change decides whether one is as large as another.
+    # For tied values any change affects their order.
     return shift, np.where(known.all(axis=0) & ~apart.all(axis=0) & (off != 0).all(axis=0), np.inf, noise)

@@ -1,4 +1,4 @@
-"""Tests of T-Cal's debiased error: by its exact variance, and over bins of all widths 1/2, 1/4, ... at once."""
+"""Tests of T-Cal's debiased error: by its exact variance, and over bins of all widths 1/2, 1/4, ... simultaneously."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Dyadic", "dyadic_levels", "null_deviation"]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Equal values that differ by rounding count as equal.
+# Values that differ by rounding errors only count as ties.
 SAME = 1e-12
 
 
 def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
-    """The view, its one score and whether each row is a yes."""
+    """The view, its score and the binary outcome of each row."""
     view = vector_view(asked)
     if view.score_column is None or view.labels is None:
         raise UndefinedMetricError(
@@ -40,7 +40,7 @@ def _one_score(asked: TestInput) -> tuple[VectorView, Floats, NDArray[Any]]:
 
 
 def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, unbiased: bool) -> float:
-    """Exact standard deviation of the debiased error for calibrated scores: twice the products of variances of pairs."""
+    """Exact standard deviation of the debiased error under calibration: twice the products of variances over pairs."""
     weights, variance = view.weights, score * (1 - score)
     importance = view.weight_kind == "importance"
     own = weights**2 if importance else weights
@@ -56,7 +56,7 @@ def null_deviation(view: VectorView, score: Floats, cell: Places, count: int, un
 
 @own_test("t_cal", "l2ce_interval", method="normal", default=False, sides=ANY_SIDE)
 def _normal(asked: TestInput) -> TestOutcome:
-    """For a first look: the distribution is a sum of chi-squares, whose upper tail is heavier than the normal one."""
+    """For screening: the null distribution is a sum of chi-squares, whose upper tail is heavier than the normal one."""
     view, score, _ = _one_score(asked)
     cell, count = debiased_cells(view, asked.options["bins"], asked.options["smoothness"])
     unit = null_deviation(view, score, cell, count, asked.options["unbiased"])
@@ -69,12 +69,12 @@ def _normal(asked: TestInput) -> TestOutcome:
 
 
 def dyadic_levels(size: float) -> int:
-    """How many widths 1/2, 1/4, ... are looked at (Lee et al. 2023)."""
+    """Number of widths 1/2, 1/4, ... (Lee et al. 2023)."""
     return max(1, math.floor(2 * math.log2(size / math.sqrt(math.log(size))))) if size >= 3 else 1
 
 
 class Level(NamedTuple):
-    """The bins of one width that hold pairs of rows, as runs of the sorted rows."""
+    """The bins of one width with at least two rows, as runs of the sorted rows."""
 
     first: Places
     end: Places
@@ -105,13 +105,13 @@ class Dyadic:
             self.levels.append(Level(first[kept], end[kept], divisor[kept]))
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Sums of outcomes drawn from the scores."""
+        """Weighted outcomes simulated from the scores."""
         if self.importance or self.single:
             return (rng.random(len(self.score)) < self.score) * self.weight
         return rng.binomial(self.weight.astype(np.int64), self.score).astype(np.float64)
 
     def values(self, events: Floats) -> Floats:
-        """The error at each level (the last axis), where `events` is the weight of each sorted row that is a yes."""
+        """The error at each level (the last axis), where `events` is the weight of the events of each sorted row."""
         excess = self.weight * self.score - events
         if self.importance:
             own = excess**2
@@ -133,7 +133,7 @@ def _path(values: Floats) -> Floats:
 
 
 def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
-    """P-values of the rows for each level, and of every draw among the draws and the rows."""
+    """P-values of the data for each level, and of each simulated data set among all of them and the data."""
     bins, observed, rows = _observed(asked)
 
     def work(start: int, stop: int) -> Floats:
@@ -142,7 +142,7 @@ def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
     null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(rows), columns=4 * rows))
     slack = SAME * np.maximum(1.0, np.abs(observed))
     pvalue = (1 + (null >= observed - slack).sum(axis=0)) / (1 + len(null))
-    # Every draw gets its own p-values among all draws and the rows, so that the rows are one of many alike.
+    # Every simulated data set has its own p-values among all of them and the data, so that all are exchangeable.
     ranked = np.sort(null, axis=0)
     rank = len(null) - np.column_stack(
         [np.searchsorted(column, values - SAME) for column, values in zip(ranked.T, null.T, strict=True)]
@@ -152,7 +152,7 @@ def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
 
 
 def _observed(asked: TestInput) -> tuple[Dyadic, Floats, int]:
-    """The bins of all widths, the error of the rows in them, and how many rows there are."""
+    """The bins of all widths, the error of the data in them, and the number of rows."""
     view, score, outcome = _one_score(asked)
     bins = Dyadic(view, score, asked.options["unbiased"])
     return bins, bins.values((view.weights * outcome)[bins.order]), view.n
@@ -164,7 +164,7 @@ def _detail(pvalue: Floats) -> dict[str, float]:
 
 
 def _check_resamples(asked: TestInput, tests: int) -> None:
-    """Raise unless the smallest p-value that so many resamples can give, times the number of tests, is significant."""
+    """Raise unless the smallest attainable p-value, times the number of tests, is significant."""
     least = math.ceil(round(tests / asked.alpha, 9)) - 1
     if asked.n_resamples < least:
         raise ArgumentError(
@@ -177,22 +177,22 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
 
 @own_test("t_cal", "l2ce_interval", method="adaptive", default=False, exact=True)
 def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
-    """The smallest p-value of all levels, times their number (the published rule)."""
+    """The smallest p-value over all levels, times their number (the published rule)."""
     view, _, _ = _one_score(asked)
     _check_resamples(asked, dyadic_levels(view.effective_size))
     pvalue, _ = _adaptive(asked)
     null_distribution = (
-        f"{asked.n_resamples} draws of outcomes at each of {len(pvalue)} widths of bins, corrected for their number"
+        f"labels simulated {asked.n_resamples} times, for each of {len(pvalue)} bin widths, corrected for multiplicity"
     )
     return TestOutcome(min(1.0, len(pvalue) * float(pvalue.min())), None, null_distribution, _detail(pvalue))
 
 
 @own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False, exact=True)
 def _adaptive_joint(asked: TestInput) -> TestOutcome:
-    """How often the smallest p-value of a draw is as small: levels that move together cost nothing.
+    """The smallest p-value against its joint null distribution, so that dependent levels cost no power.
 
-    The smallest p-values of many draws are equal, there being as many of them at rank 1 as levels that do not move together. Their
-    next smallest ones decide then, and so on: any order that treats the rows as one of the draws keeps the level.
+    The smallest p-values of many simulated data sets are tied; ties are resolved by the next smallest ones, and so on. Any order that treats
+    the data like the simulated data sets maintains the level.
     """
     _check_resamples(asked, 1)
     pvalue, drawn = _adaptive(asked)
@@ -200,5 +200,5 @@ def _adaptive_joint(asked: TestInput) -> TestOutcome:
     own = int(np.flatnonzero(order == 0)[0])
     ranked = np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)])[order]
     as_small = own + int((ranked[own:] == ranked[own]).all(axis=1).sum())
-    null_distribution = f"{asked.n_resamples} draws of outcomes at all of {len(pvalue)} widths of bins together"
+    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(pvalue)} bin widths jointly"
     return TestOutcome(as_small / (1 + asked.n_resamples), None, null_distribution, _detail(pvalue))

@@ -1,4 +1,4 @@
-"""Tests of fitted curves and of places: Cox's line, the parabola, the beta curve, anchors, subpopulations."""
+"""Tests of parametric calibration curves and of subsets: Cox's line, the parabola, the beta curve, anchors, subpopulations."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ __all__ = ["few_terms_of", "few_terms_of_line", "gain_over_scores", "limit_gain"
 
 Floats = NDArray[np.float64]
 
-# Directions whose variance is this small beside the largest have none.
+# Directions with a variance below this fraction of the largest are treated as constant.
 NO_VARIANCE = 1e-10
-# A likelihood ratio nears its distribution with fewer effective terms than a sum does.
+# A likelihood ratio requires fewer effective terms than a sum.
 LEAST_TERMS_OF_RATIO = 5.0
-# Log-odds at which an outcome is as good as certain.
+# Log-odds that stand for certainty.
 CERTAIN = 50.0
 
 
 def refuse_importance(view: View | VectorView, metric: str, remedy: str) -> None:
-    """Importance weights are no numbers of rows, which a likelihood or a bootstrap of rows would need."""
+    """Raise for importance weights, for which a likelihood or a bootstrap of rows is not defined."""
     if view.weight_kind == "importance":
         raise WeightsNotSupportedError("sample_weight", f"this test of {metric} does not support real weights", remedy)
 
 
 def quadratic_form(drift: Floats, spread: Floats) -> tuple[float, int]:
-    """drift' spread^-1 drift over the directions that vary, and how many those are."""
+    """drift' spread^-1 drift over the directions with positive variance, and their number."""
     value, vector = np.linalg.eigh(spread)
     kept = value > NO_VARIANCE * max(float(value[-1]), 0.0)
     return float((np.square(vector.T @ drift)[kept] / value[kept]).sum()), int(kept.sum())
@@ -77,7 +77,7 @@ def _beta_columns(score: Floats) -> Floats:
 
 
 def few_terms_of(columns: Callable[[Floats], Floats], least: float = LEAST_TERMS) -> Callable[[TestInput], str]:
-    """Whether the coefficients of these functions of the score hang on a few rows of large leverage."""
+    """Condition that the coefficients of these functions of the score do not depend on a few rows of large leverage."""
     return lambda asked: too_few_terms(_terms_of_design(asked.view, columns(asked.view.score)), least)
 
 
@@ -87,10 +87,10 @@ def few_terms_of_line(view: View) -> str:
 
 
 def _terms_of_design(view: View, columns: Floats) -> float:
-    """How many equal terms the score vector of a regression is worth: d (d + 2) / 3 over the sum of its fourth moments.
+    """Effective number of equal terms of the score vector of a regression: d (d + 2) / 3 over the sum of its fourth moments.
 
-    With d columns of unit covariance these are h^2 (1 - 3v) / v for a row of leverage h and variance v; one column gives the inverse
-    of the kurtosis.
+    With d columns of unit covariance these are h^2 (1 - 3v) / v for a row of leverage h and variance v; for one column it is the inverse of the
+    kurtosis.
     """
     variance = row_variance(view)
     kept = variance > 0
@@ -99,7 +99,7 @@ def _terms_of_design(view: View, columns: Floats) -> float:
     variance, weight, columns = variance[kept], view.weights[kept], columns[kept]
     copies = np.ones(len(weight)) if view.weight_kind == "importance" else weight
     own = weight**2 if view.weight_kind == "importance" else weight
-    # About their weighted mean, so that scores may lie close to each other.
+    # Centred at the weighted mean, for scores that are close to each other.
     share = own * variance / accurate_sum(own * variance)
     columns = columns - np.where(np.ptp(columns, axis=0) > 0, share @ columns, 0.0)
     length = np.sqrt(share @ columns**2)
@@ -111,7 +111,7 @@ def _terms_of_design(view: View, columns: Floats) -> float:
 
 
 def limit_gain(groups: Groups) -> float:
-    """What the gain in log-likelihood over the scores tends to where outcomes are separated: a curve through the rates seen."""
+    """Limit of the gain in log-likelihood over the scores where outcomes are separated: that of a curve through the observed rates."""
     rate, eta = rates_seen(groups), logit(groups.score)
     with np.errstate(divide="ignore", invalid="ignore"):
         events = np.where(groups.events > 0, groups.events * (np.log(rate) + np.logaddexp(0, -eta)), 0.0)
@@ -120,7 +120,7 @@ def limit_gain(groups: Groups) -> float:
 
 
 def gain_over_scores(groups: Groups, log_odds: Floats) -> float:
-    """Log-likelihood under these log-odds less that under the scores themselves."""
+    """Log-likelihood under these log-odds minus that under the scores."""
     eta = logit(groups.score)
     softened = np.logaddexp(0, log_odds) - np.logaddexp(0, eta)
     return accurate_sum(groups.events * (log_odds - eta) - groups.weight * softened)
@@ -145,7 +145,7 @@ def _cox_found(
 
 
 def _gain_of_line(groups: Groups) -> tuple[float, LogisticFit | None]:
-    """What the likeliest line gains over the scores, and the line; where it has no end, its limit."""
+    """Gain of the maximum-likelihood line over the scores, and the line; its limit under separation."""
     feature = logit(groups.score)
     if separating_side(groups, 1, feature):
         return limit_gain(groups), None
@@ -154,7 +154,7 @@ def _gain_of_line(groups: Groups) -> tuple[float, LogisticFit | None]:
 
 
 def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
-    """What the likeliest log-odds ``offset + b feature`` gain over the scores, b being free; its limit where b has no end."""
+    """Gain of the maximum-likelihood log-odds ``offset + b feature`` over the scores; its limit if b diverges."""
     for side in (1.0, -1.0):
         ahead = side * feature
         if (ahead[groups.events > 0] >= 0).all() and (ahead[groups.others > 0] <= 0).all():
@@ -170,7 +170,7 @@ LINE = few_terms_of(_line_columns, LEAST_TERMS_OF_RATIO)
 
 @own_test("cox_intercept", "cox_slope", method="profile", sides=ANY_SIDE, form=counts_rows, off=LINE)
 def _cox_profile(asked: TestInput) -> TestOutcome:
-    """The metric's own coefficient, the other one being free: the signed root of the likelihood ratio."""
+    """One coefficient with the other unrestricted: the signed root of the likelihood ratio."""
     groups = groups_of(asked.view)
     refuse_importance(
         asked.view, asked.metric.id, "use method='consistency', or 'sandwich' for both coefficients together"
@@ -183,7 +183,7 @@ def _cox_profile(asked: TestInput) -> TestOutcome:
         less, place, what = _gain_of_one(groups, feature, np.zeros(len(feature))), 0, ("intercept", "0", "slope")
     value = asked.statistic if fit is None else float(fit.coefficients[place])
     side = separating_side(groups, 1, feature)
-    if side and place == 1:  # the likeliest slope has no end, whatever a penalty makes of it
+    if side and place == 1:  # the maximum-likelihood slope diverges, with or without a penalty
         value = -side.first * math.inf
     z = math.copysign(math.sqrt(max(0.0, 2 * (gain - less))), value - place)
     found = normal_found(
@@ -195,7 +195,7 @@ def _cox_profile(asked: TestInput) -> TestOutcome:
 
 @own_test("cox_intercept", "cox_slope", method="lr", sides=("two-sided",), off=LINE)
 def _cox_likelihood_ratio(asked: TestInput) -> TestOutcome:
-    """How much likelier the fitted line makes the outcomes than the diagonal."""
+    """Likelihood ratio of the fitted line against the scores."""
     refuse_importance(asked.view, asked.metric.id, "use method='sandwich'")
     gain, fit = _gain_of_line(groups_of(asked.view))
     return _cox_found(asked, max(0.0, 2 * gain), fit=fit)
@@ -225,13 +225,13 @@ def _cox_wald(asked: TestInput) -> TestOutcome:
 
 @own_test("cox_intercept", "cox_slope", method="score", sides=("two-sided",), off=LINE)
 def _cox_score(asked: TestInput) -> TestOutcome:
-    """The slope of the likelihood at the diagonal, which needs no fit."""
+    """Score test, which requires no fit."""
     groups = groups_of(asked.view)
     if (groups.events[groups.score == 0] > 0).any() or (groups.others[groups.score == 1] > 0).any():
-        return _cox_found(asked, math.inf)  # what could not happen did
+        return _cox_found(asked, math.inf)  # an outcome of probability 0 occurred
     variance = groups.squares[0] * groups.score * (1 - groups.score)
     feature = logit(groups.score)
-    if variance.any():  # in units of their own, so that scores may be close to each other
+    if variance.any():  # standardised, for scores that are close to each other
         feature = feature - variance @ feature / variance.sum()
         feature = feature / math.sqrt(variance @ feature**2 / variance.sum() or 1.0)
     columns = np.column_stack([np.ones(len(feature)), feature])
@@ -241,7 +241,7 @@ def _cox_score(asked: TestInput) -> TestOutcome:
 
 @own_test("cox_intercept", "cox_slope", method="sandwich", sides=("two-sided",), off=LINE)
 def _cox_sandwich(asked: TestInput) -> TestOutcome:
-    """Wald's test without trust in the line or in weights as numbers of rows."""
+    """Wald test with the sandwich covariance, robust to misspecification and valid for importance weights."""
     return _wald(asked, robust=True)
 
 
@@ -251,7 +251,7 @@ def _pws(asked: TestInput) -> TestOutcome:
 
 
 def _not_a_ratio(asked: TestInput) -> str:
-    return "" if asked.options["statistic"] == "lr" else "it is that of the likelihood ratio"
+    return "" if asked.options["statistic"] == "lr" else "it is for the likelihood ratio"
 
 
 @own_test("sbct", method="chi_square", form=_not_a_ratio, off=few_terms_of(_beta_columns, LEAST_TERMS_OF_RATIO))
@@ -266,7 +266,7 @@ def _sbct(asked: TestInput) -> TestOutcome:
 
 
 def _anchors(asked: TestInput, factors: Any) -> TestOutcome:
-    """The smallest p-value of all anchors, corrected for their number; `factors` of their rank give each one's own."""
+    """The smallest p-value over all anchors, corrected for multiplicity; `factors` are the correction factors by rank."""
     tests = [test for test in anchor_tests(vector_view(asked), **asked.options) if test.degrees > 0]
     tests.sort(key=lambda test: test.pvalue)
     corrected = np.minimum(1, np.array([test.pvalue for test in tests]) * factors(len(tests)))
@@ -274,7 +274,9 @@ def _anchors(asked: TestInput, factors: Any) -> TestOutcome:
     detail: dict[str, float] = {"anchors": len(tests)}
     for number, (test, p) in enumerate(zip(tests, corrected.tolist(), strict=True), 1):
         detail.update(_anchor_detail(number, test, p))
-    return TestOutcome(float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors", detail)
+    return TestOutcome(
+        float(corrected[0]), None, f"chi-square at each of {len(tests)} anchors, corrected for multiplicity", detail
+    )
 
 
 def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str, float]:
@@ -284,18 +286,18 @@ def _anchor_detail(number: int, test: AnchorTest, corrected: float) -> dict[str,
 
 @own_test("knn_chi2", method="bonferroni", default=False)
 def _anchors_bonferroni(asked: TestInput) -> TestOutcome:
-    """For many rows only: rows are judged by the anchor, so those it takes from afar speak against right scores too."""
+    """Valid for many rows only: neighbours are compared with the forecast of the anchor, so distant ones inflate the statistic."""
     return _anchors(asked, lambda count: np.full(count, count))
 
 
 @own_test("knn_chi2", method="holm", default=False)
 def _anchors_holm(asked: TestInput) -> TestOutcome:
-    """As a whole the same as Bonferroni's; anchors after the first are corrected less."""
+    """Globally equal to Bonferroni; anchors after the first are corrected less."""
     return _anchors(asked, lambda count: count - np.arange(count))
 
 
 def _worst_subpopulation(asked: TestInput) -> tuple[float, int]:
-    """The smallest p-value of all subpopulations by themselves, and how many there are."""
+    """The smallest unadjusted p-value over all subpopulations, and their number."""
     view, keywords = asked.view, dict(asked.options)
     worst = asked.metric.formula(view, **{**keywords, "scale": "sigma"})
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
@@ -311,7 +313,7 @@ def _worst_subpopulation(asked: TestInput) -> tuple[float, int]:
 @own_test("mcm", method="bonferroni", default=False)
 def _mcm_bonferroni(asked: TestInput) -> TestOutcome:
     pvalue, count = _worst_subpopulation(asked)
-    null_distribution = f"range of a Brownian motion in each of {count} subpopulations, corrected for their number"
+    null_distribution = f"range of a Brownian motion in each of {count} subpopulations, corrected for multiplicity"
     return TestOutcome(
         min(1.0, pvalue * count), None, null_distribution, {"subpopulations": count, "unadjusted": pvalue}
     )
@@ -319,7 +321,7 @@ def _mcm_bonferroni(asked: TestInput) -> TestOutcome:
 
 @own_test("mcm", method="unadjusted", default=False)
 def _mcm_unadjusted(asked: TestInput) -> TestOutcome:
-    """As if the worst subpopulation had been the only one: it rejects far too often where there are many."""
+    """P-value as if the worst subpopulation were the only one: it rejects far too often for several."""
     pvalue, count = _worst_subpopulation(asked)
-    null_distribution = "range of a Brownian motion, as if the worst subpopulation were the only one"
+    null_distribution = "range of a Brownian motion for the worst subpopulation, not corrected for multiplicity"
     return TestOutcome(pvalue, None, null_distribution, {"subpopulations": count})

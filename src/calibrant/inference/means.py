@@ -1,9 +1,8 @@
 """Confidence limits of a mean over rows, from its first three moments.
 
-The normal limits of a skewed mean miss the true value on one side: a few rare, costly rows carry the mean, and samples that happen to
-hold too few of them also look too certain. The limits here are quantiles of a gamma distribution with the skewness of the studentised
-mean, one more such row being granted to the side on which it would lie; for a number of events they are the exact Poisson limits
-(Fay and Feuer 1997).
+Normal limits of a skewed mean miss the true value on one side: a few rows with a large loss dominate the mean, and samples with too few of
+them also have too small a variance. The limits here are quantiles of a gamma distribution with the skewness of the studentised mean, after
+adding one such row on the side on which it would lie; for counts of events they are the exact Poisson limits (Fay and Feuer 1997).
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ __all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of"]
 
 Floats = NDArray[np.float64]
 
-# With more surprises than this the rows themselves show what one more would add.
+# With more unexpected outcomes than this one more has no influence.
 MANY_SURPRISES = 1000
-# Below this skewness the gamma distribution is the normal one to five digits.
+# Below this skewness the gamma distribution agrees with the normal to five digits.
 STRAIGHT = 1e-6
 
 
 @dataclass(frozen=True)
 class Moments:
-    """A weighted mean, the variance and third cumulant of its estimate, and how many rows of weight 1 it is worth."""
+    """A weighted mean, the variance and third cumulant of its estimate, and its effective sample size."""
 
     mean: float
     variance: float
@@ -40,7 +39,7 @@ class Moments:
 
 
 def moments_of(view: AnyView, rows: Floats, mean: float) -> Moments:
-    """The moments of the mean of one number for each row."""
+    """The moments of the mean of one value per row."""
     n = view.effective_size
     off = (rows - mean) * (view.weights if view.weight_kind == "importance" else 1) / view.total
     times = np.ones(len(off)) if view.weight_kind != "counts" else view.weights
@@ -49,10 +48,10 @@ def moments_of(view: AnyView, rows: Floats, mean: float) -> Moments:
 
 
 def surprise_of(metric: Metric, view: AnyView, options: dict[str, Any]) -> float:
-    """How far one more surprising row would move the mean, and in which direction; 0 where there are enough of them to tell.
+    """The change of the mean by one more row with an unexpected outcome; 0 where there are many such rows.
 
-    A surprise is the second most probable outcome of a row. Each row counts with the probability, by its own scores, that its most
-    probable outcome does not occur, so that nothing is assumed of rows that are sure.
+    The unexpected outcome is the second most probable one of a row. Rows are weighted by the predicted probability that their most probable outcome
+    does not occur, so that rows with certain predictions have no influence.
     """
     other, chance = _surprised(view)
     weight = chance * view.weights
@@ -69,7 +68,7 @@ def surprise_of(metric: Metric, view: AnyView, options: dict[str, Any]) -> float
 
 
 def _surprised(view: AnyView) -> tuple[AnyView | None, Floats]:
-    """The same rows, each with its second most probable outcome, and the probability that the most probable one does not occur."""
+    """The rows with their second most probable outcome, and the probability that the most probable one does not occur."""
     keywords: dict[str, Any] = {"rows": view.rows, "lens": view.lens}
     if view.is_soft:
         return None, np.zeros(view.n)
@@ -99,7 +98,7 @@ def _surprised(view: AnyView) -> tuple[AnyView | None, Floats]:
 
 
 def gamma_limits(found: Moments, level: float, surprise: float = 0.0) -> tuple[float, float]:
-    """Both confidence limits; `surprise` is what one more surprising row would add to the mean."""
+    """Both confidence limits; `surprise` is the contribution of one more unexpected outcome to the mean."""
     typical = found.third / found.variance if found.variance > 0 else 0.0
     add = max(surprise, typical, 0.0), max(-surprise, -typical, 0.0)
     high = _limit(found, add[0], (1 + level) / 2)
@@ -108,19 +107,19 @@ def gamma_limits(found: Moments, level: float, surprise: float = 0.0) -> tuple[f
 
 
 def _limit(found: Moments, add: float, level: float) -> float:
-    """The upper limit, after a row that adds so much."""
+    """The upper limit after adding a row with this contribution."""
     from scipy.special import gammaincinv, ndtri, stdtrit
 
     mean, variance, third = found.mean + add, found.variance + add**2, found.third + add**3
     if variance <= 0:
         return mean
     z = float(ndtri(level))
-    skewness = third / variance**1.5  # of the estimate; the studentised one has twice as much
+    skewness = third / variance**1.5  # of the estimate; that of the studentised mean is twice as large
     steps = z
     if abs(skewness) > STRAIGHT:
         shape = 1 / skewness**2
         tail = level if skewness > 0 else 1 - level
         steps = math.copysign(1.0, skewness) * (float(gammaincinv(shape, tail)) - shape) / math.sqrt(shape)
-    # The variance is estimated too, which a t distribution allows for.
+    # The variance is estimated, hence the t distribution.
     wider = float(stdtrit(found.n - 1, level)) / z if found.n > 1 else math.inf
     return mean + steps * wider * math.sqrt(variance)

@@ -1,4 +1,4 @@
-"""The tests that metrics bring along: a table from metric and method to a function that gives the p-value."""
+"""Registry of the tests of each metric: metric and method to a function that returns the p-value."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")
 
-# The least sum of p(1 - p) for which large-sample distributions are used.
+# The least sum of p(1 - p) for which asymptotic distributions are used.
 LEAST_VARIANCE = 30.0
-# The fewest equal terms that a sum must be worth for its distribution to be nearly normal.
+# The least effective number of terms for which a sum is treated as normal.
 LEAST_TERMS = 15.0
-# Variances below this have no squares.
+# Squares of smaller variances underflow.
 SMALLEST = 1e-150
 
 
 @dataclass(frozen=True)
 class TestInput:
-    """What a test gets: the metric with its options, the views it reads, its value there, and how to decide."""
+    """Input of a test: the metric with its options, the views, the observed value, and the parameters of the test."""
 
     metric: Metric
     options: Mapping[str, Any]
@@ -59,42 +59,42 @@ class TestInput:
 
     @property
     def view(self) -> Any:
-        """The one view there is."""
+        """The single view."""
         return self.views[0]
 
 
 @dataclass(frozen=True)
 class TestOutcome:
-    """What a test found: beyond `critical_value` (of two sides also below `lower_critical_value`) the metric has a p-value of at most `alpha`.
+    """Outcome of a test: values of the metric beyond `critical_value` (for two-sided tests also below `lower_critical_value`) are significant.
 
-    Where the alternative is less, values below `critical_value` have. None where a limit is unknown.
+    For ``alternative="less"`` values below `critical_value` are. None where a critical value is unknown.
     """
 
     pvalue: float
     critical_value: float | None = None
     null_distribution: str = ""
-    """The distribution of the statistic if the scores are right, in words."""
+    """Description of the null distribution."""
     detail: Mapping[str, float] = field(default_factory=dict)
     null_hypothesis: str = ""
-    """What is tested, where that is not all of the scores."""
+    """The null hypothesis, where it is not calibration as a whole."""
     lower_critical_value: float | None = None
 
 
 Condition = Callable[[TestInput], str]
-"""Why a null distribution does not hold for these rows, as a clause; empty where it does."""
+"""Why a null distribution is inaccurate for these rows, as a clause; empty where it is accurate."""
 
 
 @dataclass(frozen=True)
 class OwnTest:
-    """A test of a metric: `sides` are the alternatives that its null distribution is known for."""
+    """A test of a metric; `sides` are the alternatives for which its null distribution is known."""
 
     method: str
     run: Callable[[TestInput], TestOutcome]
     sides: tuple[str, ...]
     form: Condition
-    """Why the test is not made for these options or weights."""
+    """Why the test does not apply to these options or weights."""
     conditions: tuple[Condition, ...]
-    """What else its null distribution needs, the first that fails being named."""
+    """Further conditions of its null distribution; the first that fails is reported."""
 
     def __call__(self, asked: TestInput) -> TestOutcome:
         if asked.alternative not in self.sides:
@@ -108,18 +108,18 @@ class OwnTest:
         return replace(found, null_distribution=f"{found.null_distribution} (approximate: {why})") if why else found
 
     def off(self, asked: TestInput) -> str:
-        """Why the null distribution does not hold for these rows; empty where it does."""
+        """Why the null distribution is inaccurate for these rows; empty where it is accurate."""
         if math.isinf(asked.statistic) and _is_impossible(asked.view):
-            return ""  # an outcome of probability 0 occurred, which rejects whatever the distribution
+            return ""  # an outcome of probability 0 occurred: rejection under any distribution
         return next(filter(None, (condition(asked) for condition in (self.form, *self.conditions))), "")
 
     def is_for(self, asked: TestInput) -> bool:
-        """Whether the test is made for these options and weights."""
+        """Whether the test applies to these options and weights."""
         return not self.form(asked)
 
 
 def _is_impossible(view: AnyView) -> bool:
-    """Whether a label that was given probability 0 occurred."""
+    """Whether a label of predicted probability 0 occurred."""
     if isinstance(view, View):
         return bool((view.score == 1 - view.outcome).any())
     return view.labels is not None and bool((view.each_row(lambda block: block.expect(block.probs)) == 0).any())
@@ -130,14 +130,14 @@ def _half_gini(block: Block) -> Floats:
 
 
 def row_variance(view: AnyView) -> Floats:
-    """p(1 - p) of each row; for a whole distribution the half of the sum over its classes, which for two classes is the same."""
+    """p(1 - p) of each row; for several classes half the sum over the classes, which agrees for two."""
     return view.score * (1 - view.score) if isinstance(view, View) else view.each_row(_half_gini)
 
 
 def few_events(view: AnyView, least: float = LEAST_VARIANCE) -> str:
-    """Why outcomes vary too little for a large-sample distribution: the sum of p(1 - p) is below `least`.
+    """Why outcomes vary too little for an asymptotic distribution: the sum of p(1 - p) is below `least`.
 
-    Under importance weights the sum counts as many equal rows as give a weighted sum the same kurtosis: (sum w^2 v)^2 / sum w^4 v.
+    With importance weights it is that of the number of equally weighted rows with the same kurtosis: (sum w^2 v)^2 / sum w^4 v.
     """
     variance, weight = row_variance(view), view.weights
     if view.weight_kind == "importance":
@@ -146,35 +146,35 @@ def few_events(view: AnyView, least: float = LEAST_VARIANCE) -> str:
         total = accurate_sum(weight**2 * variance) ** 2 / fourth if fourth > 0 else 0.0
     else:
         total = accurate_sum(weight * variance)
-    # Without any variance nothing is left to chance, and what is said of it is exact.
+    # Without any variance the outcome is certain, and the test is exact.
     return "" if total >= least or not variance.any() else f"the sum of p(1 - p) is {total:.3g}, below {least:g}"
 
 
 def effective_terms(variance: Floats, fourth: Floats, copies: Floats | None = None) -> float:
-    """How many equal terms a sum of independent terms with these central moments is worth: the inverse of its kurtosis."""
+    """Effective number of equal terms of a sum of independent terms with these central moments: the inverse of its kurtosis."""
     copies = np.ones(len(variance)) if copies is None else copies
     top = float(variance.max(initial=0.0))
-    if top <= SMALLEST:  # of squares nothing would be left
+    if top <= SMALLEST:  # squares would underflow
         return 0.0 if top > 0 else math.inf
     second, last = accurate_sum(copies * (variance / top)), accurate_sum(copies * (fourth / top**2))
     return second**2 / last if last > 0 else 0.0
 
 
 def too_few_terms(terms: float, least: float = LEAST_TERMS) -> str:
-    """Why so few effective terms do not make a sum normal."""
+    """Why a sum with so few effective terms is not approximately normal."""
     if terms >= least:
         return ""
-    return f"a few rows decide: the sum is worth {terms:.3g} equal terms, fewer than {least:g}"
+    return f"a few rows dominate: the effective number of terms is {terms:.3g}, below {least:g}"
 
 
 def counts_rows(asked: TestInput) -> str:
-    """Why a distribution for numbers of rows does not hold: importance weights are not numbers of rows."""
-    return "importance weights are not numbers of rows" if asked.view.weight_kind == "importance" else ""
+    """Why a distribution for counts of rows does not apply to importance weights."""
+    return "importance weights are not counts of rows" if asked.view.weight_kind == "importance" else ""
 
 
 Run = Callable[[TestInput], TestOutcome]
 DEFAULT_TESTS: dict[str, str] = {}
-"""The method that ``"auto"`` stands for; a metric that has none is tested by drawing outcomes."""
+"""The method used by ``"auto"``; metrics without one are tested by simulated labels."""
 
 
 def _same_view(asked: TestInput) -> AnyView:
@@ -191,10 +191,10 @@ def own_test(
     exact: bool = False,
     reads: Callable[[TestInput], AnyView] = _same_view,
 ) -> Callable[[Run], Run]:
-    """Enter a test of these metrics under the name of a method; the first one entered with `default` is what ``"auto"`` takes.
+    """Register a test of these metrics as a method; the first one registered with `default` is used by ``"auto"``.
 
-    `form` says for which options and weights the test is not made. Unless it is `exact` (it holds for any number of rows), its null
-    distribution needs a sum of p(1 - p) of at least 30 over the rows of the view that it `reads`; `off` names a further condition.
+    `form` gives the reason why a test does not apply to certain options or weights. Unless it is `exact` (valid for any number of rows), its null
+    distribution requires a sum of p(1 - p) of at least 30 over the rows of the view that it `reads`; `off` is a further condition.
     """
     enough: Condition | None = None if exact else lambda asked: few_events(reads(asked))
     conditions = tuple(condition for condition in (enough, off) if condition is not None)

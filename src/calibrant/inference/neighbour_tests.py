@@ -1,4 +1,4 @@
-"""Tests of errors among near rows: nearest neighbours in prediction or features, and kernels of both."""
+"""Tests of local errors: nearest neighbours in predictions or features, and kernels of both."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ __all__ = ["Line", "graph_variance"]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Neighbours of all rows that are kept for the next draw.
+# Largest neighbour graph that is kept between resamples.
 MOST_EDGES = 30_000_000
-# Entries that are worked on at a time.
+# Entries processed at a time.
 ENTRIES = 1 << 20
-# Pairs times permutations; some minutes on one core.
+# Pairs times permutations; a few minutes on one core.
 MOST_PAIR_WORK = 1e12
-# The fewest neighbourhoods that do not overlap for a sum over them to be nearly normal.
+# The least number of disjoint neighbourhoods for which a sum over them is treated as normal.
 LEAST_NEIGHBOURHOODS = 10.0
-# Equal values that differ by rounding count as equal.
+# Values that differ by rounding errors only count as ties.
 SAME = 1e-12
 
 
 class Question(NamedTuple):
-    """What `ecmmd` looks at: where rows are, what they were given, how far off they are, and how many neighbours count."""
+    """Input of `ecmmd`: positions, predictions, residuals and weights of the rows, and the number of neighbours."""
 
     position: Floats
     probs: Floats
@@ -80,9 +80,9 @@ def _question(asked: TestInput) -> Question:
 
 
 class Line:
-    """Who is near whom on a line of sorted points: runs of points nearer than the last neighbour, and those as near as it.
+    """Nearest neighbours on a line of sorted points: runs of points nearer than the k-th neighbour, and those tied with it.
 
-    The latter share the places that are left, each with the part `share`.
+    Ties share the remaining places equally, with the fraction `share`.
     """
 
     def __init__(self, point: Floats, size: Floats, k: int) -> None:
@@ -102,11 +102,11 @@ class Line:
         mass = np.append(0.0, np.cumsum(size))
         inside = mass[self.inner_to] - mass[self.inner_from]
         edge = mass[self.outer_to] - mass[self.outer_from] - inside
-        # A row is no neighbour of itself: it leaves those inside, or those at the edge where all are at distance 0.
+        # A row is not its own neighbour: it is removed from the inside, or from the edge where all are at distance 0.
         self.share = (k - (inside - ~self.alone)) / (edge - self.alone)
 
     def products(self, total: Floats, square: Floats) -> float:
-        """Mean product of a row's residual with those near it; `total` and `square` are sums over the rows at each point."""
+        """Mean product of the residual of a row with those of its neighbours; `total` and `square` are sums over the rows at each point."""
         path = np.append(0.0, np.cumsum(total))
         inside = path[self.inner_to] - path[self.inner_from]
         edge = path[self.outer_to] - path[self.outer_from] - inside
@@ -114,10 +114,10 @@ class Line:
         return float((total * (inside + self.share * edge) - own).sum()) / (self.k * float(self.size.sum()))
 
     def variance(self, square: Floats) -> float:
-        """sum (a_ij + a_ji)^2 q_i q_j over pairs of rows, over N k; a_ij is what part of a neighbour j is of i.
+        """sum (a_ij + a_ji)^2 q_i q_j over pairs of rows, over N k; a_ij is the neighbour weight of j for i.
 
-        `square` is q of one row at each point. For a point, those to its right that count it as near are again a run,
-        for the reach of a point to either side never falls as points rise.
+        `square` is q of one row at each point. The points to the right of a point that have it as a neighbour form a run again, because the reach of
+        a point to either side is non-decreasing.
         """
         count = len(square)
         at, share = np.arange(count), self.share
@@ -141,7 +141,7 @@ class Line:
 
 
 def _distance_of_last(point: Floats, size: Floats, k: int) -> Floats:
-    """Distance from each point to its k-th nearest other row, by halving over runs of k + 1 rows."""
+    """Distance from each point to its k-th nearest other row, by bisection over runs of k + 1 rows."""
     every = np.repeat(point, size.astype(np.int64))
     first = np.append(0, np.cumsum(size)[:-1]).astype(np.intp)
     low, high = np.maximum(first - k, 0), np.minimum(first, len(every) - 1 - k)
@@ -155,14 +155,14 @@ def _distance_of_last(point: Floats, size: Floats, k: int) -> Floats:
 
 
 class Near(NamedTuple):
-    """Some points, those around them, how far they are, and which of them count whole or in part."""
+    """A block of points, the points around them, their distances and neighbour weights."""
 
     span: slice
     found: Places
     distance: Floats
     radius: Floats
     part: Floats
-    """What part of a neighbour each one found is: 1, the share of those as near as the last, or 0."""
+    """Neighbour weight of each point: 1, the share of ties with the last neighbour, or 0."""
     share: Floats
 
 
@@ -193,7 +193,7 @@ def _list(place: Floats, search: Search, size: Floats, k: int, span: slice) -> N
 
 
 def graph_variance(place: Floats, gaps: Floats, size: Floats, k: int) -> float:
-    """sum (a_ij^2 + a_ij a_ji) <g_i, g_j>^2 over ordered pairs of rows, over N k, for rows `size` of which are alike."""
+    """sum (a_ij^2 + a_ij a_ji) <g_i, g_j>^2 over ordered pairs of rows, over N k, where point i represents `size` identical rows."""
     if place.shape[1] == 1 and gaps.shape[1] == 1:
         return Line(place[:, 0], size, k).variance(gaps[:, 0] ** 2)
     radius, share = np.empty(len(place)), np.empty(len(place))
@@ -207,23 +207,23 @@ def graph_variance(place: Floats, gaps: Floats, size: Floats, k: int) -> float:
         back = _part(near.distance, radius[near.found], share[near.found])
         product = np.square(np.einsum("ic,ijc->ij", gaps[near.span], gaps[near.found]))
         self_ = near.found == np.arange(near.span.start, near.span.stop)[:, None]
-        rows = size[near.found] - self_  # a row does not meet itself, but its copies
+        rows = size[near.found] - self_  # without the row itself, but with its copies
         sums.append(float((size[near.span, None] * rows * near.part * (near.part + back) * product).sum()))
     return math.fsum(sums) / (k * float(size.sum()))
 
 
 def _part(distance: Floats, radius: Floats, share: Floats) -> Floats:
-    """What part of a neighbour something at this distance is of a point with this radius."""
+    """Neighbour weight of something at this distance for a point with this radius."""
     inner = distance < radius * (1 - SAME_DISTANCE)
     return np.where(inner, 1.0, np.where(distance <= radius * (1 + SAME_DISTANCE), share, 0.0))
 
 
 def _labels_are_drawn(asked: TestInput) -> str:
-    return "" if asked.options["derandomised"] else "it is that of the residuals themselves"
+    return "" if asked.options["derandomised"] else "it is for derandomised residuals"
 
 
 def _few_places(asked: TestInput) -> str:
-    """Whether the sum is one over a few neighbourhoods, each of them squared: rows are few, share their place, or are mostly sure."""
+    """Condition that the sum extends over enough neighbourhoods: rows may be few, share their position, or be mostly certain."""
     q, view = _question(asked), vector_view(asked)
     place, code = distinct_rows(q.position)
     share = np.bincount(code, q.weights * row_variance(view), len(place))
@@ -232,12 +232,12 @@ def _few_places(asked: TestInput) -> str:
     worth = float(share.sum() ** 2 / np.square(share).sum()) / q.k
     if worth >= LEAST_NEIGHBOURHOODS:
         return ""
-    return f"the rows are worth {worth:.3g} neighbourhoods of {q.k}, fewer than {LEAST_NEIGHBOURHOODS:g}"
+    return f"the effective number of neighbourhoods of {q.k} rows is {worth:.3g}, below {LEAST_NEIGHBOURHOODS:g}"
 
 
 @own_test("ecmmd", method="normal", sides=ANY_SIDE, form=_labels_are_drawn, off=_few_places)
 def _normal(asked: TestInput) -> TestOutcome:
-    """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the products that entered (Chatterjee, Niu and Bhattacharya 2024)."""
+    """z = sqrt(N k) ECMMD^2 / sigma with sigma^2 from the observed products (Chatterjee, Niu and Bhattacharya 2024)."""
     q = _question(asked)
     whole, code = distinct_rows(np.column_stack([q.position, q.gaps]))
     size: Floats = np.bincount(code, q.weights).astype(np.float64)
@@ -247,14 +247,14 @@ def _normal(asked: TestInput) -> TestOutcome:
         raise UndefinedMetricError("ecmmd", "neighbouring residuals are all zero, so the variance cannot be estimated")
     unit = math.sqrt(variance / (q.k * float(size.sum())))
     found = normal_found(
-        asked, asked.statistic / unit, in_units_of(unit), "normal, with the variance that neighbours show"
+        asked, asked.statistic / unit, in_units_of(unit), "normal with the variance estimated from neighbours"
     )
     return replace(found, detail={**found.detail, "variance": variance})
 
 
 @own_test("ecmmd", method="pseudo_labels", sides=ANY_SIDE, exact=True)
 def _pseudo_labels(asked: TestInput) -> TestOutcome:
-    """The same statistic of labels drawn from the probabilities, with the same neighbours."""
+    """The statistic of simulated labels, with the neighbours fixed."""
     q = _question(asked)
     rows = np.repeat(np.arange(len(q.weights)), q.weights.astype(np.int64))
     probs = q.probs[rows]
@@ -267,7 +267,7 @@ def _pseudo_labels(asked: TestInput) -> TestOutcome:
 
     parts = map_blocks(work, asked.n_resamples, 8, columns=4 * len(rows))
     null = np.array([value for part in parts for value in part])
-    return _compared(asked, null, asked.statistic, f"{asked.n_resamples} draws of labels, the neighbours as they are")
+    return _compared(asked, null, asked.statistic, f"labels simulated {asked.n_resamples} times, neighbours fixed")
 
 
 class _Statistic:
@@ -323,9 +323,9 @@ def _compared(asked: TestInput, null: Floats, own: float, null_distribution: str
 
 @own_test("klce", method="permutation", default=False, sides=ANY_SIDE)
 def _permutation(asked: TestInput) -> TestOutcome:
-    """Residuals dealt to other rows (Vashistha and Farahi 2025): blind to an error that is everywhere the same.
+    """Permutation of residuals between rows (Vashistha and Farahi 2025); it has no power against a constant error.
 
-    Not exact, for residuals of different probabilities are not alike; drawing outcomes is.
+    The test is not exact, because residuals of different probabilities are not exchangeable; simulated labels are.
     """
     view = vector_view(asked)
     refuse_importance(view, "klce", "use method='consistency'")

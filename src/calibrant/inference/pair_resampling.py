@@ -1,6 +1,6 @@
-"""Values of skce_uq on all resamples at once: rows are counted, and a tile of pairs is made once and serves every resample.
+"""Values of skce_uq on all bootstrap replicates simultaneously: each tile of pairs is computed once for all replicates.
 
-A resample whose kernel has a width of its own is reached by a power series in the width, which differs little between resamples.
+Replicates with different kernel widths are obtained from a power series in the width, which differs little between replicates.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ __all__ = ["resampling_seconds", "skce_draws"]
 
 Floats = NDArray[np.float64]
 
-# Rows of a tile of pairs: 2 MB, and enough for a matrix product to be worth its start.
+# Rows of a tile of pairs: 2 MB, large enough for efficient matrix products.
 TILE = 512
-# Entries of the counts of rows that are held at a time.
+# Entries of the multiplicities held at a time.
 COUNT_ENTRIES = 1 << 23
-# Terms of the series that can add no more than this, where a pair adds 2 at most, are left out.
+# Terms of the series below this are omitted; a pair contributes at most 2.
 SMALLEST_TERM = 1e-13
-# Resamples that share their tiles take about as long as one in so many by itself.
+# Speed-up of replicates that share their tiles.
 SHARED = 10
-# With more terms than this, or fewer distinct predictions than this share of the rows, one by one is faster.
+# With more terms, or a smaller share of distinct predictions, one-by-one evaluation is faster.
 MOST_TERMS = 20
 DISTINCT_SHARE = 0.5
 
 
 def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
-    """About how long the values of all resamples take."""
+    """Approximate time of the values of all replicates."""
     return metric.seconds(rows, classes) * n_resamples / (SHARED if metric.id == "skce_uq" else 1)
 
 
 class Crowd(NamedTuple):
-    """The rows that resamples are drawn from, in the order in which clouds hold them."""
+    """The rows that are resampled, in the order of their predictions."""
 
     order: NDArray[np.intp]
     points: Floats
     residual: Floats
     weight: Floats
     own_weight: Floats
-    """What a row weighs when it meets itself."""
+    """Weight of a row paired with itself."""
     starts: NDArray[np.intp]
-    """Where each distinct prediction begins."""
+    """First row of each distinct prediction."""
 
     def counts(self, rows: NDArray[Any]) -> Floats:
-        """How often each row was picked."""
+        """Multiplicity of each row."""
         return np.bincount(rows, minlength=len(self.order))[self.order].astype(np.float64)
 
     def cloud(self, counts: Floats) -> Cloud:
-        """As far as the width of a kernel asks for it."""
+        """The cloud of a replicate, as far as the kernel width depends on it."""
         weight = counts * self.weight
         total = float(weight.sum())
         share = np.add.reduceat(weight, self.starts) / total
@@ -70,7 +70,7 @@ class Crowd(NamedTuple):
 def skce_draws(
     metric: Metric, options: dict[str, Any], sampler: Sampler, count: int, seed: int, workers: int | None
 ) -> Floats | None:
-    """The values of `skce_uq` on resamples; None for other metrics, and where one by one is as good."""
+    """Bootstrap replicates of `skce_uq`; None for other metrics, and where one-by-one evaluation is as fast."""
     own = set(metric.options) | {"lens"}
     if metric.id != skce_uq.id or not isinstance(sampler, PredictionSampler) or not own.issuperset(options):
         return None
@@ -115,7 +115,7 @@ def _crowd(view: VectorView) -> Crowd:
 
 
 def _rate(kernel: Kernel) -> float:
-    """The kernel is exp(-rate * reach), where the reach is the distance, or its square in a gaussian one."""
+    """The kernel is exp(-rate * reach), where the reach is the distance, or its square for a Gaussian kernel."""
     return 1 / kernel.width if kernel.shape == "exponential" else 0.5 / kernel.width**2
 
 
@@ -128,10 +128,10 @@ class Series(NamedTuple):
 
     @classmethod
     def of(cls, rates: Floats, farthest: float) -> Series:
-        """As few terms as will do; reaches lie between 0 and `farthest`."""
+        """The shortest sufficient series; reaches lie between 0 and `farthest`."""
         low, high = float(rates.min()), float(rates.max())
         middle, off = (low + high) / 2, (high - low) / 2
-        # Around half the farthest reach terms shrink by off * farthest / 2 over m; around 0 the kernel itself holds them down.
+        # Around half the largest reach, terms shrink by off * farthest / 2 over m; around 0 the kernel bounds them.
         half = _terms(lambda m: (off * farthest / 2) ** m / math.factorial(m))
         zero = _terms(
             lambda m: (off * min(farthest, m / (math.e * middle) if middle else 0.0)) ** m / math.factorial(m)
@@ -152,7 +152,7 @@ def _terms(size: Callable[[int], float]) -> int:
 
 
 def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int], Floats]) -> Floats | None:
-    """The mean over pairs of different picks, for the rate of each resample."""
+    """The mean over pairs of different rows, for the rate of each replicate."""
     if not np.isfinite(rates).all():
         return None
     series = Series.of(rates, _farthest(kernel))
@@ -169,7 +169,7 @@ def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int],
         square = counts.sum(axis=1) ** 2
         powers = _power_sums(crowd, kernel, series, np.ascontiguousarray(counts.T))
         pairs = series.sums(rates[numbers.start : numbers.stop], powers) - own_term_sum
-        # One row with all the weight meets nobody.
+        # A single row with all the weight has no pairs.
         values.append(
             np.divide(pairs, square - own, out=np.full(len(numbers), np.nan), where=square - own > 1e-12 * square)
         )
@@ -177,7 +177,7 @@ def _values(crowd: Crowd, kernel: Kernel, rates: Floats, picked: Callable[[int],
 
 
 def _farthest(kernel: Kernel) -> float:
-    """What the reach of two probability vectors can be at most."""
+    """The largest reach of two probability vectors."""
     distance = 1.0 if kernel.metric == "cityblock" else math.sqrt(2)
     return distance if kernel.shape == "exponential" else distance**2
 
@@ -189,7 +189,7 @@ def _power_sums(crowd: Crowd, kernel: Kernel, series: Series, weight: Floats) ->
     sums = np.zeros((series.terms, weight.shape[1]))
     spans = [slice(start, start + TILE) for start in range(0, len(weight), TILE)]
     for place, a in enumerate(spans):
-        for b in spans[place:]:  # each pair of tiles once; BLAS has threads of its own
+        for b in spans[place:]:  # each pair of tiles once; BLAS is multithreaded
             reach = kernel.scale * cdist(crowd.points[a], crowd.points[b], kernel.metric)
             if kernel.shape == "gaussian":
                 reach *= reach

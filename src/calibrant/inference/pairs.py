@@ -1,4 +1,4 @@
-"""Tests of the kernel errors of whole distributions: the bootstrap of pairs, normal distributions, bounds, mean embeddings."""
+"""Tests of kernel calibration errors: bootstrap of U-statistics, normal distributions, bounds, mean embeddings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, clou
 from ..util.blocks import map_blocks
 from ..util.sums import accurate_sum
 from ..views.view import VectorView
-from . import dyadic, neighbour_tests  # noqa: F401  (they enter their tests)
+from . import dyadic, neighbour_tests  # noqa: F401  (they register their tests)
 from .asymptotic import chi_square_found, vector_view
 from .fitted import NO_VARIANCE, quadratic_form, refuse_importance
 from .metric_tests import (
@@ -35,34 +35,34 @@ __all__ = ["bootstrap_sums", "multinomial_counts"]
 
 Floats = NDArray[np.float64]
 
-# Rows of a tile of pairs: 8 MB, and enough for a matrix product to be worth its start.
+# Rows of a tile of pairs: 8 MB, large enough for efficient matrix products.
 TILE = 1024
-# Entries of the counts of rows in the bootstrap that are held at a time.
+# Entries of the bootstrap multiplicities held at a time.
 COUNT_ENTRIES = 1 << 23
-# Pairs times samples; some minutes on one core.
+# Pairs times replicates; a few minutes on one core.
 MOST_BOOTSTRAP_WORK = 1e12
 # The largest value of a kernel is 1, and of the product of two residuals 2.
 LARGEST_TERM = 2.0
-# A covariance of more locations than this would be a large matrix to take apart.
+# Largest dimension of a covariance matrix that is decomposed.
 MOST_LOCATIONS = 2000
-# The fewest equal products that a mean of them must be worth: products have heavier tails than residuals.
+# Least effective number of products: these have heavier tails than residuals.
 LEAST_PRODUCTS = 30.0
-# The least variance of the labels for each degree of freedom, and the fewest equal terms at each location.
+# Least variance of the labels per degree of freedom, and least effective number of terms at each location.
 LEAST_PER_DEGREE, LEAST_AT_LOCATION = 5.0, 5.0
 
 
 class Terms(NamedTuple):
-    """Distinct pairs of prediction and label, sorted by prediction, and how many rows each stands for."""
+    """Distinct pairs of prediction and label, sorted by prediction, with the number of rows of each."""
 
     points: Floats
     residual: Floats
     rows: Floats
     own: Floats
-    """Squared length of the residual: what a row gives with itself."""
+    """Squared length of the residual: the contribution of a row paired with itself."""
 
 
 def _terms(view: VectorView) -> Terms:
-    """Rows alike in prediction and label have alike pairs, so one stands for all."""
+    """Rows with equal prediction and label are merged."""
     assert view.labels is not None
     block = view.block(0, view.n)
     points = as_points(block.probs)
@@ -76,17 +76,17 @@ def _terms(view: VectorView) -> Terms:
 
 
 def multinomial_counts(rows: Floats, rng: np.random.Generator) -> Floats:
-    """How often each is drawn, when as many rows as there are get drawn with replacement."""
+    """Multiplicities of the rows in a bootstrap replicate."""
     size = int(rows.sum())
-    if len(rows) == size:  # one draw for each row beats one binomial number for each
+    if len(rows) == size:  # faster than one binomial variate per row
         return np.bincount(rng.integers(size, size=size), minlength=size).astype(np.float64)
     return rng.multinomial(size, rows / size).astype(np.float64)
 
 
 def bootstrap_sums(terms: Terms, kernel: Kernel, counts: Floats) -> tuple[Floats, Floats]:
-    """c'Hc and c'H1 for each row c of `counts`, with H_ij = k(p_i, p_j) <r_i, r_j> and 1 the rows as they are.
+    """c'Hc and c'H1 for each row c of `counts`, with H_ij = k(p_i, p_j) <r_i, r_j> and 1 the original rows.
 
-    Two classes and an exponential kernel take a running sum; otherwise tiles of H are made, used for all, and dropped.
+    Two classes with an exponential kernel use a cumulative sum; otherwise tiles of H are computed, used for all replicates, and discarded.
     """
     if kernel.shape == "exponential" and terms.points.shape[1] == 1:
         return _sums_on_a_line(terms, kernel.width / kernel.scale, counts)
@@ -94,7 +94,7 @@ def bootstrap_sums(terms: Terms, kernel: Kernel, counts: Floats) -> tuple[Floats
     spans = [slice(start, start + TILE) for start in range(0, len(terms.points), TILE)]
     square, cross = np.zeros(len(counts)), np.zeros(len(counts))
     for place, a in enumerate(spans):
-        for b in spans[place:]:  # each pair of tiles once; BLAS has threads of its own
+        for b in spans[place:]:  # each pair of tiles once; BLAS is multithreaded
             tile = kernel.between(terms.points[a], terms.points[b])
             tile *= terms.residual[a] @ terms.residual[b].T
             product = tile @ everyone[b]
@@ -106,7 +106,7 @@ def bootstrap_sums(terms: Terms, kernel: Kernel, counts: Floats) -> tuple[Floats
 
 
 def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats, Floats]:
-    place, residual = terms.points[:, 0], terms.residual[:, 1]  # the other column is the same with the other sign
+    place, residual = terms.points[:, 0], terms.residual[:, 1]  # the other column has the opposite sign
     with np.errstate(over="ignore", under="ignore"):
         push = 2 * residual * laplace_sums(place, terms.rows * residual, width)
         reach = (place - place[0]) / width
@@ -116,7 +116,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
             values = counts[start:stop] * residual
             if grow is None:
                 return np.array([laplace_pair_sum(place, value, width) for value in values])
-            # The sum from the left of laplace_pair_sum, whose exponentials are the same for all.
+            # The left-to-right sum of laplace_pair_sum, whose exponentials are common to all replicates.
             path = np.cumsum(values * grow, axis=1)
             path /= grow
             path *= 2
@@ -131,7 +131,7 @@ def _sums_on_a_line(terms: Terms, width: float, counts: Floats) -> tuple[Floats,
 def _bootstrap(asked: TestInput) -> TestOutcome:
     """Bootstrap of a degenerate U-statistic (Arcones and Gine 1992), as in Widmann, Lindsten and Zachariah 2019.
 
-    The value is compared with T* = (n / (n - 1) (c'Hc - c'diag(H)) - 2 c'H1) / n^2 for numbers c of rows drawn again.
+    The value is compared with T* = (n / (n - 1) (c'Hc - c'diag(H)) - 2 c'H1) / n^2 for bootstrap multiplicities c.
     """
     view = one_column(vector_view(asked))
     refuse_importance(view, "skce_uq", "use method='consistency'")
@@ -156,7 +156,7 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
         null.append((n / (n - 1) * (square - counts @ terms.own) - 2 * cross) / n**2)
     drawn = np.concatenate(null)
     above = int((drawn >= observed - 1e-12 * max(1.0, abs(observed))).sum())
-    null_distribution = f"{asked.n_resamples} bootstrap samples of the degenerate U-statistic"
+    null_distribution = f"{asked.n_resamples} bootstrap replicates of the degenerate U-statistic"
     return TestOutcome((1 + above) / (1 + asked.n_resamples), None, null_distribution, {"observed": observed})
 
 
@@ -166,7 +166,7 @@ def _kernel_of(asked: TestInput, view: VectorView) -> Kernel:
 
 
 def _few_products(asked: TestInput) -> str:
-    """Whether a few products of residuals decide, by their moments under calibration; the fourth is bounded by those of each row."""
+    """Condition that a few products of residuals do not dominate, by their moments under calibration."""
     at = _pairs_in_blocks(asked)
     variance, fourth = np.zeros(0), np.zeros(0)
     for first, second, kernel in at.pairs:
@@ -181,7 +181,7 @@ def _few_products(asked: TestInput) -> str:
 
 @own_test("skce_ul", method="asymptotic", sides=ANY_SIDE, off=_few_products)
 def _blocks_of_rows(asked: TestInput) -> TestOutcome:
-    """Blocks of rows are independent, so their mean is normal; its error is seen from how they differ."""
+    """The mean over independent blocks of rows is normal, with the standard error between blocks."""
     from .asymptotic import in_units_of, normal_found
 
     values = _block_values(asked)
@@ -191,17 +191,19 @@ def _blocks_of_rows(asked: TestInput) -> TestOutcome:
     error = math.sqrt(accurate_sum(np.square(values - mean)) / (len(values) - 1) / len(values))
     if error <= 1e-15:
         raise UndefinedMetricError("skce_ul", "all blocks of rows are equal, so the variance cannot be estimated")
-    found = normal_found(asked, mean / error, in_units_of(error), "normal, with the error that the blocks of rows show")
+    found = normal_found(
+        asked, mean / error, in_units_of(error), "normal with the standard error between blocks of rows"
+    )
     return replace(found, detail={**found.detail, "error": error, "blocks": len(values)})
 
 
 class PairsInBlocks(NamedTuple):
-    """Rows as `skce_ul` mixes them, cut to whole blocks, and the pairs inside blocks, lag by lag."""
+    """Rows in the order of `skce_ul`, truncated to complete blocks, and the pairs within blocks by lag."""
 
     probs: Floats
     residual: Floats
     fourth: Floats
-    """Mean fourth power of the length of a residual, the label being drawn from the probabilities."""
+    """Expected fourth power of the length of a residual under calibration."""
     size: int
     pairs: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]
     """First rows, second rows and the kernel between them."""
@@ -226,7 +228,7 @@ def _pairs_in_blocks(asked: TestInput) -> PairsInBlocks:
 
 
 def _block_values(asked: TestInput) -> Floats:
-    """The value of each block of consecutive rows, mixed as the metric mixes them."""
+    """The value of each block of consecutive rows."""
     at = _pairs_in_blocks(asked)
     values = np.zeros(len(at.probs) // at.size)
     for number, (first, second, kernel) in enumerate(at.pairs, 1):
@@ -236,13 +238,13 @@ def _block_values(asked: TestInput) -> Floats:
 
 
 def _bound(asked: TestInput, pairs: int) -> TestOutcome:
-    """Hoeffding's inequality for the mean of `pairs` independent terms within [-2, 2]."""
+    """Hoeffding's inequality for the mean of `pairs` independent terms in [-2, 2]."""
     share = max(0.0, asked.statistic / LARGEST_TERM)
     limit = LARGEST_TERM * math.sqrt(-2 * math.log(asked.alpha) / pairs)
     return TestOutcome(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs})
 
 
-BOUND = "a bound that holds for all predictions and any number of rows (Hoeffding)"
+BOUND = "distribution-free bound for any number of rows (Hoeffding)"
 
 
 @own_test("skce_uq", method="distribution_free", exact=True)
@@ -260,7 +262,7 @@ def _linear_bound(asked: TestInput) -> TestOutcome:
 
 @own_test("skce_b", method="distribution_free", default=False, exact=True)
 def _biased_bound(asked: TestInput) -> TestOutcome:
-    """McDiarmid's inequality, after what each row gives with itself has been allowed for."""
+    """McDiarmid's inequality, after subtracting the contribution of each row with itself."""
     view = vector_view(asked)
     refuse_importance(view, "skce_b", "use method='consistency'")
     beyond = max(0.0, math.sqrt(view.total * asked.statistic / LARGEST_TERM) - 1)
@@ -269,7 +271,7 @@ def _biased_bound(asked: TestInput) -> TestOutcome:
 
 
 class Locations(NamedTuple):
-    """Where mean embeddings are asked, and for which class, with the kernel in use."""
+    """Test locations of the mean embedding with their classes, and the kernel."""
 
     places: Floats
     classes: NDArray[np.intp]
@@ -303,7 +305,7 @@ def _weighed_columns(at: Locations, points: Floats) -> tuple[Floats, Floats]:
 
 
 class Embedding(NamedTuple):
-    """Deviations at all locations, their covariance under calibration, and how many equal terms each is a sum of."""
+    """Deviations at all locations, their covariance under calibration, and the effective number of terms of each."""
 
     drift: Floats
     spread: Floats
@@ -316,7 +318,7 @@ def _embedding(asked: TestInput) -> Embedding:
     count, step = len(at.places), max(1, COUNT_ENTRIES // 4 // len(at.places))
     drift, spread, fourth = np.zeros(count), np.zeros((count, count)), np.zeros(count)
     same = at.classes[:, None] == at.classes
-    rows = at.cloud.share**2 / at.cloud.own  # how many each point stands for
+    rows = at.cloud.share**2 / at.cloud.own  # number of rows at each point
     for start in range(0, len(at.cloud.points), step):
         part = slice(start, start + step)
         near_by, probs = _weighed_columns(at, at.cloud.points[part])
@@ -333,31 +335,31 @@ def _embedding(asked: TestInput) -> Embedding:
 
 
 def _few_at_locations(asked: TestInput) -> str:
-    """Whether there are too few outcomes for a chi-square with so many degrees of freedom, or at one of the locations."""
+    """Condition that there are enough outcomes for the degrees of freedom, and at each location."""
     found = _embedding(asked)
     if why := too_few_terms(float(found.terms.min()), LEAST_AT_LOCATION):
         return why
     _, rank = quadratic_form(found.drift, found.spread)
     if few_events(asked.view, LEAST_PER_DEGREE * rank):
-        return f"{rank} degrees of freedom are many for so few outcomes that can vary"
+        return f"there are too few varying outcomes for {rank} degrees of freedom"
     return ""
 
 
 @own_test("ucme", method="chi_square", off=_few_at_locations)
 def _mean_embedding(asked: TestInput) -> TestOutcome:
-    """The deviations at all locations together, by the covariance that the predictions imply for them."""
+    """Joint test of the deviations at all locations with the covariance implied by the predictions."""
     view = one_column(vector_view(asked))
     assert view.labels is not None
     chance = view.each_row(lambda block: block.expect(block.probs))
-    if (chance == 0).any():  # what could not happen did
-        return TestOutcome(0.0, None, "a label that was given no probability", {"chi_square": math.inf})
+    if (chance == 0).any():  # an outcome of probability 0 occurred
+        return TestOutcome(0.0, None, "a label of probability 0 occurred", {"chi_square": math.inf})
     found = _embedding(asked)
     return _embedding_found(asked, found.drift, found.spread)
 
 
 @own_test("ucme", method="chi_square_sample")
 def _mean_embedding_sample(asked: TestInput) -> TestOutcome:
-    """The same by the covariance of the rows, as published; it rejects far too often unless rows are many."""
+    """The same with the sample covariance, as published; it rejects far too often unless there are many rows."""
     view = one_column(vector_view(asked))
     refuse_importance(view, "ucme", "use method='chi_square'")
     at = _locations(asked, view)

@@ -157,7 +157,7 @@ def power(
         Seed or random generator.
     workers
     **options
-        Options of the test, and `lens`.
+        Options of the test.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def sample_size(
         Seed or random generator.
     workers
     **options
-        Options of the test, and `lens`.
+        Options of the test.
 
     Returns
     -------

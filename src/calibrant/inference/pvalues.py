@@ -1,4 +1,4 @@
-"""How extreme a value is among those that chance gives, drawn or gone through one by one."""
+"""P-values and critical values from simulated or enumerated null distributions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Equal values that differ by rounding count as equal.
+# Values that differ by rounding errors only count as ties.
 SAME = 1e-12
-# A distribution is not told from the outcomes that have a value where more of them than this have none.
+# Largest tolerated share of outcomes for which the metric is undefined.
 MOST_UNDEFINED = 0.1
 
 
 def compared_with_draws(asked: TestInput, null: Floats) -> TestOutcome:
-    """The share of draws at least as extreme, the sample itself counted among them, and the values that would be significant."""
+    """P-value among simulated values, with the observed value counted among them, and the critical values."""
     null = null[~np.isnan(null)]
     pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
     return _found(asked, pvalue, null, None)
@@ -41,7 +41,7 @@ def compared_with_draws(asked: TestInput, null: Floats) -> TestOutcome:
 def _found(
     asked: TestInput, pvalue: float, null: Floats, weight: Floats | None, null_distribution: str = ""
 ) -> TestOutcome:
-    """With the critical values on the scale of the metric; `weight` are the probabilities of the values, where they are not drawn."""
+    """The outcome with critical values on the scale of the metric; `weight` are the probabilities of enumerated values."""
     if _has_two_tails(asked):
         low, high = (critical_value(side, asked.alpha / 2, weight) for side in (-null, null))
         return TestOutcome(pvalue, high, null_distribution, lower_critical_value=-low)
@@ -49,36 +49,35 @@ def _found(
     if asked.alternative != "two-sided":
         return TestOutcome(pvalue, -limit if asked.alternative == "less" else limit, null_distribution)
     ideal = asked.metric.ideal or 0.0
-    if math.isinf(limit):  # no value is so far off that chance would not give it
+    if math.isinf(limit):  # no value is significant
         return TestOutcome(pvalue, math.inf, null_distribution, lower_critical_value=-math.inf)
     low, high = (math.exp(-limit), math.exp(limit)) if _is_ratio(asked) else (ideal - limit, ideal + limit)
     return TestOutcome(
         pvalue, high, null_distribution, lower_critical_value=None if ideal == asked.metric.range[0] else low
-    )  # nothing lies below
+    )  # the ideal value is the minimum
 
 
 def critical_value(values: Floats, alpha: float, weight: Floats | None = None) -> float:
-    """The value beyond which, and nowhere else, the p-value is at most `alpha`; infinite where it never is.
+    """The value beyond which exactly the p-value is at most `alpha`; infinite where it never is.
 
-    Of values that were drawn, a value is significant where it exceeds the m-th largest of them, m being the most for which
-    m / (1 + their number), the smallest p-value that a tie with it can have, is at most `alpha`. Of values with probabilities, where it
-    exceeds the largest that has more than `alpha` at or above it.
+    For simulated values it is the m-th largest, with m the largest number for which m / (1 + B), the smallest p-value of a tie with it, is at most
+    `alpha`. For enumerated values it is the largest one with a probability of more than `alpha` at or above it.
     """
     ranked = np.sort(values)[::-1]
     if weight is None:
         most = math.floor(alpha * (1 + len(values))) + 1
-        while most / (1 + len(values)) > alpha:  # as the p-value is rounded
+        while most / (1 + len(values)) > alpha:  # the p-value is rounded
             most -= 1
         return float(ranked[most - 1]) if most > 0 else math.inf
     reach = np.cumsum(weight[np.argsort(values)[::-1]])
-    # Equal values that differ by rounding are reached together.
+    # Values that differ by rounding errors only are ties.
     slack = np.where(np.isfinite(ranked), SAME * np.maximum(1, np.abs(ranked)), 0.0)
     above = reach[np.searchsorted(-ranked, slack - ranked, side="right") - 1]
     return math.inf if above[0] > alpha else float(ranked[int(np.argmax(above > alpha))])
 
 
 def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOutcome, Floats]:
-    """The probability of all outcomes at least as extreme, and the values of all that have one."""
+    """The probability of all outcomes at least as extreme, and the values of all outcomes for which the metric is defined."""
     options = dict(asked.options)
     outcomes = [
         (one_view(drawn).value(asked.metric, options), chance) for drawn, chance in every_outcome(view) if chance
@@ -93,18 +92,18 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
             "use more data or another method",
         )
     rows = int(view.total) if view.weight_kind == "counts" else view.n
-    null_distribution = f"all {2**rows} outcomes of {rows} rows, each with its probability"
+    null_distribution = f"all {2**rows} outcomes of {rows} rows with their probabilities"
     if not known.all():
-        null_distribution += f", less {(~known).sum()} without a value (probability {missing:.2g})"
+        null_distribution += f", except {(~known).sum()} for which the metric is undefined (probability {missing:.2g})"
     null, weight = null[known], weight[known] / weight[known].sum()
     pvalue = _pvalue(asked, null, lambda mask: float(weight[mask].sum()))
     return _found(asked, pvalue, null, weight, null_distribution), null
 
 
 def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:
-    """The p-value that each draw has among all of them and the sample itself; 1 for one without a value.
+    """The p-value of each simulated value among all of them and the observed one; 1 where the metric is undefined.
 
-    The sample counts among them as each draw does among those of the sample: all are then exchangeable if the hypothesis holds.
+    The observed value is included as each simulated value is for the observed one: all are exchangeable under the null hypothesis.
     """
     known = ~np.isnan(null)
     own = asked.statistic
@@ -121,7 +120,7 @@ def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:
 
 
 def _pvalue(asked: TestInput, null: Floats, share: Callable[[Mask], float]) -> float:
-    """How much of what chance gives is at least as extreme; `share` says how much lies in a mask."""
+    """Probability of values at least as extreme; `share` gives the probability of a mask."""
     own = asked.statistic
     if _has_two_tails(asked):
         tails = (share(null >= own - _slack(own)), share(null <= own + _slack(own)))
@@ -135,12 +134,12 @@ def _slack(value: float) -> float:
 
 
 def _has_two_tails(asked: TestInput) -> bool:
-    """Whether both ends of the distribution speak against the hypothesis and no value is right: each tail is then counted for itself."""
+    """Whether the test is two-sided without an ideal value: each tail is then counted separately."""
     return asked.alternative == "two-sided" and (asked.metric.ideal_for != "calibrated" or asked.metric.ideal is None)
 
 
 def _extremity(asked: TestInput, values: Floats) -> Floats:
-    """How strongly values speak against the hypothesis: larger is stronger."""
+    """Evidence of values against the null hypothesis: larger is more extreme."""
     if asked.alternative == "greater":
         return values
     if asked.alternative == "less":
@@ -154,5 +153,5 @@ def _extremity(asked: TestInput, values: Floats) -> Floats:
 
 
 def _is_ratio(asked: TestInput) -> bool:
-    """Whether twice is as far off as half."""
+    """Whether deviations are measured on a logarithmic scale."""
     return asked.metric.ideal == 1 and asked.metric.range[0] == 0

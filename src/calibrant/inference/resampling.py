@@ -1,8 +1,8 @@
-"""Samples drawn again: new outcomes under the hypothesis that the scores are right, or new rows like those at hand.
+"""Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
-Resample number b has its own generator, made from the seed and b alone, so the result depends neither on how many workers share
-the work nor on who asks. Where one score is read of each row and there are many rows, rows are first counted in cells, if
-these are narrow enough for the metric (cells.py): resampling then costs as much as there are cells.
+Resample number b has its own random generator, determined by the seed and b alone, so the result does not depend on the number of workers. For
+metrics of one score per row and many rows, rows are first counted in cells, if these are narrow enough for the metric (cells.py): the cost of a
+resample is then proportional to the number of cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import RestOfRows, VectorView, View
-from .cells import CellSampler, Drawn, Draws, Plan, cells_that_tell, first_cells, one_view
+from .cells import CellSampler, Drawn, Draws, Plan, accurate_cells, first_cells, one_view
 
 __all__ = [
     "CellSampler",
@@ -45,26 +45,26 @@ __all__ = [
 Array = NDArray[Any]
 Generator = np.random.Generator
 
-# Above this many rows that stand for several, rows are no longer written out.
+# Largest number of rows to which counts are expanded.
 MOST_ROWS = 10_000_000
-# Below this many groups the spread between groups is estimated too badly, and too small.
+# With fewer groups the variance between groups is underestimated.
 FEW_GROUPS = 20
 FEW_CLUSTERS = (
-    "only {} groups, and intervals from few groups are too short, their p-values too small: in simulations a 5 % test rejected a true "
+    "only {} groups: with few groups intervals are too short and p-values too small; in simulations a 5 % test rejected a true null "
     "hypothesis in 16 % of data sets with 5 groups, 11 % with 8 and 8 % with 12"
 )
-# Options of metrics that hold one value for each row, and what can be drawn with the rows instead.
+# Options of metrics with one value per row, and alternatives that are resampled with the rows.
 OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
 
-# Which samples try the cells: always the same ones, so that what is drawn by does not depend on the seed.
+# Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
-"""Is told how many resamples are done, of how many; None where nobody wants to know."""
+"""Callback with the numbers of finished and of all resamples; None without one."""
 
 
 def seed_of(rng: Any) -> int:
-    """One number from which all generators follow: a seed, what a Generator gives next, or something new each time."""
+    """One integer that determines all generators: a seed, the next output of a Generator, or fresh entropy."""
     if rng is None:
         entropy = np.random.SeedSequence().entropy
         assert isinstance(entropy, int)
@@ -77,7 +77,7 @@ def seed_of(rng: Any) -> int:
 
 
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
-    """The arguments of a function that differ from their defaults, where none of them made a difference."""
+    """The arguments that differ from their defaults, for a call in which they had no effect."""
     defaults = unwrap(function).__kwdefaults__ or {}
     return tuple(
         keyword for keyword, value in given.items() if value is not defaults[keyword] and value != defaults[keyword]
@@ -85,7 +85,7 @@ def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]
 
 
 def not_used(names: tuple[str, ...], why: str) -> str:
-    """That arguments made no difference, as a sentence; empty where all of them did."""
+    """A note that arguments had no effect; empty if there are none."""
     if not names:
         return ""
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -93,40 +93,40 @@ def not_used(names: tuple[str, ...], why: str) -> str:
 
 
 def generator(seed: int, number: int) -> Generator:
-    """The generator of resample `number`."""
+    """The random generator of resample `number`."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
 
 
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
-    """``work(0) ... work(count - 1)``, in order, on as many threads as asked for."""
+    """``work(0) ... work(count - 1)``, in order, on `workers` threads."""
     if workers is None or workers <= 1 or count < 2:
-        return list(_told(map(work, range(count)), count))
+        return list(_reported(map(work, range(count)), count))
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(_told(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
+        return list(_reported(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
 
 
-def _told(results: Iterable[Any], count: int) -> Iterable[Any]:
-    tell = progress.get()
-    return results if tell is None else _telling(results, count, tell)
+def _reported(results: Iterable[Any], count: int) -> Iterable[Any]:
+    report = progress.get()
+    return results if report is None else _reporting(results, count, report)
 
 
-def _telling(results: Iterable[Any], count: int, tell: Callable[[int, int], None]) -> Iterator[Any]:
+def _reporting(results: Iterable[Any], count: int, report: Callable[[int, int], None]) -> Iterator[Any]:
     for done, result in enumerate(results, 1):
         yield result
-        tell(done, count)
+        report(done, count)
 
 
 class Sampler(Protocol):
-    """Draws views for metrics to read."""
+    """Resamples views for metrics to evaluate."""
 
     exact: bool
-    """Whether single rows are drawn."""
+    """Whether single rows are resampled."""
 
     @property
     def note(self) -> str:
-        """What to know of an interval from its resamples; empty where there is nothing."""
+        """Caveats of an interval from its resamples; empty if there are none."""
         ...
 
     def null(self, rng: Generator, fixed_design: bool) -> Drawn: ...
@@ -134,12 +134,12 @@ class Sampler(Protocol):
     def bootstrap(self, rng: Generator) -> Drawn: ...
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
-        """The sample without one row (or cluster), with how many rows are alike."""
+        """The sample without one row (or cluster), with the number of identical rows."""
         ...
 
 
 class RowSampler:
-    """Single rows of one view, for metrics that read nothing else of them."""
+    """Single rows of one view, for metrics that depend on nothing else."""
 
     exact = True
     note = ""
@@ -178,7 +178,7 @@ class RowSampler:
                 yield 1.0, self._taken(np.delete(everyone, row))
 
     def _taken(self, rows: Array) -> Drawn:
-        """These rows with their outcomes; under counts, how many of each."""
+        """These rows with their outcomes; for counts, the multiplicity of each."""
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
@@ -202,7 +202,7 @@ class RowSampler:
 
 
 class PredictionSampler:
-    """Whole rows: labels drawn from every class's probability, or rows with all that belongs to them."""
+    """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     exact = True
 
@@ -223,7 +223,7 @@ class PredictionSampler:
         return self._drawn(self.predictions.take(self.picked(rng)))
 
     def picked(self, rng: Generator) -> Array:
-        """The rows of one resample, some of them several times."""
+        """The row indices of one bootstrap replicate."""
         n = self.predictions.n
         if self.clusters is not None:
             groups = rng.integers(len(self.clusters), size=len(self.clusters))
@@ -233,12 +233,12 @@ class PredictionSampler:
         return rng.integers(n, size=n)
 
     def whole(self) -> Drawn:
-        """The rows as they are."""
+        """The original data."""
         return self._drawn(self.predictions)
 
     @property
     def note(self) -> str:
-        """Resampling few groups shows too little of how they differ."""
+        """A caveat for few clusters, whose variation is underestimated."""
         count = 0 if self.clusters is None else len(self.clusters)
         return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
@@ -246,7 +246,7 @@ class PredictionSampler:
         n = self.predictions.n
         parts = self.clusters
         if parts is None:
-            # Beyond a thousand rows, rows are left out by the thousandth part.
+            # Beyond a thousand rows, a thousandth of the rows is left out at a time.
             parts = [np.arange(first, n, min(n, 1000)) for first in range(min(n, 1000))]
         for part in parts:
             yield 1.0, self._drawn(self.predictions.take(np.delete(np.arange(n), part)))
@@ -259,7 +259,7 @@ class PredictionSampler:
 
 
 def _parts(codes: Array) -> list[Array]:
-    """The rows of each code, in rising order of code."""
+    """The rows of each code, in increasing order of code."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
@@ -280,7 +280,7 @@ def _strata(p: Predictions) -> list[Array]:
 
 
 def draw_labels(p: Predictions, rng: Generator) -> Array:
-    """One label for each row from its own probabilities, in the form in which the predictions hold labels."""
+    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
     if p.kind == "multilabel" or p.probs.ndim == 1:
         return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
     if p.k == 2:
@@ -309,9 +309,9 @@ def _written_out(p: Predictions) -> Predictions:
 
 
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
-    """Cells where every metric reads one score of each of many rows and is there what it is of rows, the rows of one view, or whole rows.
+    """Cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
-    `draws` says what will be drawn.
+    `draws` states what will be resampled.
     """
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
@@ -330,25 +330,25 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
         rng = generator(PILOT_SEED, number)
         return rows.bootstrap(rng) if draws == "rows" else rows.null(rng, draws == "outcomes")
 
-    return cells_that_tell(first, metrics, draw, draws) or rows
+    return accurate_cells(first, metrics, draw, draws) or rows
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that a metric's views ask for: which question, which rows, and what stands in for something it needs."""
+    """The keywords that determine the views of a metric: lens, selection, and substitutes for data that it needs."""
     return {keyword: keywords[keyword] for keyword in ("lens", "where", *metric.instead) if keyword in keywords}
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:
-    """Options that hold a value for each row stay behind when rows are drawn, and would meet other rows than their own."""
+    """Raise for options with one value per row, which are not resampled with the rows."""
     for keyword, remedy in OPTIONS_OF_ROWS.items():
         if keyword in metric.options and keywords.get(keyword) is not None:
             raise ArgumentError(keyword, f"{metric.id} cannot be resampled with this option", remedy)
 
 
 def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
-    """Every possible outcome of the rows of a view of two outcomes, with its probability if the scores are right.
+    """Every possible outcome of a binary view, with its probability under the null hypothesis.
 
-    Importance weights stay with their rows; a row with a count is written out as so many.
+    Importance weights stay with their rows; rows with counts are expanded.
     """
     whole = view.raw_score if isinstance(view, View) else view.raw_probs
     rows = np.arange(view.n)
@@ -361,7 +361,7 @@ def every_outcome(view: AnyView) -> Iterator[tuple[AnyView, float]]:
 
 
 def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
-    """These rows with other outcomes, in the form in which the metric reads them: another form may give it another value."""
+    """These rows with other outcomes, in the same form of view, since another form may give the metric another value."""
     written = view.weight_kind == "counts"
     extra = None if written else view.rows
     weight, kind = (None, "unit") if written else (view.weight, view.weight_kind)

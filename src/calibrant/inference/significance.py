@@ -18,7 +18,7 @@ from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
-from . import asymptotic, fitted, pairs  # noqa: F401  (they enter their tests)
+from . import asymptotic, fitted, pairs  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, OWN_TESTS, OwnTest, TestInput, TestOutcome
 from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (

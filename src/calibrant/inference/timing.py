@@ -1,4 +1,4 @@
-"""A limit on the time that draws may take."""
+"""A time limit for resampling."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .resampling import progress
 
 __all__ = ["OutOfTimeError", "within"]
 
-# After so many draws it is clear how long all of them take.
+# Number of resamples after which the total time is extrapolated.
 ENOUGH = 10
 
 
 class OutOfTimeError(Exception):
-    """The draws would not be done in time; whoever set the limit catches it."""
+    """The resamples would not be finished in time; caught by the function that set the limit."""
 
 
 @contextmanager
 def within(deadline: float) -> Iterator[None]:
-    """Stop drawing as soon as it shows that the draws will not be done by `deadline`, a time of `perf_counter`.
+    """Stop resampling as soon as it is clear that it will not be finished by `deadline`, a time of `perf_counter`.
 
     >>> from calibrant.inference.resampling import many
     >>> with within(perf_counter() + 60):
@@ -35,9 +35,7 @@ def within(deadline: float) -> Iterator[None]:
         if outer is not None:
             outer(done, count)
         now = perf_counter()
-        if (
-            done == 1
-        ):  # a new round of draws; what came before it, and the first one's preparations, say nothing about its pace
+        if done == 1:  # a new series of resamples; earlier work and the first preparations do not count
             began = now
         pace = (now - began) / (done - 1) if done > ENOUGH else 0.0
         if done < count and now + pace * (count - done) > deadline:

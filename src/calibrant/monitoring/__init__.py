@@ -1,4 +1,4 @@
-"""Calibration after deployment: windows, drift, delayed labels, sequential tests, alarms."""
+"""Monitoring of calibration after deployment: windows, score drift, delayed labels, sequential tests and alarms."""
 
 from ..util.namespace import namespace
 
@@ -6,6 +6,11 @@ NAMES = {
     "monitor": ("Monitor",),
 }
 TYPES = {
-    "status": ("MonitorStatus",),
+    "calibration": ("WindowCalibration",),
+    "changepoint": ("EDetector",),
+    "drift": ("DriftReport", "DriftResult"),
+    "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
+    "sequential": ("EProcess",),
+    "status": ("Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -1,4 +1,17 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .calibration import WindowCalibration as WindowCalibration
+from .changepoint import EDetector as EDetector
+from .drift import DriftReport as DriftReport
+from .drift import DriftResult as DriftResult
+from .labelfree import AccuracyEstimate as AccuracyEstimate
+from .labelfree import ChangeReading as ChangeReading
+from .labelfree import ConfidenceSummary as ConfidenceSummary
+from .labelfree import ScoreFindings as ScoreFindings
 from .monitor import Monitor as Monitor
+from .sequential import EProcess as EProcess
+from .status import Alarm as Alarm
+from .status import GroupStatus as GroupStatus
 from .status import MonitorStatus as MonitorStatus
+from .status import Update as Update
+from .status import WindowStatus as WindowStatus

@@ -1,6 +1,6 @@
-"""Alarms: windows are closed, and tested once, in order, when enough labels have come; scores are compared with the reference.
+"""Alarms: windows are closed, and tested once, in order, when enough labels are available; scores are compared with the reference data.
 
-What comes after the test of a window is recorded and not tested again.
+Rows and labels that arrive after the test of a window are recorded and not tested again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..inference.significance import adjust
 from ..sketches.sketch import Sketch
-from ..util.results import number
+from ..util.results import number, percent
 from .changepoint import EDetector, goes_on, locate_change, start_detector
 from .ingest import ALL_ROWS
 from .labelfree import ScoreFindings
@@ -25,7 +25,7 @@ __all__ = ["drift_alarms", "fingerprint", "judged", "settle", "start_stream"]
 
 
 def start_stream(settings: Settings, name: str, group_number: int, declared: bool) -> Stream:
-    """Sequential tests before their first window, for all rows or for a group with its part of the level."""
+    """Initial sequential tests of all rows, or of a group with its share of the level."""
     share = 1.0 if name == ALL_ROWS else settings.share(group_number, declared)
     process = start_eprocess(alpha=settings.alpha * share, lens=settings.lens)
     detector = start_detector(run_length=settings.run_length / share, lens=settings.lens)
@@ -33,12 +33,12 @@ def start_stream(settings: Settings, name: str, group_number: int, declared: boo
 
 
 def fingerprint(sketch: Sketch) -> str:
-    """A short name of what a sketch holds."""
+    """A fingerprint of the content of a sketch."""
     return hashlib.sha256(sketch.to_bytes()).hexdigest()[:32]
 
 
 def judged(part: Part, settings: Settings, clock: int | None) -> Sketch:
-    """The labelled rows; after the horizon all rows, where a missing label means no event."""
+    """The labelled rows; after the horizon all rows, if missing labels count as negative."""
     if settings.missing == "negative" and settings.is_past_horizon(part.place, clock):
         return completed(part.scores, part.outcomes)
     return part.outcomes
@@ -54,7 +54,7 @@ def completed(scores: Sketch, outcomes: Sketch) -> Sketch:
 
 
 def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
-    """Close the windows that are over and test those that are ready; gives both."""
+    """Close the windows that have ended and test those that are ready; returns both."""
     clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
     closed = []
     for window in db.waiting():
@@ -103,7 +103,7 @@ def _test(db: Transaction, settings: Settings, window: Window, clock: int | None
 
 
 def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDetector, clock: int | None) -> None:
-    """Record an alarm of the detector: a new change, or the last one that goes on, with its onset and acknowledgement."""
+    """Record an alarm of the change detector: a new change, or the continuation of the last one, with its onset and acknowledgement."""
     *earlier, started = (0, *detector.alarms[:-1])
     past = _labelled(db, settings, part.stream, clock, started)
     onset, seen = db.last_event(part.stream, "change")
@@ -111,26 +111,27 @@ def _note_change(db: Transaction, settings: Settings, part: Part, detector: EDet
         before = _labelled(db, settings, part.stream, clock, earlier[-1], started)
         if before and past and goes_on([s for _, s in before], [s for _, s in past], detector.run_length):
             change = locate_change([sketch for _, sketch in past])
-            words = f"The change that began at {settings.rule.name(onset)} by estimate goes on: {_plainly(change.alternative)}."
+            since = [sketch for _, sketch in past[change.index :]]
+            words = f"The change with estimated onset {settings.rule.name(onset)} continues: {_described(change.alternative, since)}."
             db.add_event(part.place, part.stream, "change", detector.run_length, words, onset, seen)
             return
     words = (
-        f"The labels stopped being drawn from the scores: bets that could begin at any window reached "
-        f"{number(detector.run_length)}, as chance does at most every {number(detector.run_length)} windows on average."
+        f"Calibration lost: the change detector reached {number(detector.run_length)}, which under calibration occurs "
+        f"at most once per {number(detector.run_length)} windows on average."
     )
     words, onset = _dated(words, past, settings)
     db.add_event(part.place, part.stream, "change", detector.run_length, words, onset)
 
 
 def _finite(value: float) -> float | None:
-    """A logarithm for the store: None for that of 0, and for that of infinity the largest that a figure can show."""
+    """A logarithm for the store: None for that of 0, and a large finite number for that of infinity."""
     return None if value == -math.inf else min(value, 1e6)
 
 
 def _labelled(
     db: Transaction, settings: Settings, stream: str, clock: int | None, start: int, stop: int | None = None
 ) -> list[tuple[int, Sketch]]:
-    """Windows of a stream that were tested, from one number to another in the order of the tests, where they have labels."""
+    """Tested windows of a stream that have labels, from `start` to `stop` in the order of the tests."""
     places = [place for place, *_ in db.evidence(stream)][start:stop]
     parts = (db.part(place, stream, settings.lens) for place in places)
     rows = ((past.place, judged(past, settings, clock)) for past in parts)
@@ -138,29 +139,36 @@ def _labelled(
 
 
 def _dated(words: str, past: list[tuple[int, Sketch]], settings: Settings) -> tuple[str, int | None]:
-    """Words of an alarm with an estimate of when the change began, and that window."""
+    """Text of an alarm with the estimated onset of the change, and the window of the onset."""
     if not past:
         return words, None
     change = locate_change([sketch for _, sketch in past])
     onset = past[change.index][0]
-    return words + f" By estimate it began at {settings.rule.name(onset)}: {_plainly(change.alternative)}.", onset
+    since = [sketch for _, sketch in past[change.index :]]
+    return f"{words} Estimated onset {settings.rule.name(onset)}: {_described(change.alternative, since)}.", onset
 
 
-def _plainly(alternative: str) -> str:
-    """What a shift or slope of the logit means for the scores; what was impossible stands as it is."""
+def _described(alternative: str, since: list[Sketch]) -> str:
+    """Predicted and observed rates since the onset, and the meaning of a shift or slope of the logit."""
     if alternative == RULED_OUT:
         return alternative
     size = float(alternative.rsplit(" ", 1)[1])
     if "shift" in alternative:
-        return f"scores too {'high' if size < 0 else 'low'} ({alternative})"
-    return f"scores {'too extreme' if size < 1 else 'not extreme enough'} ({alternative})"
+        meaning = f"probabilities too {'high' if size < 0 else 'low'}"
+    else:
+        meaning = "overconfident" if size < 1 else "underconfident"
+    rows = sum(sketch.n for sketch in since)
+    predicted = sum(sketch.mean_score * sketch.n for sketch in since) / rows
+    observed = sum(sketch.positives for sketch in since) / rows
+    names = ("mean confidence", "accuracy") if since[0].lens == "top_label" else ("predicted", "observed")
+    return f"{names[0]} {percent(predicted)}, {names[1]} {percent(observed)}; {meaning} ({alternative})"
 
 
 def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, float, str]]:
-    """Stream, p-value and words where the scores of one window have changed, corrected for distances and for streams (Holm).
+    """Stream, p-value and text where the scores of one window have drifted, adjusted for distances and streams (Holm).
 
-    Each window tested adds its own false alarms: over w windows, w times alpha of them are expected on average over references. Windows
-    that share one reference do not err independently, so a given reference can see several times more, or fewer.
+    False alarms accumulate: over w windows, w times alpha are expected on average over reference data. Windows that share the
+    reference data are not independent, so for given reference data the number can be several times larger, or smaller.
     """
     best = {}
     for stream, findings in found.items():
@@ -170,7 +178,7 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
             )
     adjusted = adjust(np.array([p for p, _ in best.values()]), "holm").tolist() if best else []
     return [
-        (stream, p, f"{r.statistic} {number(r.value)}: {r.effect} (p = {p:.3g} after holm)")
+        (stream, p, f"{r.statistic} {number(r.value)}: {r.effect} (adjusted p = {p:.3g})")
         for (stream, (_, r)), p in zip(best.items(), adjusted, strict=True)
         if p <= alpha
     ]

@@ -1,4 +1,4 @@
-"""Calibration of one window by the labels that have come: gap, ECE and smooth ECE, with intervals."""
+"""Calibration of the labelled rows of one window: gap, ECE and smooth ECE, with intervals."""
 
 from __future__ import annotations
 
@@ -25,43 +25,82 @@ RESAMPLES = 200
 
 @dataclass(frozen=True, repr=False)
 class WindowCalibration(Record):
-    """Calibration of the rows of a window whose labels have come."""
+    """Calibration of the labelled rows of a window.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    mean_score : float
+        Mean predicted probability, or mean confidence.
+    rate : float
+        Observed rate of the event, or accuracy.
+    gap : float
+        `mean_score` minus `rate`; positive where the event is overestimated.
+    gap_low : float
+        Lower end of the 95 % interval of the gap, given the scores.
+    gap_high : float
+        Upper end.
+    ece : float or None
+        Expected calibration error; None where it is undefined.
+    ece_low : float or None
+        Lower end of its bias-corrected 95 % bootstrap interval.
+    ece_high : float or None
+        Upper end.
+    smece : float or None
+        Smooth calibration error.
+    accuracy : float or None
+        Accuracy; None if the lens is one class of several.
+    bound_low : float
+        Least possible gap of all rows, whatever the missing labels.
+    bound_high : float
+        Largest possible gap.
+    note : str
+        Note on the interval of the ECE.
+    """
 
     n: int
     mean_score: float
     rate: float
-    """How often it happened, or was right."""
+    """Observed rate of the event, or accuracy."""
     gap: float
-    """Mean score minus rate: above 0 where scores are too high."""
+    """Mean score minus rate; positive where the event is overestimated."""
     gap_low: float
     gap_high: float
-    """95 % interval of the gap: of mean score minus true rate, given the scores."""
+    """95 % interval of the gap, given the scores."""
     ece: float | None
     ece_low: float | None
     ece_high: float | None
-    """95 % interval by the bootstrap, corrected for its bias; it contains the estimate."""
+    """Bias-corrected 95 % bootstrap interval; it contains the estimate."""
     smece: float | None
     accuracy: float | None
-    """None where the question is about one class of several."""
+    """None if the lens is one class of several."""
     bound_low: float
     bound_high: float
-    """Where the gap of all rows lies, whatever the labels are that have not come."""
+    """Range of the gap of all rows, whatever the missing labels."""
     note: str = ""
 
     def _title(self) -> str:
-        rates = f"says {number(self.mean_score)}, happens {number(self.rate)}"
+        rates = f"mean score {number(self.mean_score)}, observed rate {number(self.rate)}"
         return f"Calibration of {self.n:,} labelled rows: {rates}, gap {number(self.gap)}, ece {number(self.ece)}"
 
 
 def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> WindowCalibration | None:
-    """How well the scores of a window fit the labels that came; None where none has.
+    """Measure the calibration of a window from the labels available; None without labels.
 
     Parameters
     ----------
-    judged
-        The rows to judge.
-    scores, outcomes
-        All rows, and those whose labels have come.
+    judged : Sketch
+        Rows to evaluate.
+    scores : Sketch
+        All rows.
+    outcomes : Sketch
+        Labelled rows.
+
+    Returns
+    -------
+    WindowCalibration or None
+        The result.
 
     Examples
     --------
@@ -69,7 +108,7 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
     >>> from calibrant.monitoring.calibration import find_calibration
     >>> rows = cal.Sketch.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
     >>> find_calibration(rows, rows, rows)
-    Calibration of 4 labelled rows: says 0.5500, happens 0.7500, gap -0.2000, ece 0.2500
+    Calibration of 4 labelled rows: mean score 0.5500, observed rate 0.7500, gap -0.2000, ece 0.2500
     """
     if not judged.n:
         return None
@@ -85,10 +124,10 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
 
 
 def gap_interval(judged: Sketch) -> tuple[float, float]:
-    """The ends of a 95 % interval of mean score minus true rate, given the scores, for rare events and few rows too.
+    """95 % interval of mean score minus true rate, given the scores; valid for rare events and few rows too.
 
-    Surprises, events below one half and their absence above, have a Clopper-Pearson interval on each side; the distances to their
-    ends add as squares (Zou and Donner 2008). So scores near 0 and 1 give a narrow one, and no surprise at all gives no certainty.
+    Unexpected outcomes (events with scores up to one half, non-events above) have a Clopper-Pearson interval on each side, and
+    the distances to their ends are combined by the square root of the sum of squares (Zou and Donner 2008).
     """
     view = judged.view()
     sides = (view.score <= 0.5, view.outcome == 1), (view.score > 0.5, view.outcome == 0)
@@ -111,7 +150,7 @@ def _ece(judged: Sketch) -> tuple[float | None, float | None, float | None, str]
 
 
 def _or_none(compute: Callable[[], Any]) -> Any:
-    """A number, or None where too few rows have none."""
+    """The result, or None where it is undefined."""
     try:
         return compute()
     except CalibrantError:

@@ -1,4 +1,4 @@
-"""Detectors of a change from right to wrong scores, window by window, and an estimate of when the change began."""
+"""Change detectors: sequential detection of a loss of calibration, and an estimate of its onset."""
 
 from __future__ import annotations
 
@@ -22,17 +22,36 @@ __all__ = ["ChangePoint", "EDetector", "check_detector", "goes_on", "locate_chan
 
 Floats = NDArray[np.float64]
 Kind = Literal["sr", "cusum"]
-# Stands for infinity in sums, so that no difference of two infinities arises.
+# Used for infinity in sums, to avoid differences of two infinities.
 HUGE = 1e9
 FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
 class EDetector(Record):
-    """A detector of a change from right to wrong scores; `update` gives the next state.
+    """A detector of a loss of calibration; `update` returns the next state.
 
-    The time to a false alarm is at least `run_length` windows on average, whatever the scores, and a false alarm within n
-    windows has a probability of at most n / run_length.
+    The expected time to a false alarm is at least `run_length` windows, whatever the scores, and the probability of a false
+    alarm within n windows is at most n / run_length.
+
+    Parameters
+    ----------
+    alternatives : Alternatives
+        Shifts and slopes of the logit that are detected.
+    run_length : float
+        Least expected number of windows between false alarms.
+    kind : {"sr", "cusum"}
+        Shiryaev-Roberts or CUSUM statistic.
+    lens : str
+        Lens of the windows.
+    logs : ndarray
+        Logarithm of the statistic of each alternative.
+    windows : int
+        Number of windows.
+    rows : int
+        Number of labelled rows.
+    alarms : tuple of int
+        Number of windows at each alarm, after which the detector was restarted.
     """
 
     alternatives: Alternatives
@@ -40,15 +59,15 @@ class EDetector(Record):
     kind: Kind
     lens: str
     logs: Floats = field(compare=False)
-    """Logarithm of the statistic of each alternative; minus infinity at the start."""
+    """Logarithm of the statistic of each alternative; -inf initially."""
     windows: int = 0
     rows: int = 0
     alarms: tuple[int, ...] = ()
-    """After how many windows each alarm came; the detector then started again."""
+    """Number of windows at each alarm, after which the detector was restarted."""
 
     @property
     def log_value(self) -> float:
-        """Logarithm of the statistic now; minus infinity right after a start."""
+        """Logarithm of the current statistic; -inf right after a start."""
         return float(self.alternatives.mixture(self.logs))
 
     @property
@@ -57,7 +76,18 @@ class EDetector(Record):
         return bool(self.alarms) and self.alarms[-1] == self.windows
 
     def update(self, window: Any) -> EDetector:
-        """The state after one more window of labelled rows, a Sketch or View; one without rows only counts."""
+        """Return the state after one more window.
+
+        Parameters
+        ----------
+        window : Sketch or View
+            Labelled rows; a window without rows is only counted.
+
+        Returns
+        -------
+        EDetector
+            The next state.
+        """
         data = window_of(window, self.lens)
         if not data.total:
             return replace(self, windows=self.windows + 1)
@@ -69,18 +99,35 @@ class EDetector(Record):
         return replace(state, logs=np.full(len(logs), -np.inf), alarms=(*self.alarms, state.windows))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON holds, from which `of_dict` makes the same state again."""
+        """Return the state as JSON values.
+
+        Returns
+        -------
+        dict
+            Input of `of_dict`.
+        """
         plain = {name: getattr(self, name) for name in ("run_length", "kind", "lens", "windows", "rows")}
         state = {"logs": json_floats(self.logs), "alarms": list(self.alarms)}
-        return {"format": FORMAT, "wagers": self.alternatives.to_dict(), **plain, **state}
+        return {"format": FORMAT, "alternatives": self.alternatives.to_dict(), **plain, **state}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> EDetector:
-        """The state that `to_dict` wrote down."""
+        """Restore a state from the result of `to_dict`.
+
+        Parameters
+        ----------
+        plain : mapping
+            Result of `to_dict`.
+
+        Returns
+        -------
+        EDetector
+            The state.
+        """
         if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
             raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
         try:
-            alternatives = Alternatives.of_dict(plain["wagers"])
+            alternatives = Alternatives.of_dict(plain["alternatives"])
             logs = np.array([float(v) for v in plain["logs"]])
             alarms = tuple(int(v) for v in plain["alarms"])
             fixed = (float(plain["run_length"]), plain["kind"], str(plain["lens"]))
@@ -92,29 +139,34 @@ class EDetector(Record):
         return state
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each alarm."""
+        """One row per alarm."""
         return {"window": list(self.alarms)}
 
     def _title(self) -> str:
         found = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
-        return f"{self.kind} detector: {found} in {self.windows:,} windows; a false one every {number(self.run_length)} windows at most"
+        return f"{self.kind} detector: {found} in {self.windows:,} windows; at most one false alarm per {number(self.run_length)} windows on average"
 
 
 def start_detector(
     *, run_length: float, kind: Kind = "sr", lens: str = "top_label", alternatives: Alternatives | None = None
 ) -> EDetector:
-    """A detector that has seen nothing.
+    """Return a change detector before its first window.
 
     Parameters
     ----------
-    run_length
-        Windows between false alarms that you accept, on average; for 365 windows and a chance of 5 % of any false alarm: 7300.
-    kind
-        ``"sr"`` (Shiryaev and Roberts), or ``"cusum"``, which is slower at the same guarantee.
-    lens
-        The lens of the windows to come.
-    alternatives
-        What to detect, without a learner.
+    run_length : float
+        Least expected number of windows between false alarms; 7300 for a probability of at most 5 % in 365 windows.
+    kind : {"sr", "cusum"}, default "sr"
+        Shiryaev-Roberts, or CUSUM, which is slower at the same guarantee.
+    lens : str, default "top_label"
+        Lens of the windows.
+    alternatives : Alternatives, optional
+        Alternatives to detect, without a learner.
+
+    Returns
+    -------
+    EDetector
+        The initial state.
 
     Examples
     --------
@@ -134,7 +186,7 @@ def start_detector(
 
 
 def _fixed(alternatives: Alternatives | None) -> Alternatives:
-    """Alternatives without a learner, as a detector needs that starts again after every step."""
+    """Alternatives without a learner, as detectors need them."""
     chosen = Alternatives(learner=None) if alternatives is None else alternatives
     if chosen.learner is not None:
         raise ArgumentError("alternatives", "a learner is not supported here", "use fixed shifts and slopes")
@@ -153,7 +205,7 @@ def check_detector(run_length: Any, kind: Any) -> None:
 
 
 def _log_evalues(windows: Sequence[Sketch | View], alternatives: Alternatives) -> Floats:
-    """Logarithm of the e-value of each window, (windows, members)."""
+    """Logarithm of the e-value of each window and alternative, (windows, members)."""
     counted = [as_counted(window) for window in windows]
     nothing = np.zeros(len(alternatives.names))
     found = [alternatives.log_evalues(data, Memory.fresh()) if data.total else nothing for data in counted]
@@ -161,7 +213,7 @@ def _log_evalues(windows: Sequence[Sketch | View], alternatives: Alternatives) -
 
 
 def _onset(logs: Floats) -> tuple[int, int | None]:
-    """The step and alternative with the largest e-value from there on; the first impossible step and None where there is one."""
+    """Window and alternative with the largest e-value from there on; after an impossible outcome, its window and None."""
     impossible = (logs >= HUGE).any(axis=1)
     if impossible.any():
         return int(np.argmax(impossible)), None
@@ -171,17 +223,19 @@ def _onset(logs: Floats) -> tuple[int, int | None]:
 
 
 def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float) -> bool:
-    """Whether an alarm reports the change of the alarm before it, and not another one.
+    """Whether an alarm continues the change of the previous alarm.
 
-    The alternatives that explained the last alarm must still explain the windows since, from the first of them on, and no change
-    that began later may explain these better by a factor of `run_length`. After a recovery, or a change of direction, that fails.
+    The alternatives supported by the previous alarm must still be supported by all windows since, and no later onset may be
+    supported better by a factor of `run_length`. This fails after a recovery or a change of direction.
 
     Parameters
     ----------
-    before, since
-        Labelled windows up to the last alarm since the detector started, and those from there to the new alarm.
-    run_length
-        That of the detector.
+    before : sequence of Sketch
+        Labelled windows from the start of the detector to the previous alarm.
+    since : sequence of Sketch
+        Labelled windows from there to the new alarm.
+    run_length : float
+        Run length of the detector.
 
     Examples
     --------
@@ -202,39 +256,43 @@ def goes_on(before: Sequence[Sketch], since: Sequence[Sketch], run_length: float
 
 @dataclass(frozen=True, repr=False)
 class ChangePoint(Record):
-    """The likeliest beginning of a change, by estimate: there is no guarantee, and there may have been none."""
+    """Maximum likelihood estimate of the onset of a change; it does not establish that there was one."""
 
     index: int
-    """First window that had changed, counted from 0."""
+    """First window after the change, counted from 0."""
     low: int
     high: int
-    """Between these it began with probability `level`, if one change happened, to one of the alternatives, any window being as likely."""
+    """Credible interval of the onset at `level`, given one change to one of the alternatives and a uniform prior."""
     level: float
     log_evidence: float
-    """Logarithm of the largest e-value from there on; below about 3 there is hardly a change, and infinite after an impossible outcome."""
+    """Logarithm of the largest e-value from there on; below about 3 there is little evidence of a change, infinite after an impossible outcome."""
     alternative: str
-    """The alternative with that e-value, or that an outcome was impossible: a score of 0 or 1 ruled it out, and `index` is the first
-    such window."""
+    """The alternative with that e-value; or, after an outcome with predicted probability 0, that outcome, and `index` is its window."""
     n: int
 
     def _title(self) -> str:
-        where = f"window {self.index} (between {self.low} and {self.high} with {100 * self.level:g} %)"
-        return f"If there was a change, it began about {where}, of {self.n:,}: {self.alternative}, log evidence {number(self.log_evidence)}"
+        where = f"window {self.index} of {self.n:,} ({100 * self.level:g} % interval {self.low} to {self.high})"
+        return f"Estimated onset, if there was a change: {where}; {self.alternative}, log evidence {number(self.log_evidence)}"
 
 
 def locate_change(
     windows: Sequence[Sketch | View], *, alternatives: Alternatives | None = None, level: float = 0.9
 ) -> ChangePoint:
-    """Estimate from which window on the scores were wrong; best asked after an alarm.
+    """Estimate the onset of a loss of calibration; intended for use after an alarm.
 
     Parameters
     ----------
-    windows
-        Labelled Sketches or Views in order of time.
-    alternatives
-        Shifts and slopes of the logit, by default those of detectors.
-    level
+    windows : sequence of Sketch or View
+        Labelled windows in order of time.
+    alternatives : Alternatives, optional
+        Shifts and slopes of the logit; by default those of detectors.
+    level : float, default 0.9
         Probability of the interval.
+
+    Returns
+    -------
+    ChangePoint
+        The estimate ``index`` with its interval from ``low`` to ``high``.
 
     Examples
     --------

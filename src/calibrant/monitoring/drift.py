@@ -1,4 +1,4 @@
-"""Have the scores changed? Distances between the scores of a reference and of a window, with p-values by permutation.
+"""Score drift: distances between the scores of reference data and of a window, with permutation p-values.
 
 Drift is a reason to look. It does not prove that calibration was lost, and its absence does not prove that it was kept.
 """
@@ -45,24 +45,49 @@ NAMES = {
     "energy_distance": "energy distance",
     "mean_shift": "difference of means",
 }
-HEADINGS = ["statistic", "value", "p-value", "adjusted", "threshold", "size of the change"]
-# Bins that hold equal parts of the reference, and rows added to each so that an empty one has a finite index.
+HEADINGS = ["statistic", "value", "p-value", "adjusted", "critical value", "size of the change"]
+INVESTIGATE = "This is a reason to investigate, not evidence of miscalibration."
+# Number of bins of equal reference mass, and pseudo-count per bin so that empty bins have a finite index.
 BINS, SMOOTHING = 10, 0.5
-# Words that practice uses for a population stability index; they ignore how many rows there are.
+# Conventional limits of the population stability index; they ignore the sample size.
 SMALL, LARGE = 0.1, 0.25
-# Permutations are counted in at most this many cells, cut from both samples together, so that the level stays exact.
+# Largest number of cells of the permutation tables; formed from the pooled sample, so that the level stays exact.
 MOST_CELLS = 1024
-# Up to this many tables are all enumerated.
+# Up to this many tables are enumerated.
 MOST_TABLES = 5000
-# NumPy draws from urns of fewer rows than this.
+# Limit of NumPy's multivariate hypergeometric sampler.
 LARGEST_URN = 10**9
 SAME = 1e-12
-"""Two values that differ by less, relative to their size, differ by rounding."""
+"""Relative difference below which two values are considered equal."""
 
 
 @dataclass(frozen=True, repr=False)
 class DriftResult(Record):
-    """How far the scores of a window lie from those of a reference, and whether chance does that too."""
+    """A distance between the scores of a window and of the reference data, with its permutation test.
+
+    Parameters
+    ----------
+    statistic : str
+        Name of the distance.
+    value : float
+        The distance.
+    pvalue : float
+        Permutation p-value.
+    threshold : float
+        Critical value at level `alpha`, for samples of these sizes.
+    alpha : float
+        Significance level.
+    method : str
+        How the p-value was computed.
+    n_reference : float
+        Rows of the reference data.
+    n_window : float
+        Rows of the window.
+    effect : str
+        Size of the change in words.
+    details : mapping
+        Further numbers of the distance.
+    """
 
     _hidden = ("details",)
 
@@ -70,43 +95,51 @@ class DriftResult(Record):
     value: float
     pvalue: float
     threshold: float
-    """Values from here on have a p-value of at most `alpha`, for samples of these sizes."""
+    """Critical value at level `alpha`, for samples of these sizes."""
     alpha: float
     method: str
-    """How the p-value was found."""
+    """How the p-value was computed."""
     n_reference: float
     n_window: float
     effect: str
-    """How big the change is, in words: no test."""
+    """Size of the change in words."""
     details: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def rejected(self) -> bool:
-        """Whether chance alone gives so large a value with probability at most `alpha`."""
+        """Whether the p-value is at most `alpha`."""
         return self.pvalue <= self.alpha
 
     @property
     def verdict(self) -> str:
-        """One sentence; it speaks of scores, never of calibration."""
+        """One sentence about the scores, not about calibration."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
         sizes = f"{self.n_window:,.6g} against {self.n_reference:,.6g} rows"
         if self.rejected:
-            return f"The scores have changed ({chance}; {sizes}): {self.effect}. That is a reason to look, not proof of miscalibration."
-        return f"No change of the scores was found ({chance}; {sizes}). Calibration may have changed all the same."
+            return f"The score distribution has changed ({chance}; {sizes}): {self.effect}. {INVESTIGATE}"
+        return f"No significant score drift ({chance}; {sizes}). Calibration may have changed nevertheless."
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "rejected": self.rejected, **self.details}
 
     def _title(self) -> str:
-        found = (
-            f"{NAMES[self.statistic]} {number(self.value)}, threshold {number(self.threshold)} at level {self.alpha:g}"
-        )
+        found = f"{NAMES[self.statistic]} {number(self.value)}, critical value {number(self.threshold)} at level {self.alpha:g}"
         return f"{self.verdict}\n  {found}\n  p-value {pvalue_text(self.pvalue)} by {self.method}"
 
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(Result):
-    """Several distances between the same two samples, with p-values corrected for looking at them all."""
+    """Several distances between the same two samples, with p-values adjusted for multiplicity.
+
+    Parameters
+    ----------
+    results : tuple of DriftResult
+        The distances; ``report["psi"]`` returns one by name.
+    adjusted : tuple of float
+        Adjusted p-values.
+    alpha : float
+        Significance level.
+    """
 
     results: tuple[DriftResult, ...]
     adjusted: tuple[float, ...]
@@ -114,7 +147,7 @@ class DriftReport(Result):
 
     @property
     def rejected(self) -> bool:
-        """Whether any corrected p-value is at most `alpha`: chance does that with probability at most `alpha`."""
+        """Whether any adjusted p-value is at most `alpha`; the familywise error rate is at most `alpha`."""
         return min(self.adjusted) <= self.alpha
 
     def __getitem__(self, statistic: str) -> DriftResult:
@@ -126,7 +159,13 @@ class DriftReport(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """One list for each column."""
+        """Return one list per column.
+
+        Returns
+        -------
+        dict
+            Values by column.
+        """
         return {name: plain_value(values) for name, values in self._columns().items()}
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -154,19 +193,28 @@ def score_drift(
     n_resamples: int = 999,
     rng: Any = 0,
 ) -> DriftReport:
-    """Several distances at once, on the same permutations of rows, with p-values corrected for looking at them all.
+    """Compute several distances on the same permutations, with p-values adjusted for multiplicity.
 
     Parameters
     ----------
-    reference, window
-        Sketches, Views, Samples or plain scores; labels are not read. They must not share rows.
-    statistics
-        Names of the distances. ``"psi"`` and ``"jensen_shannon"`` are of ten bins that hold equal parts of the reference, cut
-        again for each permutation, so that their level is exact.
-    alpha
-        Level of `threshold` and `rejected`.
-    n_resamples, rng
-        Number of permutations; None, a seed or a Generator.
+    reference : Sketch, View, Sample or array-like
+        Scores of the reference data; labels are not used.
+    window : Sketch, View, Sample or array-like
+        Scores of the window, which must not share rows with the reference data.
+    statistics : sequence of str
+        Names of the distances. ``"psi"`` and ``"jensen_shannon"`` use ten bins of equal reference mass, formed again for each
+        permutation, so that their level is exact.
+    alpha : float, default 0.05
+        Significance level.
+    n_resamples : int, default 999
+        Number of permutations.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+
+    Returns
+    -------
+    DriftReport
+        The distances ``results`` and their ``adjusted`` p-values.
 
     Examples
     --------
@@ -195,7 +243,7 @@ def score_drift(
 
 
 def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> float:
-    """P-value of the difference of mean scores by permutation."""
+    """Permutation p-value of the difference of mean scores."""
     cells = coarsened(lay_on_cells(reference, window, "mean_shift"))
     formula = statistic_of("mean_shift")
     null = permuted(cells, [formula], check_whole(n_resamples, "n_resamples"), rng)
@@ -220,7 +268,7 @@ def _result(cells: Cells, name: str, test: tuple[float, float, float, str]) -> D
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct scores in rising order, and how many rows have each."""
+    """Distinct scores in increasing order with their numbers of rows."""
 
     value: Floats = field(repr=False)
     weight: Floats = field(repr=False)
@@ -235,7 +283,7 @@ class Sample:
     def of(
         cls, scores: Floats, counts: NDArray[Any] | None = None, *, lens: str = "score", gridded: bool = False
     ) -> Sample:
-        """The sample of scores, each counted once or as `counts` says.
+        """The sample of scores, each counted once or according to `counts`.
 
         >>> Sample.of(np.array([0.5, 0.9, 0.5])).weight.tolist()
         [2.0, 1.0]
@@ -255,13 +303,13 @@ class Sample:
 
     @property
     def variance(self) -> float:
-        """Of one row, with divisor n - 1; 0 for a single row."""
+        """Sample variance with divisor n - 1; 0 for a single row."""
         if self.size <= 1:
             return 0.0
         return float(self.share @ (self.value - self.mean) ** 2 * self.size / (self.size - 1))
 
     def quantile(self, share: float) -> float:
-        """Linear between rows, as NumPy's default; a value of weight k counts as k equal rows."""
+        """Quantile with linear interpolation, as NumPy's default; a value of weight k counts as k equal rows."""
         start = share * (self.size - 1)
         ends = np.cumsum(self.weight) * (self.size / self.weight.sum())
         inside = np.clip(np.append(0.0, ends) - start, 0, 1)
@@ -273,12 +321,12 @@ class Sample:
         return float(self.share[self.value >= threshold].sum())
 
     def folded(self) -> Sample:
-        """Scores of the positive class as confidences in the class that is predicted."""
+        """Scores of the positive class converted to confidences of the predicted class."""
         return Sample.of(np.maximum(self.value, 1 - self.value), self.weight, lens="top_label", gridded=self.gridded)
 
 
 def as_sample(source: Any, argument: str, who: str) -> Sample:
-    """The scores of a Sketch, a View, a Sample, or plain numbers; labels are not read."""
+    """The scores of a Sketch, View, Sample or array; labels are not used."""
     if isinstance(source, Sample):
         sample = source
     elif isinstance(source, (Sketch, View)):
@@ -294,7 +342,7 @@ def as_sample(source: Any, argument: str, who: str) -> Sample:
 
 
 def _read_scores(source: Any, argument: str) -> Floats:
-    """Plain scores, with the argument's own name in the message if they are none."""
+    """Scores as an array; errors name the argument."""
     array = column(source, argument).array
     if array.ndim != 1:
         raise InputTypeError(
@@ -312,7 +360,7 @@ def _read_scores(source: Any, argument: str) -> Floats:
 
 @dataclass(frozen=True)
 class Cells:
-    """Two samples counted at the same rising values."""
+    """Two samples tabulated at the same increasing values."""
 
     value: Floats
     reference: Floats
@@ -330,7 +378,7 @@ class Cells:
         return float(self.window.sum())
 
     def merged(self, group: NDArray[Any]) -> Cells:
-        """The same with neighbouring cells put together; `group` numbers them from 0 without gaps."""
+        """The same with adjacent cells merged; `group` numbers the new cells from 0 without gaps."""
         count = int(group[-1]) + 1
         pooled = self.reference + self.window
         reference, window = (
@@ -355,7 +403,7 @@ def lay_on_cells(reference: Any, window: Any, who: str) -> Cells:
     count, cut = int(place.max()) + 1, len(first.value)
     old, new = np.bincount(place[:cut], first.weight, count), np.bincount(place[cut:], second.weight, count)
     weight = np.concatenate([first.weight, second.weight])
-    # A mean of equal numbers may miss them by rounding; a cell of one score keeps it.
+    # Clipped, because the mean of equal numbers may differ from them by rounding.
     lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(lowest, place, values)
     np.maximum.at(highest, place, values)
@@ -387,7 +435,7 @@ def statistic_of(name: str) -> Statistic:
 
 
 def value_of(cells: Cells, formula: Statistic) -> float:
-    """The distance of the two samples themselves."""
+    """The distance of the observed samples."""
     return float(formula(cells.value, cells.reference[None], cells.window[None])[0])
 
 
@@ -425,7 +473,7 @@ def _jensen_shannon(old: Floats, new: Floats) -> Floats:
 
 
 def signed_extremes(cells: Cells) -> dict[str, float]:
-    """Where the cumulative shares differ most, how far each way, and how far they may differ inside a cell of a sketch."""
+    """Largest differences of the cumulative shares in both directions, their location, and a bound for sketches."""
     old, new = cells.reference / cells.reference.sum(), cells.window / cells.window.sum()
     gap = np.cumsum(old - new)
     found = {
@@ -439,20 +487,18 @@ def signed_extremes(cells: Cells) -> dict[str, float]:
 
 
 def effect_words(name: str, value: float, cells: Cells) -> str:
-    """How big a change is, in words."""
+    """Size of a change in words."""
     if name == "psi":
         size = "small" if value < SMALL else "moderate" if value < LARGE else "large"
-        return f"{size} by the customary marks {SMALL:g} and {LARGE:g}, which ignore the number of rows"
+        return f"{size} by the conventional limits {SMALL:g} and {LARGE:g}, which ignore the sample size"
     if name == "ks_2samp":
         way = signed_extremes(cells)
         up = way["higher"] >= way["lower"]
-        return (
-            f"{100 * value:.3g} % of rows {'above' if up else 'at or below'} {way['at']:.4g} that were not there before"
-        )
+        return f"the share of rows {'above' if up else 'at or below'} {way['at']:.4g} grew by {100 * value:.3g} percentage points"
     if name == "wasserstein":
-        return f"scores moved by {value:.3g} on average"
+        return f"mean displacement of the scores {value:.3g}"
     if name == "jensen_shannon":
-        return f"a row tells {value:.3g} bits of which sample it is from"
+        return f"a score carries {value:.3g} bits of information about its sample"
     shift = float((cells.window / cells.window.sum() - cells.reference / cells.reference.sum()) @ cells.value)
     return f"the mean score {'rose' if shift > 0 else 'fell' if shift < 0 else 'moved'} by {abs(shift):.3g}"
 
@@ -462,16 +508,16 @@ def effect_words(name: str, value: float, cells: Cells) -> str:
 
 @dataclass(frozen=True)
 class Null:
-    """The null distribution of statistics under permutation of rows: one column for each, with the probability of each row."""
+    """Permutation null distribution of statistics: one column per statistic, with the probability of each row."""
 
     values: Floats
     weight: Floats
     exact: bool
-    """Whether every table is there, rather than a random sample of them."""
+    """Whether all tables were enumerated, rather than sampled."""
     method: str
 
     def pvalue(self, observed: float, column: int) -> float:
-        """The probability of a value at least this large; with random permutations, the observed one counts among them."""
+        """Probability of a value at least this large; with random permutations the observed one is included."""
         slack = SAME * max(1.0, abs(observed)) if math.isfinite(observed) else 0.0
         reached = self.values[:, column] >= observed - slack
         if self.exact:
@@ -479,7 +525,7 @@ class Null:
         return float((1 + reached.sum()) / (1 + len(reached)))
 
     def threshold(self, alpha: float, column: int) -> float:
-        """The smallest value whose p-value is at most `alpha`; infinite where none is."""
+        """The smallest value with a p-value of at most `alpha`, or infinity."""
         order = np.argsort(-self.values[:, column], kind="stable")
         values = self.values[order, column]
         tail = np.cumsum(self.weight[order] if self.exact else np.full(len(values), 1 / (1 + len(values))))
@@ -490,7 +536,7 @@ class Null:
 
 
 def coarsened(cells: Cells) -> Cells:
-    """Neighbouring cells put together until few are left, by rows of both samples."""
+    """Merge adjacent cells by pooled mass until few are left."""
     if len(cells.value) <= MOST_CELLS:
         return cells
     pooled = cells.reference + cells.window
@@ -500,7 +546,7 @@ def coarsened(cells: Cells) -> Cells:
 
 
 def permuted(cells: Cells, statistics: list[Statistic], n_resamples: int, rng: Any) -> Null:
-    """Null distribution of the statistics: all tables where they are few, else rows permuted at random."""
+    """Null distribution of the statistics: all tables if they are few, else random permutations."""
     table = _all_tables(cells)
     if table is not None:
         (window, weight), method = table, "every exchange of rows"
@@ -516,18 +562,18 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple
     pooled = cells.reference + cells.window
     size = round(cells.window_size)
     if pooled.sum() >= LARGEST_URN:
-        # With so many rows drawing with and without replacement are alike, once the spread is set right.
+        # For so many rows sampling with replacement is equivalent after correcting the variance.
         share = pooled / pooled.sum()
         kept = math.sqrt(1 - size / pooled.sum())
         drawn = draw.multinomial(size, share, size=count)
-        return np.clip(size * share + (drawn - size * share) * kept, 0, pooled), "rows exchanged, nearly"
+        return np.clip(size * share + (drawn - size * share) * kept, 0, pooled), "random permutations (approximate)"
     urn = pooled.astype(np.int64)
     drawn = draw.multivariate_hypergeometric(urn, size, size=count, method="marginals")
-    return drawn.astype(np.float64), "rows exchanged at random"
+    return drawn.astype(np.float64), "random permutations"
 
 
 def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
-    """Every way the window's rows can be taken from the pool, with its probability; None where there are too many."""
+    """All tables of the window given the pooled sample, with their probabilities; None if there are too many."""
     pooled = (cells.reference + cells.window).astype(np.int64)
     size = round(cells.window_size)
     if len(pooled) > 12 or np.prod(np.minimum(pooled, size) + 1.0) > MOST_TABLES:
@@ -541,7 +587,7 @@ def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:
 
 
 def adjust_together(null: Null, observed: Floats) -> Floats:
-    """P-values of several statistics corrected for looking at them all: how often chance makes the smallest so small."""
+    """P-values adjusted for several statistics by the permutation distribution of the smallest p-value."""
     columns = range(null.values.shape[1])
     pvalues = np.array([null.pvalue(float(observed[i]), i) for i in columns])
     if null.exact:

@@ -1,4 +1,4 @@
-"""Deliveries: rows as they arrive, checked once, and put into their windows.
+"""Deliveries: arriving rows, checked once and added to their windows.
 
 What is new counts, what came before does not, what was corrected replaces the old. Sketches of a window are whole numbers added and
 taken away, so that any order of rows, labels and corrections gives the same.
@@ -31,10 +31,10 @@ __all__ = ["Arrivals", "Taken", "group_key", "group_name", "put_labels", "read_a
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-# From here on floats leave out whole numbers.
+# Above this, floats cannot represent all integers.
 EXACT = 2.0**53
 UNKNOWN = -1
-"""The code of a label that has not come."""
+"""Code of a missing label."""
 ALL_ROWS = "null"
 """The key of the stream of all rows."""
 Start = Callable[[str, int, bool], Stream]
@@ -47,9 +47,9 @@ class Arrivals:
 
     score: Floats
     target: Whole
-    """The class whose coming true makes the outcome of the row 1."""
+    """The class that makes the outcome of the row 1."""
     label: Whole
-    """Class of each row, -1 where it is not known yet."""
+    """Class of each row, -1 where the label is missing."""
     time: Whole | None
     """Microseconds since 1970."""
     ids: list[str] | None
@@ -61,7 +61,7 @@ class Arrivals:
         return len(self.score)
 
     def digest(self) -> str:
-        """A fingerprint of everything in it."""
+        """A fingerprint of the content."""
         found = hashlib.sha256()
         for part in (self.score, self.target, self.label, self.time):
             found.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
@@ -72,7 +72,7 @@ class Arrivals:
 def read_arrivals(
     y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, options: Mapping[str, Any]
 ) -> Arrivals:
-    """What a user passed, checked.
+    """Check the arguments of an update and convert them to rows.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_arrivals(
 
 
 def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
-    """The score of each row, and the class it speaks of."""
+    """Score of each row, and the class it refers to."""
     probs, lens = p.probs, settings.lens
     if p.kind == "confidence":
         return np.asarray(probs, np.float64), np.ones(p.n, np.int64)
@@ -131,7 +131,7 @@ def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
 
 
 def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None) -> Whole:
-    """Class numbers of labels, -1 where one is missing."""
+    """Class indices of labels, -1 where missing."""
     if y_true is None:
         return np.full(n, UNKNOWN, np.int64)
     array, hole = _with_holes(y_true)
@@ -148,7 +148,7 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
 
 
 def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The labels, and where they are missing."""
+    """Labels and mask of missing ones."""
     if isinstance(values, np.ma.MaskedArray):
         return np.asarray(values.filled(values.data.flat[0] if values.size else 0)), np.ma.getmaskarray(
             values
@@ -171,7 +171,7 @@ NO_ID = "every row must have an id"
 
 
 def read_ids(ids: Any, n: int | None) -> list[str] | None:
-    """Ids as text; 7 and "7" are the same id, since files do not tell them apart."""
+    """Ids as text; 7 and "7" are the same id, because files do not distinguish them."""
     if ids is None:
         return None
     try:
@@ -196,7 +196,7 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
 
 
 def group_key(name: Any) -> str:
-    """The name of a group as text that keeps its type; that of all rows is None."""
+    """Key of a group: its name as text that preserves the type; None is all rows."""
     plain = name.item() if isinstance(name, np.generic) else name
     return json.dumps(plain if plain is None or isinstance(plain, (str, int, float)) else str(plain))
 
@@ -207,7 +207,7 @@ def group_name(key: str) -> Any:
 
 
 def some_names(names: Sequence[Any]) -> str:
-    """The first names, and whether there are more.
+    """The first names as text, with the number of further ones.
 
     >>> some_names(["a", "b"]), some_names(range(9))
     ('a, b', '0, 1, 2, 3, 4 and others')
@@ -226,24 +226,24 @@ def _group_keys(groups: Any, n: int) -> list[str] | None:
 
 @dataclass
 class Taken:
-    """What a delivery changed."""
+    """Numbers of rows and labels that a delivery changed."""
 
     added: int = 0
     repeated: int = 0
-    """Rows that had been delivered before and brought nothing new."""
+    """Rows delivered before, without changes."""
     labelled: int = 0
-    """Labels that came."""
+    """Labels added."""
     revised: int = 0
-    """Labels that replaced others."""
+    """Labels corrected."""
     unknown: int = 0
-    """Labels of ids that were never delivered."""
+    """Labels with unknown ids."""
     late_rows: int = 0
     late_labels: int = 0
     places: set[int] = field(default_factory=set)
 
 
 class _Change(NamedTuple):
-    """Rows that move: into the scores, into the outcomes, or out of them."""
+    """Rows to add to the scores or outcomes, or to remove from them."""
 
     kind: int
     place: Whole
@@ -253,7 +253,7 @@ class _Change(NamedTuple):
 
 
 def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Taken:
-    """Put a delivery into its windows.
+    """Add a delivery to its windows.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     fresh[known.row] = False
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
     place = _places(db, settings, rows, fresh, known)
-    _refuse_other_values(rows, known, place, stream, settings)
+    _check_unchanged(rows, known, place, stream, settings)
     right = rows.label == rows.target
     seen = fresh & (rows.label != UNKNOWN)
     changes = [
@@ -292,7 +292,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
 
 
 def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Taken:
-    """Labels for rows that were delivered before; ids that were not are counted.
+    """Add labels to rows delivered before; unknown ids are counted.
 
     Parameters
     ----------
@@ -306,9 +306,7 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     other = np.flatnonzero(label != label[first])
     if len(other):
         row = int(other[0])
-        raise InputError(
-            "ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row
-        )
+        raise InputError("ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row)
     once = first == np.arange(len(ids))
     names, label = names[once], label[once]
     known = db.known(names.tolist())
@@ -319,7 +317,7 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
 
 
 def _first_of(ids: list[str]) -> Whole:
-    """The first row with the id of each row."""
+    """Index of the first row with the same id."""
     if len(set(ids)) == len(ids):
         return np.arange(len(ids))
     _, first, inverse = np.unique(np.array(ids, str), return_index=True, return_inverse=True)
@@ -327,7 +325,7 @@ def _first_of(ids: list[str]) -> Whole:
 
 
 def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
-    """Each id once; two rows with one id must be the same row."""
+    """Remove duplicate ids; rows with the same id must be identical."""
     if rows.ids is None:
         return rows, 0
     first = _first_of(rows.ids)
@@ -349,7 +347,7 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
 
 
 def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:
-    """The window of each row; counted windows take new rows in the order in which they come."""
+    """Window of each row; windows of a number of rows are filled in the order of arrival."""
     if settings.rule.by_time:
         assert rows.time is not None
         return settings.rule.place_of(rows.time)
@@ -361,8 +359,8 @@ def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[
     return place
 
 
-def _refuse_other_values(rows: Arrivals, known: Known, place: Whole, stream: Texts, settings: Settings) -> None:
-    """A prediction that was made cannot change; only its label can."""
+def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, settings: Settings) -> None:
+    """Raise if a known row has another prediction; only its label may change."""
     at = known.row
     score = (known.score != rows.score[at]) | (known.target != rows.target[at])
     moved, group = known.place != place[at], known.stream != stream[at]
@@ -383,7 +381,7 @@ def _refuse_other_values(rows: Arrivals, known: Known, place: Whole, stream: Tex
 
 
 def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Taken) -> list[_Change]:
-    """Labels that came for rows that were there; the same label again changes nothing."""
+    """Changes from labels of known rows; repeated labels change nothing."""
     new = label[known.row]
     moved = (new != UNKNOWN) & (new != known.label)
     taken.repeated += int((~moved).sum())
@@ -402,7 +400,7 @@ def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Tak
 
 
 def _join(db: Transaction, stream: Texts, start: Start) -> None:
-    """Groups that are seen for the first time join, in the order in which they came."""
+    """Add new groups, in the order of arrival."""
     there = db.streams()
     count = len(there) - 1
     for name in dict.fromkeys(stream.tolist()):
@@ -418,7 +416,7 @@ def _count(db: Transaction, place: Whole, what: str) -> None:
 
 
 def _count_late(db: Transaction, place: Whole, what: str) -> int:
-    """Rows of windows that are over, or labels of windows that were tested: counted in their window and in the answer."""
+    """Count rows of closed windows, or labels of tested windows, in their window; returns the total."""
     places = {where: db.window(where) for where in np.unique(place).tolist()}
     late = [where for where, window in places.items() if (window.closed if what == "late_rows" else window.tested == 1)]
     behind = place[np.isin(place, late)]
@@ -427,7 +425,7 @@ def _count_late(db: Transaction, place: Whole, what: str) -> int:
 
 
 def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: Taken) -> None:
-    """Add and take away, window by window and stream by stream."""
+    """Apply changes by window and stream."""
     kind = np.concatenate([np.full(len(c.place), c.kind) for c in changes])
     place, stream, score, outcome = (np.concatenate([c[i] for c in changes]) for i in range(1, 5))
     if not len(place):
@@ -455,7 +453,7 @@ def _change_part(
 
 
 def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
-    """The sketch of rows; without outcomes they count as 0, which nobody reads.
+    """The sketch of rows; missing outcomes are set to 0 and not used.
 
     >>> sketch_of(np.array([0.2, 0.9]), np.array([0, 1]), "binary").positives
     1
@@ -467,7 +465,7 @@ def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:
 
 
 def minus(sketch: Sketch, other: Sketch) -> Sketch:
-    """The sketch without the rows of the other, which it must hold.
+    """The sketch without the rows of another, which it must contain.
 
     >>> both = sketch_of(np.array([0.2, 0.9]), np.array([0, 1]), "binary")
     >>> minus(both, sketch_of(np.array([0.9]), np.array([1]), "binary")).n

@@ -1,6 +1,6 @@
-"""What the scores of a window tell before its labels come: confidence, drift, and estimates of accuracy, each with its assumption.
+"""Label-free monitoring: confidence, score drift and estimates of accuracy of a window, each with its assumption.
 
-None of them sees a change of the labels that leaves the scores alone.
+None of them can detect a change of the labels that leaves the scores unchanged.
 """
 
 from __future__ import annotations
@@ -31,45 +31,69 @@ STATISTICS = ("psi", "ks_2samp", "wasserstein", "jensen_shannon")
 MOST_PERMUTATIONS = 50_000
 READINGS = {
     "rise": (
-        "the model meets easier inputs, or was made better or sharper, and is rightly surer",
-        "it fails and does not know it: unfamiliar inputs far from what it learnt can look certain, which is overconfident failure",
+        "the model receives easier inputs, or was improved, and the higher confidence is justified",
+        "the model fails with high confidence: unfamiliar inputs can receive confident predictions (overconfident failure)",
     ),
     "fall": (
-        "inputs are unfamiliar or harder, so that predictions are worse as well",
-        "the same inputs are answered with more caution, as after a new temperature or a change of preprocessing, and accuracy is as before",
+        "inputs are unfamiliar or harder, and accuracy has fallen as well",
+        "the same inputs receive more cautious predictions, as after a new temperature or changed preprocessing, and accuracy is unchanged",
     ),
     "none": (
         "nothing has changed",
-        "what changed does not show in confidence: labels can change while the scores stay the same",
+        "the change does not affect confidence: labels can change while the scores stay the same",
     ),
 }
-ADVICE = "Either deserves a look at labelled rows of this window; confidence alone cannot tell the two apart."
+ADVICE = "Check labelled rows of this window; confidence alone cannot distinguish the two."
 ASSUMPTIONS = {
-    "average_confidence": "confidence still means what it says: on this window it is calibrated on average",
-    "doc": "confidence still errs by as much as on the reference: the gap between confidence and accuracy has not changed",
-    "atc": "the same share of rows below the threshold is wrong as on the reference",
+    "average_confidence": "confidence is calibrated on average in this window",
+    "doc": "the gap between confidence and accuracy is the same as in the reference data",
+    "atc": "the same share of rows below the threshold is wrong as in the reference data",
 }
-CAVEAT = (
-    "The estimate uses no labels of the window, so a change of the labels that leaves the scores alone is not seen."
-)
+CAVEAT = "The estimate uses no labels of the window and cannot detect a change of the labels that leaves the scores unchanged."
 
 
 @dataclass(frozen=True, repr=False)
 class ConfidenceSummary(Record):
-    """Confidence of a window in a few numbers."""
+    """Summary of the confidence in a window.
+
+    Parameters
+    ----------
+    n : float
+        Number of rows.
+    mean : float
+        Mean confidence.
+    standard_error : float
+        Standard error of the mean.
+    median : float
+        Median.
+    p90 : float
+        90th percentile.
+    p99 : float
+        99th percentile.
+    lowest : float
+        Minimum.
+    highest : float
+        Maximum.
+    share_90 : float
+        Share of rows with a confidence of at least 0.9.
+    share_99 : float
+        Share of rows with a confidence of at least 0.99.
+    lens : str
+        Lens of the scores.
+    """
 
     n: float
     """Number of rows."""
     mean: float
     standard_error: float
-    """Of the mean."""
+    """Standard error of the mean."""
     median: float
     p90: float
     p99: float
     lowest: float
     highest: float
     share_90: float
-    """Rows with a confidence of at least 0.9."""
+    """Share of rows with a confidence of at least 0.9."""
     share_99: float
     lens: str = "score"
 
@@ -80,12 +104,30 @@ class ConfidenceSummary(Record):
 
 @dataclass(frozen=True, repr=False)
 class ChangeReading(Record):
-    """What a change of confidence can mean; there are always two readings."""
+    """Change of mean confidence against the reference data, with its two possible interpretations.
+
+    Parameters
+    ----------
+    direction : {"rise", "fall", "none"}
+        Direction of a significant change.
+    difference : float
+        Mean confidence of the window minus that of the reference data.
+    pvalue : float
+        Permutation p-value.
+    alpha : float
+        Significance level.
+    reference : ConfidenceSummary
+        Confidence in the reference data.
+    window : ConfidenceSummary
+        Confidence in the window.
+    readings : tuple of str
+        The two interpretations.
+    """
 
     direction: str
     """``"rise"``, ``"fall"`` or ``"none"``."""
     difference: float
-    """Mean of the window minus mean of the reference."""
+    """Mean of the window minus mean of the reference data."""
     pvalue: float
     alpha: float
     reference: ConfidenceSummary
@@ -94,12 +136,12 @@ class ChangeReading(Record):
 
     @property
     def words(self) -> str:
-        """Both readings in full."""
+        """The change and both interpretations as text."""
         first, second = self.readings
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
         means = f"from {number(self.reference.mean)} to {number(self.window.mean)}"
         if self.direction == "none":
-            return f"Mean confidence went {means}, as chance does ({chance}). Either {first}, or {second}."
+            return f"Mean confidence changed {means}, not significantly ({chance}). Either {first}, or {second}."
         verb = "rose" if self.direction == "rise" else "fell"
         return f"Mean confidence {verb} {means} ({chance}). Either {first}; or {second}. {ADVICE}"
 
@@ -107,7 +149,7 @@ class ChangeReading(Record):
         return {**super()._fields(), "words": self.words}
 
     def _columns(self) -> dict[str, list[Any]]:
-        """A row for the reference and one for the window."""
+        """One row for the reference data and one for the window."""
         sides = {"reference": self.reference._columns(), "window": self.window._columns()}
         columns = {name: [side[name][0] for side in sides.values()] for name in sides["window"] if name != "lens"}
         return {"sample": list(sides), **columns}
@@ -118,16 +160,32 @@ class ChangeReading(Record):
 
 @dataclass(frozen=True, repr=False)
 class AccuracyEstimate(Record):
-    """Accuracy of a window as far as confidence tells; it stands or falls with `assumption`."""
+    """Accuracy of a window estimated without its labels; valid only under `assumption`.
+
+    Parameters
+    ----------
+    method : {"average_confidence", "doc", "atc"}
+        Estimator.
+    estimate : float
+        Estimated accuracy.
+    standard_error : float
+        Its standard error.
+    reference_accuracy : float or None
+        Accuracy in the labelled reference data.
+    n : float
+        Number of rows.
+    threshold : float or None
+        Confidence above which ``"atc"`` counts rows as correct.
+    """
 
     method: str
     estimate: float
     standard_error: float
     reference_accuracy: float | None
-    """Accuracy of the labelled reference; None where none was given."""
+    """Accuracy in the labelled reference data, if given."""
     n: float
     threshold: float | None = None
-    """The confidence above which ``"atc"`` counts rows as right."""
+    """Confidence above which ``"atc"`` counts rows as correct."""
 
     @property
     def assumption(self) -> str:
@@ -139,10 +197,10 @@ class AccuracyEstimate(Record):
 
     @property
     def words(self) -> str:
-        """The estimate with what it takes for granted."""
-        was = "" if self.reference_accuracy is None else f" (it was {number(self.reference_accuracy)} on the reference)"
+        """The estimate with its assumption as text."""
+        was = "" if self.reference_accuracy is None else f" ({number(self.reference_accuracy)} in the reference data)"
         value = f"{number(self.estimate)} ± {number(1.96 * self.standard_error)}"
-        return f"Accuracy is about {value}{was}, but only if {self.assumption}. {self.caveat}"
+        return f"Estimated accuracy {value}{was}, assuming that {self.assumption}. {self.caveat}"
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "assumption": self.assumption, "caveat": self.caveat}
@@ -153,26 +211,63 @@ class AccuracyEstimate(Record):
 
 @dataclass(frozen=True)
 class ScoreFindings:
-    """What the scores of a window tell without any label."""
+    """Label-free results for the scores of a window.
+
+    Parameters
+    ----------
+    confidence : ConfidenceSummary
+        Summary of the confidence.
+    reading : ChangeReading or None
+        Change of mean confidence; None without reference data.
+    drift : DriftReport or None
+        Score drift; None without reference data.
+    accuracy : tuple of AccuracyEstimate
+        Estimates of accuracy; empty if the lens is one class of several.
+
+    Examples
+    --------
+    >>> from calibrant.monitoring import ScoreFindings
+    >>> from calibrant.monitoring.labelfree import confidence_summary
+    >>> ScoreFindings(confidence_summary([0.6, 0.8]), None, None, ()).confidence
+    Confidence of 2 rows: mean 0.7000, median 0.7000, p90 0.7800, p99 0.7980
+    """
 
     confidence: ConfidenceSummary
     reading: ChangeReading | None
-    """None where there is no reference to compare with."""
+    """None without reference data."""
     drift: DriftReport | None
     accuracy: tuple[AccuracyEstimate, ...]
-    """By the difference of confidences and by mean confidence; empty where the question is about one class of several."""
+    """By the difference of confidences and by mean confidence; empty if the lens is one class of several."""
 
     @property
     def drift_pvalue(self) -> float | None:
-        """The smallest p-value, corrected for looking at all distances."""
+        """The smallest adjusted p-value of the distances."""
         return None if self.drift is None else min(self.drift.adjusted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, from which `of_dict` makes the same again."""
+        """Return the results as plain values.
+
+        Returns
+        -------
+        dict
+            Input of `of_dict`.
+        """
         return asdict(self)
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> ScoreFindings:
+        """Restore the results of `to_dict`.
+
+        Parameters
+        ----------
+        plain : mapping
+            Result of `to_dict`.
+
+        Returns
+        -------
+        ScoreFindings
+            The results.
+        """
         reading, drift = plain["reading"], plain["drift"]
         if reading is not None:
             sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
@@ -185,13 +280,18 @@ class ScoreFindings:
 
 
 def confidence_summary(window: Any) -> ConfidenceSummary:
-    """Mean, median and high quantiles of the confidence of a window.
+    """Summarize the confidence in a window by mean, median and upper quantiles.
 
     Parameters
     ----------
-    window
-        A Sketch, a View, a Sample or plain confidences. Scores of a positive class (lens ``"binary"``) are turned into confidences
-        in the class predicted. Quantiles are linear between rows; those of a Sketch are off by one cell at most.
+    window : Sketch, View, Sample or array-like
+        Confidences. Scores of a positive class (lens ``"binary"``) are converted to confidences of the predicted class.
+        Quantiles are interpolated linearly; those of a Sketch are exact up to one cell.
+
+    Returns
+    -------
+    ConfidenceSummary
+        The summary.
 
     Examples
     --------
@@ -210,16 +310,25 @@ def confidence_summary(window: Any) -> ConfidenceSummary:
 def read_change(
     reference: Any, window: Any, *, alpha: float = 0.05, n_resamples: int = 999, rng: Any = 0
 ) -> ChangeReading:
-    """Has mean confidence risen or fallen, and what are the two things that can mean?
+    """Test whether mean confidence has changed, and state the two possible interpretations.
 
     Parameters
     ----------
-    reference, window
-        As for `confidence_summary`.
-    alpha
-        A difference of means that chance reaches with a larger probability is called none.
-    n_resamples, rng
-        Permutations for the p-value; None, a seed or a Generator.
+    reference : Sketch, View, Sample or array-like
+        Reference data, as for `confidence_summary`.
+    window : Sketch, View, Sample or array-like
+        The window.
+    alpha : float, default 0.05
+        Significance level.
+    n_resamples : int, default 999
+        Number of permutations.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+
+    Returns
+    -------
+    ChangeReading
+        The change.
 
     Examples
     --------
@@ -248,19 +357,26 @@ def estimate_accuracy(
     n_resamples: int = 200,
     rng: Any = 0,
 ) -> AccuracyEstimate:
-    """Accuracy of a window without its labels.
+    """Estimate the accuracy in a window without its labels.
 
     Parameters
     ----------
-    window
-        Confidences: a Sketch or View of the lens ``"top_label"``, a Sample or plain numbers. Labels are not read.
-    reference
-        A labelled Sketch or View of the same kind; needed by all but ``"average_confidence"``.
-    method
-        ``"average_confidence"``; ``"doc"``, the difference of confidences (Guillory et al. 2021); ``"atc"``, the share of rows above
-        the confidence that as many reference rows fall below as are wrong (Garg et al. 2022).
-    n_resamples, rng
-        Resamples for the standard error of ``"atc"``; None, a seed or a Generator.
+    window : Sketch, View, Sample or array-like
+        Confidences, with the lens ``"top_label"``; labels are not used.
+    reference : Sketch or View, optional
+        Labelled reference data; needed by all methods but ``"average_confidence"``.
+    method : {"doc", "average_confidence", "atc"}, default "doc"
+        Difference of confidences (Guillory et al. 2021), mean confidence, or average thresholded confidence (Garg et al.
+        2022): the share of rows above a threshold, below which lies the error rate of the reference data.
+    n_resamples : int, default 200
+        Number of resamples for the standard error of ``"atc"``.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator.
+
+    Returns
+    -------
+    AccuracyEstimate
+        The estimate with its assumption.
 
     Examples
     --------
@@ -297,7 +413,7 @@ def estimate_accuracy(
 def _confidences(source: Any, argument: str) -> Sample:
     sample = as_sample(source, argument, "estimate_accuracy")
     if sample.lens == "binary":
-        _refuse_binary(argument)
+        _raise_binary(argument)
     if sample.value[0] < 0 or sample.value[-1] > 1:
         raise InputTypeError(argument, "confidences must be in [0, 1]")
     return sample
@@ -310,7 +426,7 @@ def _labelled(source: Any, argument: str) -> View:
             argument, f"must be a labelled Sketch or View; got {type(source).__name__}", "use Sketch.of"
         )
     if view.lens == "binary":
-        _refuse_binary(argument)
+        _raise_binary(argument)
     if view.n == 0:
         raise UndefinedMetricError("estimate_accuracy", f"{argument} has no rows", "pass labelled rows")
     require_labels(view, argument)
@@ -319,7 +435,7 @@ def _labelled(source: Any, argument: str) -> View:
     return view
 
 
-def _refuse_binary(argument: str) -> None:
+def _raise_binary(argument: str) -> None:
     raise LensError(argument, "has the lens of the positive class instead of the top label", Use("lens", "top_label"))
 
 
@@ -330,14 +446,14 @@ def _table(view: View) -> tuple[Floats, Floats, float]:
 
 
 def _threshold(score: Floats, weight: Floats, errors: float) -> float:
-    """The score of the row that has as many rows below it as rows are wrong; above all where every row is wrong."""
+    """Score with as many rows below it as there are wrong rows; infinite if all rows are wrong."""
     ends = np.cumsum(weight)
     place = int(np.searchsorted(ends, errors * (1 + 1e-12), side="right"))
     return float(score[place]) if place < len(score) else math.inf
 
 
 def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
-    """Standard deviation over resamples of both, so that the threshold varies too."""
+    """Standard error over resamples of the reference data, so that the threshold varies too."""
     draw = generator(seed_of(rng), 0)
     size, count = round(view.effective_size), max(1, round(sample.size))
     found = np.empty(n_resamples)
@@ -348,7 +464,7 @@ def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
         times = draw.multinomial(size, weight[order]).astype(np.float64)
         threshold = _threshold(score, times, float(times @ wrong))
         found[row] = sample.share[sample.value >= threshold].sum()
-    # The window's own sampling given the threshold is binomial.
+    # Given the threshold, the sampling error of the window is binomial.
     inner = float(np.mean(found * (1 - found))) / count
     return math.sqrt(float(found.var()) + inner)
 
@@ -356,19 +472,26 @@ def _atc_error(view: View, sample: Sample, n_resamples: int, rng: Any) -> float:
 def find_scores(
     scores: Sketch, reference: Sketch | None, *, alpha: float = 0.05, n_resamples: int = 999, streams: int = 1
 ) -> ScoreFindings:
-    """Confidence, drift and estimated accuracy of a window; its outcomes are not read.
+    """Compute confidence, drift and estimated accuracy of a window; its outcomes are not used.
 
     Parameters
     ----------
-    scores
+    scores : Sketch
         All rows of the window.
-    reference
-        Labelled reference data; None where there are none.
-    alpha, n_resamples
-        Level of the comparison, and permutations for its p-values.
-    streams
-        How many streams are compared in the window. Where the p-value is small, it is found anew from so many permutations that it
-        can pass a correction for all of them.
+    reference : Sketch or None
+        Labelled reference data.
+    alpha : float, default 0.05
+        Significance level.
+    n_resamples : int, default 999
+        Number of permutations.
+    streams : int, default 1
+        Number of streams compared in the window. A small p-value is computed again with enough permutations to remain
+        significant after adjustment for all of them.
+
+    Returns
+    -------
+    ScoreFindings
+        The results.
 
     Examples
     --------
@@ -398,18 +521,18 @@ def _drift(reference: Sketch, scores: Sketch, alpha: float, n_resamples: int, st
     finer = min(MOST_PERMUTATIONS, math.ceil(10 * streams / alpha))
     if min(found.adjusted) > max(alpha, 10 / (n_resamples + 1)) or finer <= n_resamples:
         return found
-    # The second p-value stands alone, so its level holds; the first only decided that it is worth while.
+    # The second p-value is independent of the first, which only decides whether to compute it, so the level holds.
     return score_drift(reference, scores, n_resamples=finer, rng=1, **options)
 
 
 def top_view(sketch: Sketch) -> View | None:
-    """Confidence in the predicted class, and whether it was right; None where the question is about one class of several."""
+    """Confidence of the predicted class and whether it was correct; None if the lens is one class of several."""
     view = sketch.view()
     if view.lens == "top_label":
         return view
     if view.lens != "binary":
         return None
-    # A score of one half predicts the first class, and no cell reaches across it.
+    # A score of one half predicts the first class; no cell extends across it.
     yes = view.score > 0.5
     score = np.where(yes, view.score, 1 - view.score)
     outcome = np.where(yes, view.outcome, 1 - view.outcome).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Monitor: predictions watched window by window, in a store that survives crashes; labels may come later."""
+"""Monitor: calibration and score drift window by window, with delayed labels, in a crash-safe store."""
 
 from __future__ import annotations
 
@@ -43,21 +43,56 @@ from .windows import WindowRule, read_time
 
 __all__ = ["Monitor", "some_names"]
 
-# Windows that are compared with the reference before they are written down.
+# Windows compared with the reference data per transaction.
 TOGETHER = 16
 
 
 class Monitor:
-    """Watches predictions over time: drift, calibration as labels come, sequential tests that are valid after every window.
+    r"""Monitor of calibration and score drift over time, with delayed labels.
 
-    Everything lies in one SQLite file. Each update is one transaction, so a crash loses at most the update being written, and
-    repeating an update changes nothing. No clock of the machine is read: time is the newest time among the rows.
+    Predictions are assigned to windows of time or of a number of rows. Each closed window is compared with the
+    reference data without labels (score drift, confidence, estimated accuracy); once enough labels are available it is
+    tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
+    monitor and `open` for an existing one.
 
+    All data are in one SQLite file. Each update is one transaction: a crash loses at most the update being written,
+    and repeating an update changes nothing. The clock of the machine is not used; the time is the newest time among
+    the rows.
+
+    Parameters
+    ----------
+    store : Store
+        Storage, as opened by `create` or `open`.
+
+    See Also
+    --------
+    calibrant.assess : Test a fixed data set.
+
+    Notes
+    -----
+    The sequential test is an e-process: a mixture over alternatives :math:`j` (shifts and slopes of the logit, fixed or
+    fitted to past windows) of likelihood ratios,
+
+    .. math:: E_t = \sum_j w_j \prod_{i \le t} \frac{q_j(p_i)^{y_i} (1 - q_j(p_i))^{1 - y_i}}{p_i^{y_i} (1 - p_i)^{1 - y_i}}.
+
+    If each label has its predicted probability given the past, :math:`P(\sup_t E_t \ge 1/\alpha) \le \alpha` [1]_. The
+    change detector sums such products over all possible onsets (Shiryaev-Roberts) and has an average run length of at
+    least `run_length` windows [2]_.
+
+    References
+    ----------
+    .. [1] Ramdas, Gruenwald, Vovk and Shafer (2023): Game-theoretic statistics and safe anytime-valid inference.
+       Statistical Science 38, 576-601.
+    .. [2] Shin, Ramdas and Rinaldo (2024): E-detectors: a nonparametric framework for sequential change detection.
+       New England Journal of Statistics in Data Science 2, 229-260.
+
+    Examples
+    --------
     >>> import os, tempfile
     >>> import calibrant as cal
-    >>> from calibrant.monitoring.monitor import Monitor
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     monitor = Monitor.create(os.path.join(folder, "watch.db"), reference=([0, 1, 1, 1] * 9, [0.1, 0.4, 0.8, 0.9] * 9), every="1d")
+    ...     path, reference = os.path.join(folder, "monitor.db"), ([0, 1, 1, 1] * 9, [0.1, 0.4, 0.8, 0.9] * 9)
+    ...     monitor = cal.Monitor.create(path, reference=reference, every="1d")
     ...     first = monitor.update(None, [0.2, 0.9], when="2026-01-05T10:00", ids=["a", "b"])
     ...     again = monitor.update(None, [0.2, 0.9], when="2026-01-05T10:00", ids=["a", "b"])
     ...     later = monitor.add_labels(["a", "b"], [0, 1])
@@ -72,9 +107,9 @@ class Monitor:
             stored, content = db.meta("settings"), db.reference()
         try:
             self.settings = Settings.of_dict(stored)
-            """Fixed when it was created."""
+            """Settings, fixed at creation."""
             self.reference = Sketches.from_bytes(content, str(store.path))
-            """What windows are compared with."""
+            """Reference data as sketches."""
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(str(store.path), f"is corrupt: {error}", "restore it from a backup") from error
 
@@ -98,40 +133,59 @@ class Monitor:
         n_resamples: int = 999,
         by: str | None = None,
     ) -> Monitor:
-        """Begin a monitor in a new file.
+        """Create a monitor in a new file.
 
         Parameters
         ----------
-        path
-            The file, which must not exist.
-        reference
-            Labelled rows from when all was well: a pair ``(y_true, y_prob)``, Predictions or Sketches. With groups, each group is
-            compared with its own.
-        every, rows
-            How long a window is: ``"1h"``, ``"1d"``, ``"1w"``; or so many rows in order of arrival. Days and weeks are those of UTC.
-        lens
-            The question: ``"binary"``, ``"top_label"`` or ``"class:NAME"``.
-        classes
-            Names of the classes in the order of the columns, where labels come by name.
-        groups
-            Groups that will be watched; by default those of the reference. Others may join later, for a smaller part of the level.
-        alpha
-            Probability that the bets on all rows ever raise a false alarm, and the same for all groups together.
-        run_length
-            Windows between false alarms of the detector of changes, on average, at least.
-        drift_alpha
-            Probability of a false drift alarm in each window, on average over references: all windows are compared with the same
-            reference, and one that happens to lie off alarms more often. A reference much larger than the windows keeps close to it.
-        mature
-            Share of labels at which a window is judged.
-        horizon
-            How long labels are waited for: a duration, or a number of rows where windows are counted. None waits for ever.
-        missing
-            What a label that never came means: ``"ignore"`` the row, or it is ``"negative"``.
-        n_resamples
-            Exchanges of rows for the p-values of drift.
-        by
-            Name of the column of groups in files, which the command line then reads unless told otherwise.
+        path : str or path
+            File, which must not exist.
+        reference : tuple, Predictions or Sketches
+            Labelled reference data, from a time when the model was acceptable: a pair ``(y_true, y_prob)``,
+            `Predictions` or `Sketches`. With groups, each group is compared with its own reference data.
+        every : str, optional
+            Length of a window: ``"1h"``, ``"1d"``, ``"1w"``; days and weeks are those of UTC. Give either `every` or
+            `rows`.
+        rows : int, optional
+            Number of rows per window, in order of arrival.
+        lens : str, default "auto"
+            Which event is monitored: ``"binary"``, ``"top_label"`` or ``"class:NAME"``.
+        classes : sequence, optional
+            Class names in the order of the columns, if labels are names.
+        groups : iterable, optional
+            Groups to monitor; by default those of the reference data. Others may be added later, with a smaller share
+            of the level.
+        alpha : float, default 0.05
+            Probability that the sequential test of all rows ever raises a false alarm, and the same for all groups
+            together.
+        run_length : float, default 1000
+            Least average number of windows between false alarms of the change detector.
+        drift_alpha : float, default 0.01
+            Probability of a false drift alarm in each window, on average over reference data: all windows are compared
+            with the same reference data, and unrepresentative ones raise more alarms. Reference data much larger than
+            a window keep it close to this level.
+        mature : float, default 0.95
+            Share of labelled rows at which a window is tested.
+        horizon : str or int, optional
+            Time after which a window is tested regardless of missing labels: a duration, or a number of rows for
+            windows of rows. By default windows wait indefinitely.
+        missing : {"ignore", "negative"}, default "ignore"
+            After the horizon, whether unlabelled rows are ignored or count as negative.
+        n_resamples : int, default 999
+            Number of permutations for the p-values of drift.
+        by : str, optional
+            Column of the groups in files, as default of the command line.
+
+        Returns
+        -------
+        Monitor
+            The monitor.
+
+        Raises
+        ------
+        FileError
+            If the file exists or cannot be written.
+        LensError
+            If the reference data have no such lens.
         """
         if lens != "auto":
             check_watched(lens)
@@ -155,17 +209,33 @@ class Monitor:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
-        """The monitor in a file; the file is looked over first, and a damaged one is refused."""
+        """Open an existing monitor, after an integrity check.
+
+        Parameters
+        ----------
+        path : str or path
+            File of the monitor.
+
+        Returns
+        -------
+        Monitor
+            The monitor.
+
+        Raises
+        ------
+        FileError
+            If the file is missing or damaged.
+        """
         return cls(Store.open(path))
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Path of the store."""
         return self._store.path
 
     @property
     def groups(self) -> tuple[Any, ...]:
-        """Groups that are watched, in the order in which they joined."""
+        """Monitored groups, in the order in which they were added."""
         with self._store.read() as db:
             return _groups_of(db)
 
@@ -180,22 +250,37 @@ class Monitor:
         delivery: str | None = None,
         **options: Any,
     ) -> Update:
-        """Add predictions, with labels where they are known.
+        """Add predictions, with the labels known so far.
 
         Parameters
         ----------
-        y_true
-            Labels; None or NaN for rows whose label has not come, None for all.
-        y_prob
-            Probabilities, as for `Predictions`; ``input=``, ``normalize=`` and ``clip=`` are taken too.
-        when
-            Time of each prediction, or of all; needed where windows are spans of time. Without a zone it is UTC.
-        ids
-            Id of each row. A row that comes twice counts once, and a label that differs replaces the old one.
-        groups
-            Group of each row; needed once the monitor watches groups.
-        delivery
-            Name of this delivery, for rows without ids: the same name comes once. Without ids and name, the content is the name.
+        y_true : array-like of shape (N,) or None
+            Labels; None or NaN for missing ones, None if all are missing.
+        y_prob : array-like of shape (N,) or (N, K)
+            Predicted probabilities, as for `Predictions`.
+        when : str, datetime or array-like, optional
+            Time of each prediction, or of all; required for windows of time. Times without zone are UTC.
+        ids : array-like of shape (N,), optional
+            Identifier of each row. A repeated row is counted once, and a different label replaces the previous one.
+        groups : array-like of shape (N,), optional
+            Group of each row; required once the monitor has groups.
+        delivery : str, optional
+            Name of this delivery, for rows without ids: a repeated name is ignored. By default the content identifies
+            it.
+        **options : object
+            Keywords of `Predictions`: ``input``, ``normalize``, ``clip`` and ``sum_tolerance``.
+
+        Returns
+        -------
+        Update
+            Numbers of rows and labels added, windows closed and tested, and the ``alarms`` raised.
+
+        Raises
+        ------
+        InputError
+            If a known id has another prediction, or a delivery other rows.
+        GroupError
+            If groups are missing.
         """
         extra = sorted(set(options) - {"input", "normalize", "clip", "sum_tolerance"})
         if extra:
@@ -218,14 +303,21 @@ class Monitor:
         return self._answer(taken, moved, begun)
 
     def add_labels(self, ids: Any, y_true: Any, *, when: Any = None) -> Update:
-        """Add labels to predictions that came before, or correct them; each goes to the window of its prediction.
+        """Add or correct labels of earlier predictions; each is added to the window of its prediction.
 
         Parameters
         ----------
-        ids, y_true
-            Ids as they were given to `update`, and the label of each.
-        when
-            The time it is now, by which windows are closed and horizons pass; by default the newest time among the rows.
+        ids : array-like of shape (N,)
+            Identifiers given to `update`.
+        y_true : array-like of shape (N,)
+            Label of each.
+        when : str or datetime, optional
+            Current time, at which windows close and horizons expire; by default the newest time among the rows.
+
+        Returns
+        -------
+        Update
+            Numbers of labels added, windows closed and tested, and the ``alarms`` raised.
         """
         names = read_ids(ids, None)
         if names is None:
@@ -240,7 +332,18 @@ class Monitor:
         return self._answer(taken, moved, begun)
 
     def advance(self, when: Any) -> Update:
-        """Say what time it is: windows that are over by then are closed, and horizons pass."""
+        """Set the current time, at which windows close and horizons expire.
+
+        Parameters
+        ----------
+        when : str or datetime
+            Current time.
+
+        Returns
+        -------
+        Update
+            Windows closed and tested, and the ``alarms`` raised.
+        """
         with self._store.write() as db:
             begun = len(db.events())
             self._pass_time(db, when)
@@ -256,38 +359,59 @@ class Monitor:
         _advance(db, read_time(when))
 
     def status(self, *, last: int | None = 60, group: Any = None) -> MonitorStatus:
-        """How things stand.
+        """Return the current status.
 
         Parameters
         ----------
-        last
-            How many windows to show; None for all.
-        group
-            Whose windows to show; None for all rows.
+        last : int, optional
+            Number of windows to show, default 60; None for all.
+        group : object, optional
+            Group to show; by default all rows.
+
+        Returns
+        -------
+        MonitorStatus
+            ``verdict``, ``windows``, ``groups`` and ``alarms``; ``to_frame()`` has one row per window.
         """
         self._examine()
         return build_status(self._store, self.settings, self._reference_of, last, group)
 
     def acknowledge(self) -> int:
-        """Mark all alarms as seen, so that only new ones count; gives how many there were.
+        """Acknowledge all alarms, so that only new ones are open.
 
-        A change of calibration that goes on keeps its onset and its acknowledgement; after a recovery, or in another direction, it
-        is a new one. Scores are compared with the reference in every window anew, and each window that differs raises an alarm.
+        A change of calibration that continues keeps its onset and acknowledgement; after a recovery, or in another
+        direction, it is a new change. Score drift is tested in every window, and each significant window raises an
+        alarm.
+
+        Returns
+        -------
+        int
+            Number of alarms acknowledged.
         """
         with self._store.write() as db:
             return db.acknowledge()
 
     def sketch(self, window: str, group: Any = None, *, labelled: bool = True) -> Any:
-        """The sketch of a window: of its labelled rows, or of all of them, whose outcomes then mean nothing.
+        """Return the sketch of a window.
 
         Parameters
         ----------
-        window
-            Its name, as the status shows it.
-        group
-            A group; None for all rows.
-        labelled
-            Which rows.
+        window : str
+            Name of the window, as shown by the status.
+        group : object, optional
+            Group; by default all rows.
+        labelled : bool, default True
+            Whether to return the labelled rows only. Otherwise all rows, whose outcomes are not meaningful.
+
+        Returns
+        -------
+        Sketch
+            The sketch.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such window.
         """
         with self._store.read() as db:
             for found in db.windows(ALL_ROWS):
@@ -297,7 +421,7 @@ class Monitor:
         raise ArgumentError("window", f"unknown window {window!r}", InPython("see status().windows"))
 
     def _reference_of(self, stream: str) -> Any:
-        """What a stream is compared with; None where the reference has no such group."""
+        """Reference data of a stream; None if they do not contain the group."""
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
         return None if part is None else part.lenses[self.settings.lens]
 
@@ -311,7 +435,7 @@ class Monitor:
         return Update(*counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known)
 
     def _examine(self) -> None:
-        """Compare the scores of closed windows with the reference; a few at a time, written when all is computed."""
+        """Compare the scores of closed windows with the reference data, a few windows per transaction."""
         with self._store.read() as db:
             places = db.unexamined()
         for begin in range(0, len(places), TOGETHER):
@@ -330,11 +454,11 @@ class Monitor:
                     self._note(db, place, parts[place], found[place])
 
     def _note(self, db: Transaction, place: int, parts: list[Part], found: dict[str, ScoreFindings]) -> None:
-        """Write down what was found of a window, and its alarms."""
+        """Store the results and alarms of a window."""
         window = db.window(place)
         now = {part.stream: part.scores for part in db.parts(place)}
         if window.examined or now != {part.stream: part.scores for part in parts}:
-            return  # another process was faster, or rows came meanwhile: the next call looks again
+            return  # another process was faster, or rows arrived meanwhile: repeated at the next call
         for stream, findings in found.items():
             db.save_found(place, stream, "drift", findings.to_dict())
         for stream, pvalue, words in drift_alarms(found, self.settings.drift_alpha):
@@ -347,7 +471,7 @@ class Monitor:
 
 
 def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, bool]:
-    """The reference as sketches, and whether its classes have names."""
+    """Reference data as sketches, and whether the classes have names."""
     if isinstance(reference, Sketches):
         if classes is not None and tuple(classes) != tuple(reference.classes):
             raise ArgumentError(
@@ -370,7 +494,7 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
 
 
 def _require_groups(db: Transaction, rows: Arrivals) -> None:
-    """Rows of no group would be missing from what is watched, and nobody would notice."""
+    """Raise for rows without groups, which would be missing from the groups unnoticed."""
     known = _groups_of(db)
     if rows.n and rows.group is None and known:
         problem = f"are required: this monitor has the groups {some_names(known)}"
@@ -382,7 +506,7 @@ def _groups_of(db: Transaction) -> tuple[Any, ...]:
 
 
 def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
-    """Whether this delivery was taken in already; a new one is noted."""
+    """Whether this delivery is a repetition; a new one is recorded."""
     if delivery is None and rows.ids is not None:
         return False
     digest = rows.digest()
@@ -401,7 +525,7 @@ def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
 
 
 def _advance(db: Transaction, clock: int) -> None:
-    """Time goes forward only; rows from before are late, not a new time."""
+    """Advance the clock; it never goes back, and older rows are late."""
     before = db.meta("clock")
     if before is None or clock > before:
         db.set_meta("clock", clock)

@@ -1,4 +1,4 @@
-"""A status as lines that Prometheus reads: gauges with a help line each."""
+"""A status in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ Rows = list[tuple[dict[str, Any], float | int | None]]
 
 
 def exposed(status: MonitorStatus) -> str:
-    """All gauges of a status.
+    """Return all gauges of a status.
 
     Parameters
     ----------
-    status
-        What `Monitor.status` gave; of a group, every gauge of rows, windows and evidence bears its name as a label. Gauges of a
-        window are those of the newest one that is over, and of calibration those of the newest one with labels, which is over too
-        where any is. A number that is not known yet has no line.
+    status : MonitorStatus
+        Result of `Monitor.status`. For a group, gauges of rows, windows and evidence have its name as a label. Gauges of a
+        window refer to the newest closed window, those of calibration to the newest one with labels, closed if possible.
+        Unknown values are left out.
+
+    Returns
+    -------
+    str
+        The lines.
     """
     lines: list[str] = []
     for name, help, rows in [*_totals(status), *_newest(status), *_labelled(status)]:
@@ -38,19 +43,23 @@ def _totals(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     groups: Rows = [({"group": g.group}, g.e_value) for g in s.groups]
     own = _own(s)
     return [
-        ("rows", "Predictions seen.", [(own, s.n)]),
-        ("labels", "Labels seen.", [(own, s.labelled)]),
-        ("windows", "Windows begun.", [(own, s.total_windows)]),
-        ("alarms_open", "Alarms that nobody acknowledged.", open_),
-        ("e_value", "Capital of the bets against the scores.", [(own, s.process.value)]),
-        ("pvalue", "One over the largest capital so far.", [(own, s.process.pvalue)]),
-        ("group_e_value", "Capital of the bets against the scores of a group.", groups),
-        ("group_named", "Whether the bets named the group.", [({"group": g.group}, int(g.rejected)) for g in s.groups]),
+        ("rows", "Number of predictions.", [(own, s.n)]),
+        ("labels", "Number of labels.", [(own, s.labelled)]),
+        ("windows", "Number of windows.", [(own, s.total_windows)]),
+        ("alarms_open", "Alarms that are not acknowledged.", open_),
+        ("e_value", "E-value of the sequential test of calibration.", [(own, s.process.value)]),
+        ("pvalue", "Anytime-valid p-value: one over the largest e-value so far.", [(own, s.process.pvalue)]),
+        ("group_e_value", "E-value of the sequential test of calibration of a group.", groups),
+        (
+            "group_rejected",
+            "Whether the sequential test rejects calibration of the group.",
+            [({"group": g.group}, int(g.rejected)) for g in s.groups],
+        ),
     ]
 
 
 def _own(s: MonitorStatus) -> dict[str, Any]:
-    """Labels that tell the gauges of a group from those of all rows."""
+    """Labels that distinguish the gauges of a group from those of all rows."""
     return {} if s.group is None else {"group": s.group}
 
 
@@ -64,15 +73,15 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     distances: Rows = [({**own, "statistic": r.statistic}, r.value) for r, _ in results]
     pvalues: Rows = [({**own, "statistic": r.statistic}, p) for r, p in results]
     estimates: Rows = [({**own, "method": found.method}, found.estimate) for found in w.scores.accuracy]
-    where = "the newest window that is over"
+    where = "the newest closed window"
     return [
         ("window_end", f"End of {where}: seconds since 1970, or rows.", [(own, _end(s, w.end))]),
         ("window_rows", f"Predictions in {where}.", [(own, w.n)]),
-        ("window_labelled_share", f"Share of labels known in {where}.", [(own, w.share_labelled)]),
+        ("window_labelled_share", f"Share of labelled rows in {where}.", [(own, w.share_labelled)]),
         ("window_confidence", f"Confidence in {where}.", mean),
-        ("window_drift", f"Distance of the scores of {where} from the reference.", distances),
-        ("window_drift_p_value", f"Corrected p-value of the drift of {where}.", pvalues),
-        ("window_accuracy_estimate", f"Accuracy in {where}, estimated without labels.", estimates),
+        ("window_drift", f"Distance of the scores of {where} from the reference data.", distances),
+        ("window_drift_p_value", f"Adjusted p-value of the score drift in {where}.", pvalues),
+        ("window_accuracy_estimate", f"Accuracy in {where} estimated without labels.", estimates),
     ]
 
 
@@ -87,8 +96,8 @@ def _labelled(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
         ("labelled_window_rows", f"Labelled predictions in {where}.", [(own, c.n)]),
         ("window_ece", f"Expected calibration error in {where}.", [(own, c.ece)]),
         ("window_smece", f"Smooth calibration error in {where}.", [(own, c.smece)]),
-        ("window_gap", f"Mean score minus observed rate in {where}: above 0 the scores are too high.", [(own, c.gap)]),
-        ("window_accuracy", f"Accuracy in {where}, by its labels.", [(own, c.accuracy)]),
+        ("window_gap", f"Mean score minus observed rate in {where}.", [(own, c.gap)]),
+        ("window_accuracy", f"Accuracy of the labelled rows in {where}.", [(own, c.accuracy)]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Queries of the store inside one transaction: what is written in it and read from it, each value a bound parameter."""
+"""Queries of the store inside one transaction, with all values as bound parameters."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Known", "Part", "Stream", "Transaction", "Window"]
 
 Whole = NDArray[np.int64]
 Texts = NDArray[np.object_]
-WINDOWS = "SELECT place, closed, bet, examined, late_rows, late_labels, revised FROM windows "
+WINDOWS = "SELECT place, closed, tested, examined, late_rows, late_labels, revised FROM windows "
 
 
 class Window(NamedTuple):
-    """How far a window is."""
+    """State of a window."""
 
     place: int
     closed: bool
     tested: int
-    """0 not yet, 1 tested, 2 never: later windows were tested before its rows came."""
+    """0 not yet, 1 tested, 2 skipped: later windows were tested before its rows arrived."""
     examined: bool
     late_rows: int
-    """Rows that came after the window was closed."""
+    """Rows that arrived after the window was closed."""
     late_labels: int
-    """Labels that came, or were corrected, after the window was tested."""
+    """Labels that arrived or were corrected after the window was tested."""
     revised: int
     """Labels that were corrected."""
 
@@ -45,7 +45,7 @@ class Part(NamedTuple):
     n: int
     labelled: int
     scores: Sketch
-    """All rows; outcomes mean nothing."""
+    """All rows; the outcomes are not meaningful."""
     outcomes: Sketch
     """The rows whose labels are known."""
     drift: dict[str, Any] | None
@@ -53,11 +53,11 @@ class Part(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """All rows, or one group: the state of its sequential tests."""
+    """State of the sequential tests of all rows or of one group."""
 
     stream: str
     number: int
-    """In which order groups joined, from 1; 0 for all rows."""
+    """Order in which groups were added, from 1; 0 for all rows."""
     declared: bool
     eprocess: dict[str, Any]
     detector: dict[str, Any]
@@ -67,7 +67,7 @@ class Known(NamedTuple):
     """Rows that were delivered before."""
 
     row: Whole
-    """Their numbers in the new delivery, rising."""
+    """Their indices in the new delivery, increasing."""
     place: Whole
     stream: Texts
     score: NDArray[np.float64]
@@ -75,7 +75,7 @@ class Known(NamedTuple):
     label: Whole
 
     def take(self, which: NDArray[np.bool_]) -> Known:
-        """Some of them."""
+        """A subset."""
         kept: tuple[Any, ...] = tuple(part[which] for part in self)
         return Known(*kept)
 
@@ -87,7 +87,7 @@ class Transaction:
         self.connection = connection
 
     def meta(self, name: str) -> Any:
-        """A named value; None where there is none."""
+        """A named value, or None."""
         found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if found is None else json.loads(found[0])
 
@@ -104,7 +104,7 @@ class Transaction:
     # Streams
 
     def streams(self) -> dict[str, Stream]:
-        """All streams in the order in which they joined."""
+        """All streams in the order in which they were added."""
         found = self.connection.execute(
             "SELECT stream, number, declared, eprocess, detector FROM streams ORDER BY number"
         )
@@ -118,54 +118,54 @@ class Transaction:
     # Windows
 
     def windows(self, stream: str, last: int | None = None) -> list[Window]:
-        """Windows in which a stream has rows, in order; the last ones only where that is asked."""
+        """Windows in which a stream has rows, in order; optionally only the last ones."""
         query = "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
         return self._windows(query, stream, -1 if last is None else last)[::-1]
 
     def newest_over(self, stream: str, labelled: int) -> list[Window]:
-        """The newest window that is over and has at least so many labels of a stream; none or one."""
+        """The newest closed window with at least so many labels of a stream, as a list of at most one."""
         query = "JOIN parts USING (place) WHERE stream = ? AND closed = 1 AND n > 0 AND labelled >= ?"
         return self._windows(query + " ORDER BY place DESC LIMIT 1", stream, labelled)
 
     def waiting(self) -> list[Window]:
-        """Windows that were neither tested nor passed over, in order."""
-        return self._windows("WHERE bet = 0 ORDER BY place")
+        """Windows that were neither tested nor skipped, in order."""
+        return self._windows("WHERE tested = 0 ORDER BY place")
 
     def _windows(self, condition: str, *values: Any) -> list[Window]:
         found = self.connection.execute(WINDOWS + condition, values)
         return [Window(r[0], bool(r[1]), r[2], bool(r[3]), *r[4:]) for r in found]
 
     def unexamined(self) -> list[int]:
-        """Closed windows whose scores were not compared with the reference yet."""
+        """Closed windows whose scores have not been compared with the reference data."""
         query = "SELECT place FROM windows WHERE closed = 1 AND examined = 0 ORDER BY place"
         return [place for (place,) in self.connection.execute(query)]
 
     def window(self, place: int) -> Window:
-        """A window, begun where it is new."""
+        """A window, created if it is new."""
         self.connection.execute("INSERT OR IGNORE INTO windows (place) VALUES (?)", (place,))
         return self._windows("WHERE place = ?", place)[0]
 
     def save_window(self, window: Window) -> None:
         row = (int(window.closed), window.tested, int(window.examined), *window[4:], window.place)
         self.connection.execute(
-            "UPDATE windows SET closed = ?, bet = ?, examined = ?, late_rows = ?, late_labels = ?, revised = ? WHERE place = ?",
+            "UPDATE windows SET closed = ?, tested = ?, examined = ?, late_rows = ?, late_labels = ?, revised = ? WHERE place = ?",
             row,
         )
 
     def last_tested(self) -> int | None:
-        """The last window that was tested."""
-        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE bet = 1").fetchone()
+        """The last tested window."""
+        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE tested = 1").fetchone()
         return found[0]
 
     def count_windows(self, stream: str) -> int:
-        """In how many windows a stream has rows."""
+        """Number of windows in which a stream has rows."""
         query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"
         return int(self.connection.execute(query, (stream,)).fetchone()[0])
 
     # Parts
 
     def part(self, place: int, stream: str, lens: str) -> Part:
-        """The rows of one stream in one window; an empty one where there are none."""
+        """The rows of one stream in one window, possibly none."""
         found = self.parts(place, stream)
         return found[0] if found else Part(place, stream, 0, 0, Sketch.empty(lens), Sketch.empty(lens), None, None)
 
@@ -178,7 +178,7 @@ class Transaction:
         return [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
 
     def save_part(self, part: Part) -> None:
-        """Replaces what was found of the rows as they were before."""
+        """Replace the cached results of a part."""
         row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
         self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -194,7 +194,7 @@ class Transaction:
         return {row[0]: (row[1], row[2]) for row in self.connection.execute(query)}
 
     def save_found(self, place: int, stream: str, column: str, content: dict[str, Any]) -> None:
-        """What was found of the rows as they are."""
+        """Store results computed from the current rows."""
         query = {
             "drift": "UPDATE parts SET drift = ? WHERE place = ? AND stream = ?",
             "measured": "UPDATE parts SET measured = ? WHERE place = ? AND stream = ?",
@@ -202,7 +202,7 @@ class Transaction:
         self.connection.execute(query, (json.dumps(content), place, stream))
 
     def last_drift(self, stream: str) -> float | None:
-        """The smallest corrected p-value of the newest window of a stream that is over and was compared with the reference."""
+        """The smallest adjusted p-value of the newest closed window of a stream that was compared with the reference data."""
         query = (
             "SELECT drift FROM parts JOIN windows USING (place) "
             "WHERE stream = ? AND closed = 1 AND drift IS NOT NULL ORDER BY place DESC LIMIT 1"
@@ -214,7 +214,7 @@ class Transaction:
     # Rows and deliveries
 
     def known(self, ids: Sequence[str]) -> Known:
-        """Which of these ids were delivered before, and as what."""
+        """The rows with these ids that were delivered before."""
         self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, row INTEGER)")
         self.connection.execute("DELETE FROM incoming")
         self.connection.executemany("INSERT INTO incoming VALUES (?, ?)", zip(ids, range(len(ids)), strict=True))
@@ -230,11 +230,11 @@ class Transaction:
         self.connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, 1)", rows)
 
     def relabel(self, pairs: Iterable[tuple[int, str]]) -> None:
-        """Another label for rows, which counts as another version."""
+        """Change labels; the version of each row is incremented."""
         self.connection.executemany("UPDATE rows SET label = ?, version = version + 1 WHERE id = ?", pairs)
 
     def delivery(self, name: str) -> tuple[str, int] | None:
-        """Fingerprint and number of rows of a delivery that came before."""
+        """Fingerprint and number of rows of an earlier delivery, or None."""
         found = self.connection.execute("SELECT digest, n FROM deliveries WHERE name = ?", (name,)).fetchone()
         return None if found is None else (found[0], found[1])
 
@@ -246,15 +246,15 @@ class Transaction:
     def add_evidence(
         self, place: int, stream: str, digest: str, labelled: int, log_value: float | None, log_detector: float | None
     ) -> None:
-        """The evidence after a window that was tested; it is never changed."""
+        """Add the evidence after a tested window; it is never changed."""
         self.connection.execute(
-            "INSERT INTO bets (place, stream, digest, labelled, log_value, log_detector) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO evidence (place, stream, digest, labelled, log_value, log_detector) VALUES (?, ?, ?, ?, ?, ?)",
             (place, stream, digest, labelled, log_value, log_detector),
         )
 
     def evidence(self, stream: str) -> list[tuple[int, str, float | None, float | None]]:
-        """Windows tested, fingerprint of their rows, and logarithms of the e-value and of the detector after each, in order."""
-        query = "SELECT place, digest, log_value, log_detector FROM bets WHERE stream = ? ORDER BY sequence"
+        """Tested windows in order, with the fingerprint of their rows and the logarithms of the e-value and of the detector statistic."""
+        query = "SELECT place, digest, log_value, log_detector FROM evidence WHERE stream = ? ORDER BY sequence"
         return list(self.connection.execute(query, (stream,)))
 
     def add_event(
@@ -267,7 +267,7 @@ class Transaction:
         onset: int | None = None,
         seen: bool = False,
     ) -> bool:
-        """An alarm; false where it was raised before."""
+        """Add an alarm; returns False if it was raised before."""
         done = self.connection.execute(
             "INSERT OR IGNORE INTO events (place, stream, kind, evidence, words, onset, seen) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (place, stream, kind, evidence, words, onset, int(seen)),
@@ -286,7 +286,7 @@ class Transaction:
         return [(*row[:7], bool(row[7])) for row in self.connection.execute(query)]
 
     def acknowledge(self) -> int:
-        """Mark all alarms as seen; gives how many were new."""
+        """Acknowledge all alarms; returns the number of new ones."""
         return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
 
 

@@ -1,10 +1,9 @@
-"""Sequential tests of the scores, window by window, that stay valid however often one looks.
+"""Sequential tests of calibration, window by window, valid however often they are examined.
 
-If every label is drawn from its score, independently within a window given the past, the e-process reaches 1/alpha with
-probability at most alpha, ever (Ville). On the cells of a Sketch that still holds: a cell's rows are tested at their mean score,
-which can only lower the expected e-value. The state is not mergeable and depends on the order of windows; sketches of one
-window are merged before they are tested. Arrays may have leading axes for many streams at once, which then share the scores
-of their cells.
+If every label follows its score, independently within a window given the past, the e-process ever reaches 1/alpha with
+probability at most alpha (Ville's inequality). The same holds for the cells of a Sketch: the rows of a cell are tested at their mean
+score, which can only lower the expected e-value. The state depends on the order of windows and cannot be merged; sketches of one
+window are merged before the test. Arrays may have leading axes for many streams that share the scores of their cells.
 """
 
 from __future__ import annotations
@@ -39,15 +38,13 @@ Floats = NDArray[np.float64]
 FORMAT = 1
 SHIFTS = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
 SLOPES = (0.5, 0.7, 1.4, 2.0)
-# The weight of the alternative that is fitted to past windows.
+# Weight of the alternative fitted to past windows.
 LEARNT_SHARE = 0.5
-# Entries of stored alternatives that have one value only.
-STORED = {"learnt_share": LEARNT_SHARE, "tolerance": 0.0, "stakes": [0.05, 0.1, 0.2, 0.4, 0.6], "edges": None}
-# What is evidence against the scores where that of every alternative is infinite.
-RULED_OUT = "an outcome that a score of 0 or 1 rules out"
-# The fitted alternative is the null hypothesis until this many rows and both outcomes were seen.
+# Reported where the e-values of all alternatives are infinite.
+RULED_OUT = "an outcome with predicted probability 0"
+# Before this many rows, or with one outcome only, the fitted alternative equals the null hypothesis.
 LEAST_ROWS = 20
-# Prior precision of shift 0 and slope 1: as after rows that tell each to about a third.
+# Prior precision of shift 0 and slope 1: standard deviations of about a third.
 PRIOR = 10.0
 NEWTON_STEPS, LONGEST_STEP, FARTHEST, ENOUGH = 8, 1.0, 5.0, 1e-6
 
@@ -67,13 +64,13 @@ class Counted(NamedTuple):
 
 
 def require_labels(view: View, argument: str) -> None:
-    """Refuse a view of scores whose labels have not come."""
+    """Raise for a view without labels."""
     if view._outcome is None and view.column is None:
         raise InputError(argument, "has scores without labels", "wait for the labels, or test the scores alone")
 
 
 def as_counted(window: Any, argument: str = "window") -> Counted:
-    """The labelled rows of a Sketch or View; none at all is fine."""
+    """The labelled rows of a Sketch or View, possibly none."""
     view = window.view() if isinstance(window, Sketch) else window
     if not isinstance(view, View):
         raise InputTypeError(
@@ -91,7 +88,7 @@ def as_counted(window: Any, argument: str = "window") -> Counted:
 
 
 def window_of(window: Any, lens: str) -> Counted:
-    """The labelled rows of a window, which must be of the lens of the state that it updates."""
+    """The labelled rows of a window; its lens must be that of the state."""
     data = as_counted(window)
     if data.total and window.lens != lens:
         raise LensError("window", f"has the lens {window.lens!r}; expected {lens!r}", "use one lens")
@@ -99,7 +96,7 @@ def window_of(window: Any, lens: str) -> Counted:
 
 
 class Memory(NamedTuple):
-    """What is remembered of past windows for the fitted alternative."""
+    """Summary of past windows for the fitted alternative."""
 
     rows: Floats
     positives: Floats
@@ -114,13 +111,13 @@ class Memory(NamedTuple):
 
     @classmethod
     def fresh(cls, *shape: int) -> Memory:
-        """Nothing seen, for streams of this shape."""
+        """Initial state, for streams of this shape."""
         none = np.zeros(shape)
         precision = np.broadcast_to(np.array([PRIOR, 0.0, PRIOR]), (*shape, 3)).copy()
         return cls(none, none, none, none, np.zeros((*shape, 2)), precision)
 
     def after(self, data: Counted) -> Memory:
-        """The memory after a window: sums go on, and shift and slope move to where window and prior agree best."""
+        """The state after a window: updated sums, and the posterior mode of shift and slope."""
         p, rows, positives = data
         theta, precision = _updated(p, rows, positives, self)
         negatives = rows - positives
@@ -145,7 +142,7 @@ def _cox_evidence(p: Floats, yes: Floats, no: Floats, memory: Memory) -> Floats:
 
 
 def _updated(p: Floats, rows: Floats, positives: Floats, memory: Memory) -> tuple[Floats, Floats]:
-    """Posterior mode of shift and slope given the window and a normal prior around those known; bounded Newton steps."""
+    """Posterior mode of shift and slope given the window and a normal prior at the previous mode, by bounded Newton steps."""
     kept = (p > 0) & (p < 1)
     p, rows, positives = p[kept], rows[..., kept], positives[..., kept]
     z = np.log(p) - np.log1p(-p)
@@ -172,7 +169,7 @@ def _information(z: Floats, weight: Floats) -> Floats:
 
 
 def _solved(matrix: Floats, vector: Floats) -> Floats:
-    """The step of symmetric 2 by 2 systems, cut to a bounded length."""
+    """Solution of symmetric 2 by 2 systems, bounded in length."""
     a, b, c = matrix[..., 0], matrix[..., 1], matrix[..., 2]
     det = a * c - b * b
     step = np.stack([c * vector[..., 0] - b * vector[..., 1], a * vector[..., 1] - b * vector[..., 0]], axis=-1)
@@ -183,14 +180,14 @@ def _solved(matrix: Floats, vector: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The alternatives of a test: the scores are wrong by a shift or a slope of their logit, or as fitted to past windows."""
+    """Alternatives of a sequential test: a shift or slope of the logit of the scores, fixed or fitted to past windows."""
 
     shifts: tuple[float, ...] = SHIFTS
-    """The truth is sigmoid(logit p + d)."""
+    """The true probability is sigmoid(logit p + d)."""
     slopes: tuple[float, ...] = SLOPES
-    """The truth is sigmoid(k logit p): below 1 for overconfidence."""
+    """The true probability is sigmoid(k logit p); below 1 for overconfidence."""
     learner: Literal["cox"] | None = "cox"
-    """A shift and a slope fitted to past windows, with half of the weight; None for none."""
+    """Whether to include a shift and slope fitted to past windows, with half of the weight."""
 
     def __post_init__(self) -> None:
         _check_numbers(self.shifts, "shifts", lambda d: d != 0, "must differ from 0")
@@ -202,9 +199,9 @@ class Alternatives:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Each alternative in words."""
+        """Names of the alternatives."""
         fixed = [f"logit shift {d:+g}" for d in self.shifts] + [f"logit slope {k:g}" for k in self.slopes]
-        return (*fixed, *(() if self.learner is None else (f"learnt ({self.learner})",)))
+        return (*fixed, *(() if self.learner is None else (f"fitted ({self.learner})",)))
 
     @cached_property
     def weights(self) -> Floats:
@@ -215,7 +212,7 @@ class Alternatives:
         return np.append(np.full(count - 1, (1 - LEARNT_SHARE) / (count - 1)), LEARNT_SHARE)
 
     def log_evalues(self, data: Counted, memory: Memory) -> Floats:
-        """Logarithm of each alternative's e-value of a window, (..., members); infinite after an impossible outcome."""
+        """Logarithm of the e-value of each alternative for a window, (..., members); infinite after an impossible outcome."""
         p, yes, no = data.score, data.positives, data.rows - data.positives
         impossible = yes[..., p == 0].sum(axis=-1) + no[..., p == 1].sum(axis=-1) > 0
         kept = (p > 0) & (p < 1)
@@ -237,7 +234,7 @@ class Alternatives:
         return if_yes, np.concatenate([both, slope * high - total - high])
 
     def learn(self, data: Counted, memory: Memory) -> Memory:
-        """What is known after a window."""
+        """Summary of past windows after another one."""
         return memory if self.learner is None else memory.after(data)
 
     def mixture(self, logs: Floats) -> Floats:
@@ -246,14 +243,14 @@ class Alternatives:
             return np.asarray(np.logaddexp.reduce(logs + np.log(self.weights), axis=-1))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, from which `of_dict` makes the same again."""
-        return {"shifts": list(self.shifts), "slopes": list(self.slopes), "learner": self.learner, **STORED}
+        """Plain values, the input of `of_dict`."""
+        return {"shifts": list(self.shifts), "slopes": list(self.slopes), "learner": self.learner}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Alternatives:
         own = {"shifts", "slopes", "learner"}
-        if not isinstance(plain, Mapping) or {k: v for k, v in plain.items() if k not in own} != STORED:
-            raise InputError("plain", f"must have the entries {sorted({*own, *STORED})}", "pass the output of to_dict")
+        if not isinstance(plain, Mapping) or set(plain) != own:
+            raise InputError("plain", f"must have the entries {sorted(own)}", "pass the output of to_dict")
         return cls(tuple(plain["shifts"]), tuple(plain["slopes"]), plain["learner"])
 
 
@@ -267,7 +264,34 @@ def _check_numbers(values: Any, argument: str, fine: Any, rule: str) -> None:
 
 @dataclass(frozen=True, repr=False)
 class EProcess(Record):
-    """The e-process of a test after some windows; `update` gives the next state and leaves this one as it is."""
+    """State of a sequential test of calibration: the e-process after some windows.
+
+    Under the null hypothesis that labels follow the scores, the e-process ever reaches 1/alpha with probability at most alpha
+    (Ville's inequality), whenever and however often it is examined. `update` returns the next state.
+
+    Parameters
+    ----------
+    alternatives : Alternatives
+        Alternatives of the test.
+    alpha : float
+        Significance level.
+    lens : str
+        Lens of the windows.
+    logs : ndarray
+        Logarithm of the e-value of each alternative.
+    memory : Memory
+        Summary of past windows for the fitted alternative.
+    windows : int
+        Number of windows.
+    rows : int
+        Number of labelled rows.
+    log_best : float
+        Largest logarithm of the e-process so far.
+    reached_window : int or None
+        Number of windows when 1/alpha was first reached.
+    reached_rows : int or None
+        Number of rows then.
+    """
 
     alternatives: Alternatives
     alpha: float
@@ -280,42 +304,46 @@ class EProcess(Record):
     log_best: float = 0.0
     """Largest logarithm of the e-process so far."""
     reached_window: int | None = None
-    """After how many windows 1/alpha was first reached."""
+    """Number of windows when 1/alpha was first reached."""
     reached_rows: int | None = None
 
     @cached_property
     def log_value(self) -> float:
-        """Logarithm of the e-value now."""
+        """Logarithm of the current e-value."""
         return float(self.alternatives.mixture(self.logs))
 
     @property
     def value(self) -> float:
-        """The e-value now, which may be combined with those of other streams."""
+        """The current e-value, which may be averaged with those of other streams."""
         return _exp(self.log_value)
 
     @property
     def pvalue(self) -> float:
-        """1 over the largest e-value so far: at most alpha with probability at most alpha, whenever one looks."""
+        """Anytime-valid p-value: one over the largest e-value so far."""
         return math.exp(-self.log_best) if self.log_best > 0 else 1.0
 
     @property
     def rejected(self) -> bool:
-        """Whether 1/alpha was ever reached."""
+        """Whether the e-process has reached 1/alpha."""
         return self.reached_window is not None
 
     @property
     def strongest(self) -> str:
-        """The alternative with the largest e-value; after an impossible outcome all are infinite, and it is named instead."""
+        """The alternative with the largest e-value; after an outcome with predicted probability 0, that outcome."""
         return RULED_OUT if np.isposinf(self.logs).any() else self.alternatives.names[int(np.argmax(self.logs))]
 
     def update(self, window: Any) -> EProcess:
-        """The state after one more window.
+        """Return the state after one more window.
 
         Parameters
         ----------
-        window
-            The labelled rows as a Sketch or View. All rows of a window are tested with what was known before it. A window without
-            rows changes nothing but the number of windows.
+        window : Sketch or View
+            Labelled rows, tested with what was known before the window. A window without rows is only counted.
+
+        Returns
+        -------
+        EProcess
+            The next state.
         """
         data = window_of(window, self.lens)
         if not data.total:
@@ -331,21 +359,25 @@ class EProcess(Record):
 
     @property
     def verdict(self) -> str:
-        """One sentence; it never claims that predictions are calibrated."""
-        made = f"Bets against the scores turned 1 into {number(_exp(self.log_best))} at best, within {self.rows:,} labelled rows"
+        """Result of the test as text; it never claims that predictions are calibrated."""
+        best = f"largest e-value {number(_exp(self.log_best))} in {self.rows:,} labelled rows"
         if self.rejected:
-            when = f"{number(1 / self.alpha)} was reached at window {self.reached_window:,} (row {self.reached_rows:,})"
-            return (
-                f"{made}; {when}: the labels are not drawn from the scores. The strongest bet was on {self.strongest}."
-            )
-        return f"{made}; {number(1 / self.alpha)} would have been needed. No deviation was found."
+            when = f"at window {self.reached_window:,} (row {self.reached_rows:,})"
+            return f"Calibration rejected {when}: {best}, critical value {number(1 / self.alpha)}. Strongest alternative: {self.strongest}."
+        return f"No significant evidence against calibration: {best}, critical value {number(1 / self.alpha)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON holds, from which `of_dict` makes the same state again."""
+        """Return the state as JSON values.
+
+        Returns
+        -------
+        dict
+            Input of `of_dict`.
+        """
         names = ("alpha", "lens", "windows", "rows", "reached_window", "reached_rows")
         return {
             "format": FORMAT,
-            "wagers": self.alternatives.to_dict(),
+            "alternatives": self.alternatives.to_dict(),
             **{name: getattr(self, name) for name in names},
             "logs": [json_floats(self.logs)],
             "memory": {name: [part.tolist()] for name, part in self.memory._asdict().items()},
@@ -354,11 +386,22 @@ class EProcess(Record):
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> EProcess:
-        """The state that `to_dict` wrote down."""
+        """Restore a state from the result of `to_dict`.
+
+        Parameters
+        ----------
+        plain : mapping
+            Result of `to_dict`.
+
+        Returns
+        -------
+        EProcess
+            The state.
+        """
         if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
             raise InputError("plain", f"is not a state of format {FORMAT}", "pass the output of to_dict")
         try:
-            alternatives = Alternatives.of_dict(plain["wagers"])
+            alternatives = Alternatives.of_dict(plain["alternatives"])
             (stored,) = plain["logs"]
             logs = np.array([float(v) for v in stored])
             memory = Memory(*(np.array(plain["memory"][name], np.float64)[0] for name in Memory._fields))
@@ -373,38 +416,43 @@ class EProcess(Record):
         return state
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each alternative."""
+        """One row per alternative."""
         with np.errstate(over="ignore"):
-            return {"bets_on": list(self.alternatives.names), "e_value": np.exp(self.logs).tolist()}
+            return {"alternative": list(self.alternatives.names), "e_value": np.exp(self.logs).tolist()}
 
     def _title(self) -> str:
-        return f"{self.verdict}\n  e-value now {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {self.windows:,} windows, lens {self.lens}"
+        return f"{self.verdict}\n  current e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {self.windows:,} windows, lens {self.lens}"
 
 
 def _exp(log: float) -> float:
-    """An e-value from its logarithm: finite unless the logarithm is not."""
+    """An e-value from its logarithm, finite if the logarithm is."""
     return math.exp(min(log, 709.0)) if log < math.inf else math.inf
 
 
 def json_floats(values: Floats) -> list[float | str]:
-    """Numbers as JSON holds them: infinite ones are text that `float` reads."""
+    """Numbers for JSON; infinite ones as text that `float` accepts."""
     return [v if math.isfinite(v) else repr(v) for v in values.tolist()]
 
 
 def start_eprocess(
     *, alpha: float = 0.05, lens: str = "top_label", alternatives: Alternatives | None = None
 ) -> EProcess:
-    """An e-process before its first window: an e-value of 1.
+    """Return a sequential test of calibration before its first window.
 
     Parameters
     ----------
-    alpha
-        Probability of ever reaching 1/alpha if the labels are drawn from the scores.
-    lens
-        The lens of the windows to come.
-    alternatives
-        By default shifts and slopes of the logit with half of the weight, and with the other half a shift and slope fitted to
-        past windows.
+    alpha : float, default 0.05
+        Probability of ever reaching 1/alpha under calibration.
+    lens : str, default "top_label"
+        Lens of the windows.
+    alternatives : Alternatives, optional
+        By default fixed shifts and slopes of the logit with half of the weight, and a shift and slope fitted to past windows
+        with the other half.
+
+    Returns
+    -------
+    EProcess
+        The initial state, with e-value 1.
 
     Examples
     --------
@@ -423,14 +471,19 @@ def start_eprocess(
 
 
 def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
-    """Which hypotheses to reject so that the share of wrong ones is at most alpha on average (Wang and Ramdas 2022).
+    """Select hypotheses by the e-BH procedure, which controls the false discovery rate (Wang and Ramdas 2022).
 
     Parameters
     ----------
-    evalues
-        One current e-value for each; not running maxima, which are no e-values. They may depend on one another.
-    alpha
-        Rate of false discoveries.
+    evalues : array-like
+        Current e-value of each hypothesis, not its running maximum, which is not an e-value. They may be dependent.
+    alpha : float, default 0.05
+        False discovery rate.
+
+    Returns
+    -------
+    ndarray of bool
+        Whether each hypothesis is rejected.
 
     Examples
     --------

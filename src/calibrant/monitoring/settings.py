@@ -1,4 +1,4 @@
-"""Settings of a monitor, fixed when it is created: its lens, its windows, its levels, and how long it waits for labels."""
+"""Settings of a monitor, fixed at its creation: lens, windows, significance levels, and the horizon of labels."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["Settings", "check_watched", "read_horizon"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What is fixed for the life of a monitor."""
+    """Settings that are fixed at the creation of a monitor."""
 
     kind: str
     """``"binary"``, ``"multiclass"`` or ``"confidence"``."""
     classes: tuple[Any, ...]
     named: bool
-    """Whether labels come as these names; otherwise they are numbers from 0."""
+    """Whether labels are these names; otherwise they are class indices."""
     lens: str
     rule: WindowRule
     alpha: float
     run_length: float
     drift_alpha: float
     mature: float
-    """A window is judged when this share of its labels has come."""
+    """Share of labelled rows at which a window is tested."""
     horizon: int | None
-    """Or when so many microseconds (or rows) have passed since its end."""
+    """Microseconds (or rows) after the end of a window at which it is tested regardless."""
     missing: str
-    """After the horizon: ``"ignore"`` rows without a label, or count them as ``"negative"``."""
+    """After the horizon: whether to ``"ignore"`` unlabelled rows or to count them as ``"negative"``."""
     n_resamples: int
     declared: int
-    """Groups known from the start."""
+    """Number of groups declared at creation."""
     by: str | None = None
     """Column of groups in files."""
 
@@ -72,23 +72,23 @@ class Settings:
 
     @property
     def names(self) -> tuple[Any, ...] | None:
-        """What labels are called; None where they are numbers from 0."""
+        """Names of the labels; None for class indices."""
         return self.classes if self.named else None
 
     def share(self, number: int, declared: bool) -> float:
-        """The part of the level that the group of this number has, counted from 1; all parts add up to at most 1."""
+        """Share of the level of the group with this number, counted from 1; all shares sum to at most 1."""
         if not self.declared:
             return 1 / (number * (number + 1))
         return 1 / (2 * self.declared) if declared else 1 / (2 * number * (number + 1))
 
     def is_past_horizon(self, place: int, clock: int | None) -> bool:
-        """Whether no further labels of the window are waited for."""
+        """Whether the horizon of the window has passed."""
         if self.horizon is None or clock is None:
             return False
         return clock >= self.rule.span(place)[1] + self.horizon
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, from which `of_dict` makes the same again."""
+        """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
 
@@ -99,13 +99,13 @@ class Settings:
 
 
 def check_watched(lens: Any) -> None:
-    """A lens of one score for each row, by name."""
+    """Check that the lens has one score per row."""
     if not isinstance(lens, str) or (lens not in ("binary", "top_label") and not lens.startswith("class:")):
         raise LensError("lens", f"{lens!r} cannot be monitored", "use 'binary', 'top_label' or 'class:NAME'")
 
 
 def read_horizon(horizon: Any, rule: WindowRule) -> int | None:
-    """How long labels are waited for: a duration, or a number of rows where windows are counted."""
+    """Parse the horizon: a duration, or a number of rows for windows of rows."""
     if horizon is None:
         return None
     if rule.by_time:

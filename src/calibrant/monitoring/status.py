@@ -1,6 +1,6 @@
-"""How things stand: each window in numbers, each group, the evidence and the alarms, put together from the store.
+"""Status of a monitor: windows, groups, evidence and alarms, compiled from the store.
 
-What has to be computed for a status is kept in the store for the next time.
+Results computed for a status are cached in the store.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 
 from ..errors import FileError, GroupError
 from ..sketches.sketch import Sketch
-from ..util.results import Record, number, plain_value
+from ..util.results import Record, number, percent, plain_value
 from .alarms import fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
+from .drift import INVESTIGATE
 from .ingest import ALL_ROWS, group_key, group_name, some_names
 from .labelfree import ScoreFindings, find_scores
 from .prometheus import exposed
@@ -30,14 +31,34 @@ from .settings import Settings
 from .store import Store
 from .windows import time_text
 
-__all__ = ["GroupStatus", "MonitorStatus", "Update", "WatchAlarm", "WindowStatus", "build_status"]
+__all__ = ["Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus", "build_status"]
 
 SHOWN_ALARMS = 8
 
 
 @dataclass(frozen=True, repr=False)
-class WatchAlarm(Record):
-    """A reason to look, as it was raised."""
+class Alarm(Record):
+    """An alarm of the monitor.
+
+    Parameters
+    ----------
+    number : int
+        Number of the alarm.
+    kind : {"calibration", "change", "scores"}
+        Sequential test since the start, change detector, or score drift.
+    group : object
+        Group; None for all rows.
+    window : str
+        Window in which it was raised.
+    evidence : float
+        E-value of the sequential test, run length of the detector, or adjusted p-value of the drift.
+    words : str
+        Description.
+    onset : str or None
+        Window of the estimated onset of the change.
+    acknowledged : bool
+        Whether it was acknowledged.
+    """
 
     number: int
     kind: str
@@ -46,10 +67,10 @@ class WatchAlarm(Record):
     """None for all rows."""
     window: str
     evidence: float
-    """An e-value for calibration, the threshold reached for a change, a p-value for scores."""
+    """E-value of the sequential test, run length of the detector, or adjusted p-value of the drift."""
     words: str
     onset: str | None
-    """The window in which the change began, by estimate."""
+    """Window of the estimated onset of the change."""
     acknowledged: bool
 
     def _title(self) -> str:
@@ -59,29 +80,63 @@ class WatchAlarm(Record):
 
 @dataclass(frozen=True, repr=False)
 class WindowStatus(Record):
-    """One window of one stream."""
+    """Results of one window, for all rows or a group.
+
+    Parameters
+    ----------
+    window : str
+        Name of the window.
+    start : int
+        Start in microseconds since 1970, or index of the first row.
+    end : int
+        End, exclusive.
+    state : {"open", "waiting", "tested", "skipped"}
+        Open; closed and waiting for labels; tested; or skipped, because later windows were tested first.
+    n : int
+        Number of rows.
+    labelled : int
+        Number of labelled rows.
+    scores : ScoreFindings
+        Confidence, score drift and estimated accuracy.
+    calibration : WindowCalibration or None
+        Calibration of the labelled rows; None without labels.
+    e_value : float or None
+        E-value of the sequential test after this window; None if it was not tested.
+    detector : float or None
+        Statistic of the change detector after this window; None if not tested or restarted.
+    late_rows : int
+        Rows that arrived after the window was closed.
+    late_labels : int
+        Labels that arrived after the window was tested.
+    revised : int
+        Labels that were corrected.
+    changed_since_test : bool
+        Whether the labelled rows have changed since the test.
+    notes : tuple of str
+        Notes.
+    """
 
     _hidden = ("scores",)
 
     window: str
     start: int
-    """Microseconds since 1970, or the number of the first row."""
+    """Microseconds since 1970, or index of the first row."""
     end: int
     state: str
-    """``"open"``, ``"waiting"`` for labels, ``"judged"`` or ``"passed over"``."""
+    """``"open"``, ``"waiting"`` for labels, ``"tested"`` or ``"skipped"``."""
     n: int
     labelled: int
     scores: ScoreFindings
     calibration: WindowCalibration | None
-    """None where no label has come."""
+    """None without labels."""
     e_value: float | None
-    """E-value of the sequential test after this window; None where it was not tested."""
+    """E-value of the sequential test after this window; None if it was not tested."""
     detector: float | None
-    """Statistic of the detector after this window; None where it was not tested or started again."""
+    """Statistic of the change detector after this window; None if not tested or restarted."""
     late_rows: int = 0
     late_labels: int = 0
     revised: int = 0
-    changed_since_bet: bool = False
+    changed_since_test: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -90,19 +145,19 @@ class WindowStatus(Record):
 
     @property
     def accuracy_words(self) -> str:
-        """Accuracy by the labels where there are any, and by estimate where some are missing; empty where neither is known."""
+        """Accuracy of the labelled rows, and estimated accuracy if labels are missing; empty if neither is available."""
         c = self.calibration
         found = []
         if c is not None and c.accuracy is not None:
-            rows = "labelled rows" if c.n == self.labelled else "rows, those without a label counted as negative"
-            found.append(f"Accuracy is {number(c.accuracy)} on {c.n:,} {rows}.")
+            rows = "labelled rows" if c.n == self.labelled else "rows, unlabelled ones counted as negative"
+            found.append(f"Accuracy {number(c.accuracy)} on {c.n:,} {rows}.")
         if self.scores.accuracy and (c is None or c.n < self.n):
-            found.append(("By estimate from the scores: " if found else "") + self.scores.accuracy[0].words)
+            found.append(self.scores.accuracy[0].words)
         return " ".join(found)
 
     @property
     def drifted(self) -> bool:
-        """Whether scores differ from the reference's at the level of the comparison."""
+        """Whether the scores differ significantly from the reference data."""
         return self.scores.drift is not None and self.scores.drift.rejected
 
     def _fields(self) -> dict[str, Any]:
@@ -114,7 +169,13 @@ class WindowStatus(Record):
         return {name: [value] for name, value in self.flat().items()}
 
     def flat(self) -> dict[str, Any]:
-        """One row of numbers."""
+        """Return the numbers of the window as one row.
+
+        Returns
+        -------
+        dict
+            Values by column.
+        """
         s, c = self.scores, self.calibration
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("window", "state", "n", "labelled", "share_labelled")
@@ -137,91 +198,180 @@ class WindowStatus(Record):
 
 @dataclass(frozen=True, repr=False)
 class GroupStatus(Record):
-    """How one group stands."""
+    """Status of one group.
+
+    Parameters
+    ----------
+    group : object
+        Name of the group.
+    n : int
+        Number of rows.
+    labelled : int
+        Number of labelled rows.
+    e_value : float
+        E-value of the sequential test.
+    needed : float
+        Critical value; all groups together are ever rejected falsely with probability at most alpha.
+    rejected : bool
+        Whether the sequential test rejects calibration of the group.
+    flagged : bool
+        Whether the e-BH procedure selects the group; the false discovery rate is at most alpha.
+    changes : int
+        Changes found by the change detector; a continuing one counts once.
+    drift_pvalue : float or None
+        Adjusted p-value of the score drift in the last closed window in which the group had rows.
+    declared : bool
+        Whether the group was declared when the monitor was created.
+    """
 
     group: Any
     n: int
     labelled: int
     e_value: float
     needed: float
-    """The e-value at which this group is named: chance names any group with probability at most alpha."""
+    """Critical value; all groups together are ever rejected falsely with probability at most alpha."""
     rejected: bool
     flagged: bool
-    """Whether e-BH names it now: on average at most a share alpha of those named is wrong."""
+    """Whether the e-BH procedure selects the group; the false discovery rate is at most alpha."""
     changes: int
-    """Changes of calibration that its detector found; one that goes on counts once."""
+    """Changes found by the change detector; a continuing one counts once."""
     drift_pvalue: float | None
-    """Of the last closed window in which it had rows."""
+    """Score drift in the last closed window in which the group had rows."""
     declared: bool
 
     def _title(self) -> str:
-        found = "named" if self.rejected else "not named"
-        return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)} of {number(self.needed)} needed ({found})"
+        found = "rejected" if self.rejected else "not rejected"
+        return f"{self.group}: {self.n:,} rows, {self.labelled:,} labelled, e-value {number(self.e_value)}, critical value {number(self.needed)} ({found})"
 
 
 @dataclass(frozen=True, repr=False)
 class Update(Record):
-    """What one delivery did."""
+    """Result of an update of a monitor.
+
+    Parameters
+    ----------
+    added : int
+        Rows added.
+    repeated : int
+        Rows delivered before, ignored.
+    labelled : int
+        Labels added.
+    revised : int
+        Labels corrected.
+    unknown : int
+        Labels with unknown ids, ignored.
+    late_rows : int
+        Rows whose window was closed already.
+    late_labels : int
+        Labels of windows tested already; counted in their window, not tested again.
+    closed : tuple of str
+        Windows closed.
+    tested : tuple of str
+        Windows tested.
+    alarms : tuple of Alarm
+        Alarms raised.
+    ongoing : tuple of Alarm
+        Acknowledged changes that continue.
+    """
 
     added: int
     repeated: int
-    """Rows that had come before and brought nothing new."""
+    """Rows delivered before, ignored."""
     labelled: int
     revised: int
     unknown: int
-    """Labels of ids that were never delivered: nothing was done with them."""
+    """Labels with unknown ids, ignored."""
     late_rows: int
-    """Rows whose window was over already."""
+    """Rows whose window was closed already."""
     late_labels: int
-    """Labels of windows that were tested already: counted in their window, not tested again."""
+    """Labels of windows tested already; counted in their window, not tested again."""
     closed: tuple[str, ...]
-    bet: tuple[str, ...]
-    """Windows that were tested."""
-    alarms: tuple[WatchAlarm, ...]
-    """Raised by this delivery."""
-    ongoing: tuple[WatchAlarm, ...] = ()
-    """Changes that were acknowledged before and that go on in a window of this delivery."""
+    tested: tuple[str, ...]
+    """Windows tested."""
+    alarms: tuple[Alarm, ...]
+    """Alarms raised."""
+    ongoing: tuple[Alarm, ...] = ()
+    """Acknowledged changes that continue."""
 
     def _title(self) -> str:
-        parts = [f"{self.added:,} rows added"]
+        parts = []
         for name, text in (
-            ("repeated", "had come before"),
-            ("labelled", "labels came"),
+            ("added", "rows added"),
+            ("repeated", "duplicate rows ignored"),
+            ("labelled", "labels added"),
             ("revised", "labels corrected"),
-            ("unknown", "labels of unknown ids, left out"),
-            ("late_rows", "rows of windows that were over"),
-            ("late_labels", "labels of windows already bet on, which are not bet on again"),
+            ("unknown", "labels with unknown ids ignored"),
+            ("late_rows", "rows late, their windows were closed"),
+            ("late_labels", "labels late, their windows were tested"),
         ):
             if getattr(self, name):
                 parts.append(f"{getattr(self, name):,} {text}")
-        for name, text in (("closed", "windows closed"), ("bet", "bet on"), ("alarms", "alarms")):
+        for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
-        return re.sub(r"\b1 (row|label|window|alarm)s\b", r"1 \1", ", ".join(parts))
+        return re.sub(r"\b1 (duplicate row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes")
 
 
 @dataclass(frozen=True, repr=False)
 class MonitorStatus(Record):
-    """Everything a monitor knows, for reading."""
+    """Status of a monitor, or of one of its groups.
+
+    Printed, it shows the verdict, open alarms and the last windows; `to_frame` has one row per window.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings, fixed at creation.
+    reference_n : int
+        Rows of the reference data.
+    group : object
+        Group whose windows are shown; None for all rows.
+    n : int
+        Number of rows.
+    labelled : int
+        Number of labelled rows.
+    clock : str or None
+        Newest time, or number of rows.
+    total_windows : int
+        Number of windows.
+    windows : tuple of WindowStatus
+        The windows shown.
+    all_read : tuple of WindowStatus
+        The windows shown, and the newest closed and labelled ones, in order.
+    groups : tuple of GroupStatus
+        Status of each group.
+    together : float or None
+        Mean e-value of the groups declared at creation: evidence that at least one is miscalibrated.
+    alarms : tuple of Alarm
+        All alarms.
+    process : EProcess
+        Sequential test since the start.
+    detector : EDetector
+        Change detector.
+    waiting : str
+        Why the next window is not tested yet.
+    notes : tuple of str
+        Notes.
+    """
 
     settings: Settings
-    """Fixed when the monitor was created."""
+    """Settings, fixed at creation."""
     reference_n: int
     group: Any
-    """Whose windows are shown; None for all rows."""
+    """Group whose windows are shown; None for all rows."""
     n: int
     labelled: int
     clock: str | None
-    """Newest time, or row, that was seen."""
+    """Newest time, or number of rows."""
     total_windows: int
     windows: tuple[WindowStatus, ...]
-    """Those that are shown."""
+    """The windows shown."""
     all_read: tuple[WindowStatus, ...]
-    """Those, and the newest ones that are over and that have labels, in order."""
+    """The windows shown, and the newest closed and labelled ones, in order."""
     groups: tuple[GroupStatus, ...]
     together: float | None
-    """Mean e-value of the groups declared at the start: evidence that not all of them are right."""
-    alarms: tuple[WatchAlarm, ...]
+    """Mean e-value of the groups declared at creation: evidence that at least one is miscalibrated."""
+    alarms: tuple[Alarm, ...]
     process: EProcess
     detector: EDetector
     waiting: str = ""
@@ -230,12 +380,12 @@ class MonitorStatus(Record):
 
     @property
     def lens(self) -> str:
-        """The question asked."""
+        """The lens, such as ``"binary"``."""
         return self.settings.lens
 
     @property
     def every(self) -> str:
-        """How long a window is."""
+        """Length of a window as text."""
         return self.settings.rule.words
 
     @property
@@ -251,28 +401,28 @@ class MonitorStatus(Record):
         return self.settings.drift_alpha
 
     @property
-    def open_alarms(self) -> tuple[WatchAlarm, ...]:
-        """Those that nobody has acknowledged."""
+    def open_alarms(self) -> tuple[Alarm, ...]:
+        """Alarms that are not acknowledged."""
         return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
 
     @property
     def open_lines(self) -> list[str]:
-        """What nobody has acknowledged, in words: each kind, group and onset once, and how often it came again."""
-        stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
+        """Open alarms as text: each kind, group and onset once, with the number of repetitions."""
+        stories: dict[tuple[Any, ...], list[Alarm]] = {}
         for alarm in self.open_alarms:
             stories.setdefault((alarm.kind, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
         lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
-        return [*lines, f"and {more:,} more that nobody acknowledged"] if more > 0 else lines
+        return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
     def last_closed(self) -> WindowStatus | None:
-        """The newest window that is over."""
+        """The newest closed window."""
         return next((w for w in reversed(self.all_read) if w.state != "open"), None)
 
     @property
     def last_labelled(self) -> WindowStatus | None:
-        """The newest window with labels; one that is over, if any is."""
+        """The newest window with labels, closed if possible."""
         known = [w for w in self.all_read if w.calibration is not None]
         return next((w for w in reversed(known) if w.state != "open"), known[-1] if known else None)
 
@@ -280,28 +430,49 @@ class MonitorStatus(Record):
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         if not self.n:
-            return "No rows have come yet."
+            return "No rows yet."
         kinds = {alarm.kind for alarm in self.open_alarms}
         wrong = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind != "scores")
         if wrong and None not in wrong:
-            return f"Alarm in groups ({some_names(list(wrong))}): their labels are no longer drawn from the scores."
+            return f"Alarm: calibration lost in groups ({some_names(list(wrong))})."
         if wrong:
-            return "Alarm: the labels are no longer drawn from the scores."
+            return f"Alarm: calibration lost{self._since_onset()}."
         if "scores" in kinds:
-            return "The scores have changed. That is a reason to look, not proof of miscalibration."
+            return f"Score drift: the score distribution has changed. {INVESTIGATE}"
         if not self.process.rows:
-            return "No alarm. No window has been bet on yet, so nothing is known of calibration."
+            return "No alarm. No window has been tested yet, so calibration cannot be assessed."
         if self.process.rejected:
-            return "No new alarm. The bets had shown before that the labels are not drawn from the scores."
+            return "No new alarm. The sequential test rejected calibration earlier."
         rows = f"{self.process.windows:,} windows with {self.process.rows:,} labelled rows"
         known = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
         if known:
             first = next(alarm for alarm in known if alarm.onset == known[-1].onset)
-            return f"No new alarm in {rows}. The change found in window {first.window} was acknowledged."
+            return f"No new alarm in {rows}. The change detected in window {first.window} was acknowledged."
         return f"No alarm in {rows}."
 
+    def _since_onset(self) -> str:
+        """Onset of the newest open alarm of all rows, and predicted and observed rates since then, if they are shown."""
+        alarm = [a for a in self.open_alarms if a.group is None and a.kind != "scores"][-1]
+        if alarm.onset is None:
+            return ""
+        names = [w.window for w in self.all_read]
+        since = self.all_read[names.index(alarm.onset) :] if self.group is None and alarm.onset in names else ()
+        found = [w.calibration for w in since if w.calibration is not None]
+        if not found:
+            return f" since {alarm.onset}"
+        rows = sum(c.n for c in found)
+        predicted, observed = (sum(getattr(c, name) * c.n for c in found) / rows for name in ("mean_score", "rate"))
+        words = ("mean confidence", "accuracy") if self.lens == "top_label" else ("predicted", "observed")
+        return f" since {alarm.onset}; {words[0]} {percent(predicted)}, {words[1]} {percent(observed)}"
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON knows them: an infinite number is text."""
+        """Return the status as plain values.
+
+        Returns
+        -------
+        dict
+            JSON values; infinite numbers are text.
+        """
         settings = ("lens", "every", "alpha", "run_length", "drift_alpha")
         own = ("reference_n", "group", "n", "labelled", "clock", "total_windows", "together", "waiting")
         process = self.process
@@ -314,19 +485,31 @@ class MonitorStatus(Record):
         }
         values = {name: getattr(self, name) for name in (*settings, *own)}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
-        found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "bets": evidence, **lists})
+        found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
         return found
 
     def to_json(self) -> str:
-        """JSON text; what is infinite stands as text."""
+        """Return the status as JSON.
+
+        Returns
+        -------
+        str
+            JSON text; infinite numbers are text.
+        """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def to_prometheus(self) -> str:
-        """Gauges in the text form that Prometheus reads."""
+        """Return gauges in the text format of Prometheus.
+
+        Returns
+        -------
+        str
+            The lines.
+        """
         return exposed(self)
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One row for each window."""
+        """One row per window."""
         rows = [window.flat() for window in self.windows]
         names = list(dict.fromkeys(name for row in rows for name in row))
         return {name: [row.get(name) for row in rows] for name in names}
@@ -339,11 +522,11 @@ class MonitorStatus(Record):
         return "\n".join(lines)
 
 
-def _again(found: list[WatchAlarm]) -> str:
+def _again(found: list[Alarm]) -> str:
     if len(found) == 1:
         return ""
-    times = "once more" if len(found) == 2 else f"{len(found) - 1} more times"
-    return f" It came {times}, last in window {found[-1].window}."
+    times = "once" if len(found) == 2 else f"{len(found) - 1} times"
+    return f" Repeated {times}, last in window {found[-1].window}."
 
 
 # A status from the store
@@ -352,12 +535,12 @@ def _again(found: list[WatchAlarm]) -> str:
 def build_status(
     store: Store, settings: Settings, reference_of: Callable[[str], Sketch | None], last: int | None, group: Any
 ) -> MonitorStatus:
-    """How a monitor stands; see `Monitor.status`."""
+    """Build the status of a monitor; see `Monitor.status`."""
     with store.read() as db:
         streams = db.streams()
         key = _known_key(group, streams)
         windows = db.windows(key, last)
-        # Labels may be so late that no window shown has any; their newest numbers are shown all the same.
+        # Labels may be so late that no window shown has any; the newest labelled window is read in addition.
         newest = [w for labels in (0, 1) for w in db.newest_over(key, labels)]
         read = sorted({w.place: w for w in [*newest, *windows]}.values())
         parts = [db.part(w.place, key, settings.lens) for w in read]
@@ -410,11 +593,11 @@ def _known_key(group: Any, streams: dict[str, Stream]) -> str:
     return key
 
 
-def alarms_of(db: Transaction, settings: Settings) -> list[WatchAlarm]:
-    """All alarms, in the order in which they were raised."""
+def alarms_of(db: Transaction, settings: Settings) -> list[Alarm]:
+    """All alarms in order."""
     name = settings.rule.name
     return [
-        WatchAlarm(
+        Alarm(
             number, kind, group_name(stream), name(place), evidence, words, None if onset is None else name(onset), seen
         )
         for number, place, stream, kind, evidence, words, onset, seen in db.events()
@@ -426,7 +609,7 @@ def _groups(
     settings: Settings,
     streams: dict[str, Stream],
     counts: dict[str, tuple[int, int]],
-    alarms: tuple[WatchAlarm, ...],
+    alarms: tuple[Alarm, ...],
 ) -> tuple[GroupStatus, ...]:
     rows = [stream for stream in streams.values() if stream.stream != ALL_ROWS]
     if not rows:
@@ -451,21 +634,19 @@ def _groups(
 
 
 def _waiting(db: Transaction, settings: Settings) -> str:
-    """Why the next window that is over is not tested."""
+    """Why the next closed window is not tested."""
     window = next((w for w in db.waiting() if w.closed), None)
     if window is None:
         return ""
     n, labelled = db.counts(window.place, ALL_ROWS)
-    told = f"Window {settings.rule.name(window.place)} waits for labels: {labelled:,} of {n:,} came, and {settings.mature:.0%} are needed."
-    return told + (
-        "" if settings.horizon is not None else " No horizon is set, so it and all later windows wait until they do."
-    )
+    told = f"Window {settings.rule.name(window.place)} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
+    return told + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
 
 
 def _found(
     part: Part, settings: Settings, reference: Sketch | None, clock: int | None, streams: int
 ) -> tuple[ScoreFindings, WindowCalibration | None]:
-    """What was found before, if the rows are still the same; else it is found now."""
+    """Results of a part, cached if its rows have not changed."""
     if part.drift is not None:
         scores = ScoreFindings.of_dict(part.drift)
     else:
@@ -478,13 +659,13 @@ def _found(
 
 
 def examine(part: Part, settings: Settings, reference: Sketch | None, streams: int) -> ScoreFindings:
-    """Compare the scores of one of so many streams in a window with the reference."""
+    """Compare the scores of one of `streams` streams in a window with the reference data."""
     levels: dict[str, Any] = {"alpha": settings.drift_alpha, "n_resamples": settings.n_resamples}
     return find_scores(part.scores, reference, streams=streams, **levels)
 
 
 def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
-    """Write down what was computed, where the rows have not changed meanwhile; a store that cannot be written is read all the same."""
+    """Cache computed results unless the rows have changed meanwhile; read-only stores are left unchanged."""
     new: list[tuple[Part, str, dict[str, Any]]] = []
     for part, (scores, calibration) in zip(parts, found, strict=True):
         if part.drift is None:
@@ -512,19 +693,19 @@ def _window(
     evidence: list[Any] | None,
     clock: int | None,
 ) -> WindowStatus:
-    state = ("waiting" if window.closed else "open", "judged", "passed over")[window.tested]
+    state = ("waiting" if window.closed else "open", "tested", "skipped")[window.tested]
     changed = evidence is not None and evidence[0] != fingerprint(judged(part, settings, clock))
     notes = []
     if window.late_rows:
-        notes.append(f"{window.late_rows:,} rows came after the window was over")
+        notes.append(f"{window.late_rows:,} rows arrived after the window was closed")
     if window.late_labels:
         notes.append(
-            f"{window.late_labels:,} labels came or were corrected after the bet; they count here and were not bet on"
+            f"{window.late_labels:,} labels arrived or were corrected after the test; they are counted but not tested"
         )
     if window.revised:
         notes.append(f"{window.revised:,} labels were corrected")
     if window.tested == 2:
-        notes.append("its rows came after later windows were bet on, so it is never bet on")
+        notes.append("skipped by the test, because its rows arrived after later windows were tested")
     e_value, detector = (None, None) if evidence is None else (_power(evidence[1]), _power(evidence[2]))
     counts = (window.late_rows, window.late_labels, window.revised)
     name, span = settings.rule.name(window.place), settings.rule.span(window.place)
@@ -540,5 +721,5 @@ def _power(log: float | None) -> float | None:
 def _notes(shown: list[WindowStatus], reference: Sketch | None) -> tuple[str, ...]:
     notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
     if reference is None:
-        notes.append("The reference has no such group, so its drift is not known.")
+        notes.append("The reference data do not contain this group, so its drift is unknown.")
     return tuple(notes)

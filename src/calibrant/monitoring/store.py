@@ -1,6 +1,6 @@
-"""The monitor's memory: one SQLite database, written in whole transactions, so that a crash leaves all of an update or nothing.
+"""Storage of the monitor: one SQLite database, written in transactions, so that a crash loses an update entirely or not at all.
 
-It is the one file of calibrant that is opened directly and not through `files`: SQLite has its own journal and its own locks.
+It is the only file of calibrant that is not written through `util.files`: SQLite has its own journal and locks.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .queries import Stream, Transaction
 __all__ = ["FORMAT", "Store"]
 
 FORMAT = 1
-APPLICATION = 0x63616C69  # "cali", so that another program's database is told apart
+APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
-"""Seconds that a writer waits for another one."""
+"""Seconds that a writer waits for another."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE reference (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL);
@@ -29,10 +29,10 @@ CREATE TABLE streams (
   stream TEXT PRIMARY KEY, number INTEGER NOT NULL, declared INTEGER NOT NULL, eprocess TEXT NOT NULL, detector TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE windows (
-  place INTEGER PRIMARY KEY, closed INTEGER NOT NULL DEFAULT 0, bet INTEGER NOT NULL DEFAULT 0, examined INTEGER NOT NULL DEFAULT 0,
+  place INTEGER PRIMARY KEY, closed INTEGER NOT NULL DEFAULT 0, tested INTEGER NOT NULL DEFAULT 0, examined INTEGER NOT NULL DEFAULT 0,
   late_rows INTEGER NOT NULL DEFAULT 0, late_labels INTEGER NOT NULL DEFAULT 0, revised INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX windows_unbet ON windows (bet, place);
+CREATE INDEX windows_untested ON windows (tested, place);
 CREATE TABLE parts (
   place INTEGER NOT NULL, stream TEXT NOT NULL, n INTEGER NOT NULL, labelled INTEGER NOT NULL,
   scores BLOB NOT NULL, outcomes BLOB NOT NULL, drift TEXT, measured TEXT, PRIMARY KEY (place, stream)
@@ -42,7 +42,7 @@ CREATE TABLE rows (
   label INTEGER NOT NULL, version INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE deliveries (name TEXT PRIMARY KEY, digest TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE bets (
+CREATE TABLE evidence (
   sequence INTEGER PRIMARY KEY, place INTEGER NOT NULL, stream TEXT NOT NULL, digest TEXT NOT NULL, labelled INTEGER NOT NULL,
   log_value REAL, log_detector REAL, UNIQUE (place, stream)
 );
@@ -54,7 +54,7 @@ CREATE TABLE events (
 
 
 class Store:
-    """A database on disk; every use opens it anew, so that nothing is held between calls.
+    """A database on disk; every use opens and closes it, so that no connection is kept between calls.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,13 +72,13 @@ class Store:
     def create(
         cls, path: str | os.PathLike[str], meta: dict[str, Any], reference: bytes, streams: Sequence[Stream] = ()
     ) -> Store:
-        """A new database; one that was begun and never finished is taken over."""
+        """Create a database; one whose creation was interrupted is completed."""
         store = cls(path)
         if store.path.is_dir():
             raise FileError(str(path), "is a folder", "name a file in it")
         with store._connected() as connection:
             store._require_empty(connection)
-            connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; it stays with the file
+            connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
             with store._transaction(connection, "IMMEDIATE"):
                 store._require_empty(connection)
                 for statement in SCHEMA.split(";\n"):
@@ -95,7 +95,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
-        """An existing database, looked over first."""
+        """Open an existing database after an integrity check."""
         store = cls(path)
         if not store.path.exists():
             raise FileError(str(path), "no such file", "create it with Monitor.create or `calibrant monitor init`")
@@ -119,13 +119,13 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """The database as it is at one moment."""
+        """A consistent snapshot of the database."""
         with self._connected() as connection, self._transaction(connection, "DEFERRED"):
             yield Transaction(connection)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """One transaction: all of it is kept, or nothing; another writer waits."""
+        """One transaction, committed as a whole or rolled back; other writers wait."""
         with self._connected() as connection, self._transaction(connection, "IMMEDIATE"):
             yield Transaction(connection)
 
@@ -138,6 +138,8 @@ class Store:
             yield connection
         except sqlite3.Error as error:
             raise self._said(error) from error
+        except UnicodeDecodeError as error:  # text of SQLite about a damaged schema
+            raise FileError(str(self.path), "is damaged", "restore it from a copy") from error
         except FileError as error:
             if error.argument != "content":
                 raise
@@ -149,7 +151,7 @@ class Store:
                 connection.close()
 
     def _configure(self, connection: sqlite3.Connection) -> None:
-        """What was committed survives a loss of power, and a hostile file cannot call functions."""
+        """Committed data survive a power failure, and a malicious file cannot call functions."""
         for pragma in ("synchronous = FULL", "temp_store = MEMORY", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
 

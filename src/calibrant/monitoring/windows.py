@@ -1,4 +1,4 @@
-"""Which window a row belongs to: a half-open span of time in UTC, or so many rows in order of arrival."""
+"""Assignment of rows to windows: half-open intervals of time in UTC, or a number of rows in order of arrival."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000
 UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
 # The first Monday after 1970-01-01, so that windows of weeks begin on Mondays.
 MONDAY = 4 * UNITS["d"]
-# Years 1 to 9999, as Python's own dates.
+# Years 1 to 9999, as in Python's datetime.
 EARLIEST, LATEST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND
 WRITTEN = "write times as 2026-01-31 or 2026-01-31T12:00:00Z"
 FORM = (
@@ -31,7 +31,7 @@ FORM = (
 
 
 def read_duration(text: Any, argument: str) -> int:
-    """Microseconds of a span of time.
+    """Parse a duration to microseconds.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def read_duration(text: Any, argument: str) -> int:
 
 @dataclass(frozen=True)
 class WindowRule:
-    """How rows are cut into windows, which are numbered by whole numbers, their places."""
+    """Rule that assigns rows to windows, which are identified by an integer, their place."""
 
     width: int | None
-    """Microseconds; None where windows are counted by rows."""
+    """Microseconds; None for windows of a number of rows."""
     rows: int | None
 
     @classmethod
@@ -87,19 +87,19 @@ class WindowRule:
         return MONDAY if self.width is not None and self.width % UNITS["w"] == 0 else 0
 
     def place_of(self, position: Whole) -> Whole:
-        """The window of each time in microseconds, or of each row number counted from 0."""
+        """Window of each time in microseconds, or of each row index."""
         if self.width is not None:
             return np.asarray((position - self._offset) // self.width)
         assert self.rows is not None
         return np.asarray(position // self.rows)
 
     def span(self, place: int) -> tuple[int, int]:
-        """Where the window begins, and where the next does: microseconds, or row numbers counted from 0."""
+        """Start of the window and of the next: microseconds, or row indices."""
         size = self.width or self.rows or 1
         return place * size + self._offset, (place + 1) * size + self._offset
 
     def name(self, place: int) -> str:
-        """What people call the window."""
+        """Name of the window."""
         start, end = self.span(place)
         if self.width is None:
             return f"rows {start + 1}-{end}"
@@ -107,7 +107,7 @@ class WindowRule:
 
     @property
     def words(self) -> str:
-        """How long a window is, for reading."""
+        """Length of a window as text."""
         if self.width is None:
             return f"{self.rows:,} rows"
         for unit, name in (("w", "week"), ("d", "day"), ("h", "hour"), ("m", "minute"), ("s", "second")):
@@ -126,7 +126,7 @@ class WindowRule:
 
 
 def time_text(micros: int, *, days: bool = False) -> str:
-    """A time in UTC as text, without what is zero at its end."""
+    """A time in UTC as text, without trailing zeros."""
     if not EARLIEST <= micros < LATEST:
         return "beyond the calendar"
     whole, rest = divmod(micros, SECOND)
@@ -190,7 +190,7 @@ def _times(when: Any, argument: str) -> Whole:
         return _checked(array, argument)
     if array.dtype.kind not in "UTSO":
         raise InputTypeError(argument, f"expected times, got {array.dtype.name}", FORM)
-    # Distinct ones only: a file has far fewer times than rows.
+    # Distinct values only: files have far fewer times than rows.
     distinct, first, place = np.unique(array.astype(str), return_index=True, return_inverse=True)
     found = np.empty(len(distinct), np.int64)
     for which in np.argsort(first).tolist():
@@ -201,7 +201,7 @@ def _times(when: Any, argument: str) -> Whole:
 def _micros(text: str, row: int, argument: str) -> int:
     text = text.strip()
     try:
-        if text.isdigit() and len(text) != len("20260131"):  # of 1767101600000 Python would read the year 1767
+        if text.isdigit() and len(text) != len("20260131"):  # Python would read 1767101600000 as the year 1767
             raise ValueError
         moment = datetime.fromisoformat(text)
     except ValueError:

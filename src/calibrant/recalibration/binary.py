@@ -227,7 +227,7 @@ class PlattScaling(ScoreCalibrator):
 
     See Also
     --------
-    BetaCalibration : Three parameters; contains the identity.
+    BetaCalibration : Three parameters, for different miscalibration at the two ends.
     TemperatureScaling : The slope alone.
     calibrant.cox_slope : The same regression as a measure of calibration.
 

@@ -279,7 +279,7 @@ def _read(
 def _remedy(p: Predictions) -> str:
     """How to obtain one class per row."""
     if p.kind == "multilabel":
-        return "fit a map for each label: recalibrate(y_true[:, k], y_prob[:, k])"
+        return "fit one calibrator per label: recalibrate(y_true[:, k], y_prob[:, k])"
     if p.kind == "confidence":
         return 'pass all probabilities, or drop input="confidence": being right is then the class'
     return "pass the class of each row; where several people labelled a row, repeat it for each of them"

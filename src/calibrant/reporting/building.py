@@ -379,37 +379,37 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
         raise error.replaced(argument="by") from None
 
 
-def build(p: Predictions, asked: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
+def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluation | None = None) -> Report:
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
-    views, notes = _main_views(p, asked.lens)
-    outcome = outcome_of(p, asked.outcome)
-    with _staged(len(asked.metrics) + 2) as stage:
-        diagram, table = _diagram(views, asked.level, notes)
-        options = asked.metrics, asked.lens, asked.level, asked.n_resamples, asked.seed
-        metrics, header = measure(p, *options, stage, known, outcome=asked.outcome)
+    views, notes = _main_views(p, options.lens)
+    outcome = outcome_of(p, options.outcome)
+    with _staged(len(options.metrics) + 2) as stage:
+        diagram, table = _diagram(views, options.level, notes)
+        settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
+        metrics, header = measure(p, *settings, stage, known, outcome=options.outcome)
         stage()
-        level = asked.known_level
+        level = options.known_level
         tried = (
-            compare_calibrators(p, level, asked.seed)
-            if asked.recalibration
+            compare_calibrators(p, level, options.seed)
+            if options.recalibration
             else no_calibrators(p, level, "not requested")
         )
         stage()
         weaknesses = find_weaknesses(p, views, table, level, outcome)
-        verdict = judge(p, views, tried, asked.seed, weaknesses.found, outcome)
+        verdict = judge(p, views, tried, options.seed, weaknesses.found, outcome)
     return Report(
-        title=asked.title,
+        title=options.title,
         header=_header(p, header),
         verdict=verdict,
         diagram=diagram,
         metrics=metrics,
         weaknesses=weaknesses,
         recalibration=tried,
-        threshold=find_threshold(p, asked.accuracy, asked.confidence_level, level),
-        provenance=trace(p, __version__, asked.seed, _parameters(asked, more), _bounded(notes, metrics, tried)),
+        threshold=find_threshold(p, options.accuracy, options.confidence_level, level),
+        provenance=trace(p, __version__, options.seed, _parameters(options, more), _bounded(notes, metrics, tried)),
         outcome=outcome,
-        metadata=asked.metadata,
-        cells=_cells(p, asked.lens),
+        metadata=options.metadata,
+        cells=_cells(p, options.lens),
     )
 
 
@@ -429,16 +429,16 @@ def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list
     return found
 
 
-def _parameters(asked: Options, more: dict[str, Any]) -> dict[str, Any]:
-    lens = asked.lens
+def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
+    lens = options.lens
     return {
-        "metrics": [metric.id for metric in asked.metrics],
+        "metrics": [metric.id for metric in options.metrics],
         "lens": lens.name if isinstance(lens, Lens) else lens,
-        "interval": asked.level,
-        "n_resamples": asked.n_resamples,
-        "recalibration": asked.recalibration,
-        "accuracy": asked.accuracy,
-        "confidence_level": asked.confidence_level,
+        "interval": options.level,
+        "n_resamples": options.n_resamples,
+        "recalibration": options.recalibration,
+        "accuracy": options.accuracy,
+        "confidence_level": options.confidence_level,
         "test": TEST,
         "alpha": ALPHA,
         "bins": BINS,
@@ -506,19 +506,19 @@ def _staged(stages: int) -> Iterator[Callable[[], None]]:
     if tell is None:
         yield lambda: None
         return
-    done = told = 0
+    done = reported = 0
 
     def part(now: int, count: int) -> None:
-        nonlocal told
+        nonlocal reported
         # Progress never decreases, even where a stage resamples twice, and does not exceed the total.
-        told = min(max(told, 100 * done + (100 * now) // max(count, 1)), 100 * stages)
-        tell(told, 100 * stages)
+        reported = min(max(reported, 100 * done + (100 * now) // max(count, 1)), 100 * stages)
+        tell(reported, 100 * stages)
 
     def stage() -> None:
-        nonlocal done, told
+        nonlocal done, reported
         done = min(done + 1, stages)
-        told = 100 * done
-        tell(told, 100 * stages)
+        reported = 100 * done
+        tell(reported, 100 * stages)
 
     token = progress.set(part)
     try:

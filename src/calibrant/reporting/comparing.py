@@ -25,7 +25,7 @@ from .interactive import shown
 from .plain import chance_cell, escaped, line, metadata_lines, points, provenance_lines, span, table_of
 from .recalibration import most_rows, sampled_rows
 from .verdict import ALPHA, chance, rounded_up
-from .words import lens_text, level_text, mean_name, percent, percents, rate_name
+from .wording import lens_text, level_text, mean_name, percent, percents, rate_name
 
 __all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side", "compare_parts", "compare_reports"]
 
@@ -91,13 +91,13 @@ class ComparedMetric:
 
 
 class Table(NamedTuple):
-    """A table of text; the first `words` columns and the last `after` columns are text, the others numbers."""
+    """A table of text; the first `before` columns and the last `after` columns are text, the others numbers."""
 
     heading: str
     text: str
     headings: list[str]
     rows: list[list[str]]
-    words: int
+    before: int
     after: int = 0
 
 
@@ -177,7 +177,7 @@ class ReportComparison(Document):
             rows = [[escaped(cell, 80) for cell in row] for row in table.rows]
             lines += [f"## {table.heading}", "", escaped(table.text), ""]
             heads = [escaped(cell, 80) for cell in table.headings]
-            lines += [*table_of(heads, rows, range(table.words, len(table.headings) - table.after)), ""]
+            lines += [*table_of(heads, rows, range(table.before, len(table.headings) - table.after)), ""]
         lines += [*(f"- {line(note)}" for note in self.notes), ""] if self.notes else []
         for report in self.reports:
             lines += [f"## {line(report.title)}", "", escaped(report.verdict.sentence), ""]
@@ -426,10 +426,10 @@ def compare_reports(
     form = None if path is None else form_of(path, format)
     if interval is None:
         raise ArgumentError("interval", "is required to compare", "for example 0.95")
-    asked = read_options(
+    options = read_options(
         title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
     )
-    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), asked, kind, given_title=title)
+    found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), options, kind, given_title=title)
     if path is not None:
         found.write(path, format=form)
     return found
@@ -463,7 +463,7 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
 
 
 def compare_parts(
-    parts: Mapping[str, Predictions], asked: Options, kind: Any, given_title: str | None = None
+    parts: Mapping[str, Predictions], options: Options, kind: Any, given_title: str | None = None
 ) -> ReportComparison:
     """Compare checked predictions."""
     if kind not in KINDS:
@@ -473,12 +473,12 @@ def compare_parts(
         raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
     if kind != "periods":
         _check_same_rows(parts)
-    reports = tuple(build(p, _renamed(asked, name), {"kind": kind}) for name, p in parts.items())
+    reports = tuple(build(p, _renamed(options, name), {"kind": kind}) for name, p in parts.items())
     sides = _sides(list(parts), reports)
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
     if kind != "periods":
-        compared, notes = _differences(parts, asked)
+        compared, notes = _differences(parts, options)
     default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
     return ReportComparison(
         title=given_title or default,
@@ -488,15 +488,15 @@ def compare_parts(
         metrics=compared,
         reports=reports,
         alpha=ALPHA,
-        level=asked.known_level,
+        level=options.known_level,
         notes=tuple(notes),
         outcome=reports[0].outcome,
-        metadata=asked.metadata,
+        metadata=options.metadata,
     )
 
 
-def _renamed(asked: Options, name: str) -> Options:
-    return replace(asked, title=name, metadata={})
+def _renamed(options: Options, name: str) -> Options:
+    return replace(options, title=name, metadata={})
 
 
 def _check_same_rows(parts: Mapping[str, Predictions]) -> None:
@@ -545,20 +545,20 @@ def _sides(names: list[str], reports: tuple[Report, ...]) -> tuple[Side, ...]:
     )
 
 
-def _differences(parts: Mapping[str, Predictions], asked: Options) -> tuple[tuple[ComparedMetric, ...], list[str]]:
+def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tuple[ComparedMetric, ...], list[str]]:
     """Return each metric of all models and all pairwise differences, on the same resamples."""
     first = next(iter(parts.values()))
     pairs = len(parts) * (len(parts) - 1) // 2
-    draws = max(asked.n_resamples, RESAMPLES_PER_PAIR * pairs)
-    most = int(MOST_WORK / (draws * len(parts) * len(asked.metrics) * first.k))
-    rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), asked.seed)
+    draws = max(options.n_resamples, RESAMPLES_PER_PAIR * pairs)
+    most = int(MOST_WORK / (draws * len(parts) * len(options.metrics) * first.k))
+    rows = sampled_rows(first.n, min(most_rows(first.k), max(LEAST_ROWS, most)), options.seed)
     notes = [f"Differences are based on {draws:,} resamples."]
     if len(rows) < first.n:
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
     found = []
-    for metric in asked.metrics:
-        each = _compared(used, metric, asked, draws)
+    for metric in options.metrics:
+        each = _compared(used, metric, options, draws)
         adjusted = adjust(np.array([d.pvalue for d in each.differences], dtype=np.float64), "holm").tolist()
         judged = tuple(_judged(d, value) for d, value in zip(each.differences, adjusted, strict=True))
         found.append(replace(each, differences=judged))
@@ -569,8 +569,8 @@ def _judged(difference: ComparedDifference, adjusted: float) -> ComparedDifferen
     return replace(difference, adjusted=adjusted, found=adjusted <= ALPHA)
 
 
-def _compared(parts: Mapping[str, Predictions], metric: Metric, asked: Options, n_resamples: int) -> ComparedMetric:
-    keywords: dict[str, Any] = {} if asked.lens is None else {"lens": asked.lens}
+def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
+    keywords: dict[str, Any] = {} if options.lens is None else {"lens": options.lens}
     one = next(iter(parts.values()))
     keywords |= {"multilabel": True} if one.kind == "multilabel" else {}
     keywords |= {"input": "confidence"} if one.kind == "confidence" else {}
@@ -581,7 +581,7 @@ def _compared(parts: Mapping[str, Predictions], metric: Metric, asked: Options, 
         for name, p in parts.items()
     }
     labels = one.soft if one.labels is None else one.labels
-    draws: dict[str, Any] = {"level": asked.known_level, "n_resamples": n_resamples, "rng": asked.seed}
+    draws: dict[str, Any] = {"level": options.known_level, "n_resamples": n_resamples, "rng": options.seed}
     own: dict[str, Any] = {
         "id": metric.id,
         "name": metric.name,

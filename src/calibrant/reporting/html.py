@@ -15,7 +15,7 @@ from .content import Diagram, MetricRow, Metrics
 from .interactive import shown
 from .plain import changes_table, mean_and_rate, places_found
 from .specs import ACCURACY, COVERAGE, TITLES, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
-from .words import (
+from .wording import (
     ABOVE,
     BELOW,
     event_of,

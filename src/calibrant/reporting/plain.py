@@ -22,7 +22,7 @@ from .content import (
 )
 from .interactive import shown
 from .verdict import chance
-from .words import lens_text, level_text, mean_name, percent, rate_name
+from .wording import lens_text, level_text, mean_name, percent, rate_name
 
 if TYPE_CHECKING:
     from .building import Report

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .words import ABOVE, BELOW
+from .wording import ABOVE, BELOW
 
 __all__ = [
     "ON_PAGE",

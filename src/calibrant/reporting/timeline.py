@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..monitoring.status import MonitorStatus, WatchAlarm, WindowStatus
+from ..monitoring.status import Alarm, MonitorStatus, WindowStatus
 from ..util.files import write_atomic
 from ..util.results import number
 from ..util.version import __version__
 from .html import environment
 from .specs import image_of
-from .timepictures import LINES, NARROW, WIDE, timeline_spec
-from .words import lens_text, mean_name, percent, rate_name
+from .timeline_charts import LINES, NARROW, WIDE, timeline_spec
+from .wording import lens_text, mean_name, percent, rate_name
 
 __all__ = ["render_timeline", "write_timeline"]
 
@@ -114,19 +114,19 @@ class AlarmStory(NamedTuple):
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
     """Return one entry per kind, group and onset; open alarms first, all rows before groups, calibration before scores."""
-    stories: dict[tuple[Any, ...], list[WatchAlarm]] = {}
+    stories: dict[tuple[Any, ...], list[Alarm]] = {}
     for alarm in status.alarms:
         stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group), alarm.onset), []).append(alarm)
     kinds = list(KINDS)
 
-    def rank(found: list[WatchAlarm]) -> tuple[Any, ...]:
+    def rank(found: list[Alarm]) -> tuple[Any, ...]:
         first = found[0]
         return first.acknowledged, first.group is not None, str(first.group), kinds.index(first.kind)
 
     return [_story(found) for found in sorted(stories.values(), key=rank)]
 
 
-def _story(found: list[WatchAlarm]) -> AlarmStory:
+def _story(found: list[Alarm]) -> AlarmStory:
     first, last = found[0], found[-1]
     named = "all rows" if first.group is None else f"group {first.group}"
     again = ""

@@ -19,7 +19,7 @@ from ..views.resolve import views_of
 from ..views.view import View
 from .content import CalibratorTable, Direction, Verdict
 from .weaknesses import gap_pvalues, sums_by
-from .words import event_of, lens_text, percent, percents, sentence
+from .wording import event_of, lens_text, percent, percents, sentence
 
 __all__ = ["ALPHA", "TEST", "chance", "judge"]
 

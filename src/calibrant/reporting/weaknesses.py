@@ -14,7 +14,7 @@ from ..input.predictions import Predictions
 from ..util.results import number
 from ..views.view import View
 from .content import Weakness, Weaknesses
-from .words import event_of, lens_text
+from .wording import event_of, lens_text
 
 __all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
 

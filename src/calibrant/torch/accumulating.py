@@ -97,6 +97,12 @@ class SyncError(CalibrantError, RuntimeError):
         What to do about it.
     row : int, optional
         The first offending row, counted from 0.
+    column : int or str, optional
+        The column of the offending entry.
+    count : int, optional
+        How many rows are at fault.
+    source : str, default ""
+        The file or partition that contains the row.
     """
 
 

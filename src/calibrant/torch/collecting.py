@@ -69,7 +69,25 @@ automatically.""",
 
 
 class UnstableOutputsWarning(CalibrantWarning):
-    """The same rows give different outputs: transforms are random, or a layer such as dropout is active."""
+    """The same rows give different outputs: transforms are random, or a layer such as dropout is active.
+
+    Parameters
+    ----------
+    argument : str
+        The argument that the warning is about, or the whole text.
+    problem : str, optional
+        What is wrong.
+    remedy : str, default ""
+        What to do about it.
+    row : int, optional
+        The first offending row, counted from 0.
+    column : int or str, optional
+        The column of the offending entry.
+    count : int, optional
+        How many rows are at fault.
+    source : str, default ""
+        The file or partition that contains the row.
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,7 +224,7 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
     probs, target = block.probs, block.target.reshape(-1).to(torch.int64)
     score, hit = _score(probs, target, plan)
     if plan.spreads and not (plan.checks or plan.classwise or plan.ignore_index is not None):
-        _add_promised(sums, score, hit, plan)
+        _add_unchecked(sums, score, hit, plan)
         return
     groups = None if block.groups is None else block.groups.reshape(-1)
     cause = _causes(probs, score, target, groups, plan)
@@ -243,7 +243,7 @@ def add_block(sums: Tensor, first_fault: Tensor, block: Block, plan: Plan) -> No
         _add_classes(sums, probs, block.target, pair, cause < 0, plan)
 
 
-def _add_promised(sums: Tensor, score: Tensor, hit: Tensor, plan: Plan) -> None:
+def _add_unchecked(sums: Tensor, score: Tensor, hit: Tensor, plan: Plan) -> None:
     """Add rows without checks; NaN and scores above 1 fall behind the cells, where `tallies` finds them."""
     pair = torch.where(score == 1, _lanes(plan, score, FAULTS), _cell(score, plan))
     _scatter(sums, pair, hit, score, ones_on(sums.device, len(pair)))

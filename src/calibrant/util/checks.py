@@ -14,12 +14,12 @@ from ..errors import ArgumentError
 __all__ = ["check_choice", "check_positive", "check_whole", "weight_per_class"]
 
 
-def check_choice(value: Any, argument: str, choices: Sequence[str]) -> None:
-    """One of several words.
+def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
+    """Check that a value is one of a few strings or None.
 
     >>> check_choice("l1", "norm", ("l1", "l2", "max"))
     """
-    if value not in choices:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         known = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
         raise ArgumentError(argument, f"must be {known}; got {value!r}")
 

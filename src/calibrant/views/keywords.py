@@ -106,7 +106,7 @@ prediction was correct). It is never inferred.""",
         "None, int or numpy.random.Generator, optional",
         "Seed or random generator. The same seed gives the same result with any number of workers.",
     ),
-    "workers": ("int, optional", "Number of threads; by default one per processor."),
+    "workers": ("int, optional", "Number of threads; by default one."),
     "ax": ("matplotlib.axes.Axes, optional", "Axes to draw into; by default a new figure."),
 }
 

@@ -197,17 +197,17 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
             "no column has a common name for probabilities",
             f"name one column, or several with {several}'p_*'; the columns are {', '.join(existing[:20])}",
         )
-    twin = next((name for name in found if name + CALIBRATED in others), None)
-    if twin is None:
+    raw = next((name for name in found if name + CALIBRATED in others), None)
+    if raw is None:
         return found
-    option, spec = f"{dashes}prob " if dashes else "prob=", twin
+    option, spec = f"{dashes}prob " if dashes else "prob=", raw
     if len(found) > 1:
         option = several
-        prefix = next(prefix for prefix in PROB_PREFIXES if twin.lower().startswith(prefix))
-        spec = f"{twin[: len(prefix)]}*"
+        prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))
+        spec = f"{raw[: len(prefix)]}*"
     raise ColumnError(
         f"{dashes}prob",
-        f"could be {twin} or its calibrated form {twin}{CALIBRATED}",
+        f"could be {raw} or its calibrated form {raw}{CALIBRATED}",
         f"name one set: {option}'{spec}' or {option}'{spec}{CALIBRATED}'",
     )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..monitoring.status import MonitorStatus, WindowStatus
 from .specs import COLUMN_ROOM, ON_PAPER
-from .words import ABOVE, BELOW
+from .wording import ABOVE, BELOW
 
 __all__ = ["LINES", "NARROW", "WIDE", "timeline_spec"]
 
