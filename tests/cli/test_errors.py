@@ -31,13 +31,13 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         "named score absent",
         GOOD,
         ["--prob", "q"],
-        ["--prob", "unknown column 'q'; The columns are 'label', 'prob',", "'label'"],
+        ["--prob", "unknown column 'q'; the columns are 'label', 'prob',", "'label'"],
     ),
     (
         "pattern without match",
         GOOD,
         ["--probs", "z_*"],
-        ["--probs", "unknown column 'z_*'; The columns are 'prob', 'region'"],
+        ["--probs", "unknown column 'z_*'; the columns are 'prob', 'region'"],
     ),
     (
         "two kinds of scores",
@@ -45,8 +45,8 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         ["--prob", "prob", "--logits", "prob"],
         ["--logits", "cannot be combined with --prob"],
     ),
-    ("weight absent", GOOD, ["--weight", "w"], ["--weight", "unknown column 'w'; The columns are 'label', 'prob',"]),
-    ("group absent", GOOD, ["--by", "city"], ["--by", "unknown column 'city'; The columns are 'label', 'prob',"]),
+    ("weight absent", GOOD, ["--weight", "w"], ["--weight", "unknown column 'w'; the columns are 'label', 'prob',"]),
+    ("group absent", GOOD, ["--by", "city"], ["--by", "unknown column 'city'; the columns are 'label', 'prob',"]),
     ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["missing value", "drop or fill these rows"]),
     ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["probabilities must be in [0, 1]; got 1.5", "logit"]),
     (
@@ -196,7 +196,7 @@ def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
     code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path / "new" / "data")
     assert code == 0
     assert str(tmp_path / "demo.html") in out
-    assert "overconfident: says 94.8%, is right 87.7%" in out
+    assert "overconfident: mean confidence 94.8%, accuracy 87.7%" in out
     assert "<!doctype html>" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert str(tmp_path / "new" / "data" / "digits_test.csv") in out
     assert run("evaluate", tmp_path / "new" / "data" / "digits_test.csv", "--metrics", "ece")[0] == 0

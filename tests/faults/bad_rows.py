@@ -334,7 +334,7 @@ FRAMES = [
         "no prob=", lambda: cal.ece(FRAME, label="y"), "a frame", "name the column"
     ),
     kind(ColumnError, ValueError, "label")(
-        "missing column", lambda: cal.ece(FRAME, label="target", prob="p"), "'target'", "The columns are 'y', 'p', 'w'"
+        "missing column", lambda: cal.ece(FRAME, label="target", prob="p"), "'target'", "the columns are 'y', 'p', 'w'"
     ),
     kind(ColumnError, ValueError, "prob")(
         "misspelt column",
@@ -347,7 +347,7 @@ FRAMES = [
         "pattern without columns",
         lambda: cal.ece(FRAME, label="y", prob="q_*"),
         "'q_*'",
-        "The columns are 'y', 'p', 'w'",
+        "the columns are 'y', 'p', 'w'",
     ),
     kind(ColumnError, ValueError, "prob")("no name", lambda: cal.ece(FRAME, label="y", prob=[]), "got []", "'p'"),
     kind(ColumnError, ValueError, "label")(

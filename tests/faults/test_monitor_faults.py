@@ -230,7 +230,7 @@ def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "_configure", small)
-        with pytest.raises(FileError, match=r"watch\.db: the disk is full; what was written before is all there; free"):
+        with pytest.raises(FileError, match=r"watch\.db: the disk is full; earlier data are intact; free"):
             monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300))
     assert monitor.status().n == 50
     assert monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300)).added == 300
@@ -365,7 +365,7 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(FileError, match="is not a calibrant monitor"):
         Monitor.open(path)
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         Monitor.create(path, reference=(YES, SCORE), every="1d")
     assert path.read_bytes() == before
 
@@ -374,5 +374,5 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection = sqlite3.connect(monitor.path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(FileError, match="has format 99, and this calibrant reads up to 1; update calibrant"):
+    with pytest.raises(FileError, match="has format 99; this version of calibrant reads up to 1; update calibrant"):
         Monitor.open(monitor.path)

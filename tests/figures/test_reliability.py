@@ -365,7 +365,7 @@ def test_a_view_is_passed_alone() -> None:
     view = cal.views.lenses.parse_lens("auto", held).views(held)[0]
     with pytest.raises(cal.InputTypeError, match="y_true: a view cannot be combined with other arguments;"):
         reliability(view, where=np.ones(len(Y), bool))
-    with pytest.raises(cal.InputTypeError, match="y_true: is a sketch"):
+    with pytest.raises(cal.InputTypeError, match="y_true: a sketch cannot be combined with other arguments"):
         reliability(cal.Sketch.of(Y, P), P)
     with pytest.raises(cal.LensError, match=r"lens: .*is determined by the view"):
         reliability(view, lens="top_label")

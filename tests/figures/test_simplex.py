@@ -170,7 +170,7 @@ def test_what_a_triangle_cannot_show() -> None:
         simplex_diagram(cal.Sketch.of(Y, P))
     with pytest.raises(LensError, match="'points' are coloured by label, which is not defined for"):
         simplex_diagram(P, P, soft=True, kind="points")
-    with pytest.raises(LensError, match="'points' are coloured by label, which is not defined for"):
+    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
         simplex_diagram(FIVE.y_prob, FIVE.y_prob, soft=True, corners=[0, 1, 2])
     with pytest.raises(LensError, match="no row has one of these labels and a positive probability for it"):
         simplex_diagram([0, 0], np.full((2, 5), 0.2), corners=[1, 2, 3])

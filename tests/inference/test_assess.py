@@ -265,7 +265,7 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
         (lambda: cal.assess(y, p, level=0.95), "use alpha = 1 - level"),
         (lambda: cal.assess(y, p, random_state=0), "use rng"),
         (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; assess or"),
-        (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "pass bins=None"),
+        (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "use bins"),
         (
             lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
             "assess_many or its metrics; did you mean 'bins'",
@@ -277,7 +277,7 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
         (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
         (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
         (lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"), "unexpected keyword of"),
-        (lambda: cal.power("ece", 100, deviation=0.1, n_bins=3), "pass bins=None"),
+        (lambda: cal.power("ece", 100, deviation=0.1, n_bins=3), "use bins"),
         (lambda: cal.power("ece", 100, deviation=0.1, level=0.95), "use alpha"),
         (lambda: cal.evaluate(y, p, level=0.95), "use interval"),
     ]:

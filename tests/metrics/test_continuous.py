@@ -151,17 +151,17 @@ BAD: list[tuple[type[Exception], str, Any]] = [
     (cal.InputError, "cov: values must be finite in row 0; drop or correct the row", lambda: nees([0], [0], math.nan)),
     (
         cal.ShapeError,
-        r"mean: expected the shape of x, \(1,\); got \(2,\); both must be \(N,\) or \(N, d\)",
+        r"mean: must have the shape of x, .*; got \(2,\) and \(1,\)",
         lambda: nees([1], [0, 0], [1]),
     ),
     (
         cal.ShapeError,
-        r"mean: expected the shape of x, \(\); got \(\); both must be \(N,\) or \(N, d\)",
+        r"mean: must have the shape of x, .*; got \(\) and \(\)",
         lambda: nees(1, 0, 1),
     ),
     (
         cal.ShapeError,
-        "expected the shape of x, .*both must be",
+        "must have the shape of x, .*; got \\(1, 1, 1\\)",
         lambda: nees(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), [1]),
     ),
     (

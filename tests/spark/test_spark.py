@@ -407,7 +407,7 @@ def test_files_that_disagree(spark: Any, tmp_path: Path) -> None:
 
 
 CALLS = {
-    "label": ({"label": "why"}, ColumnError, "label: there is no column 'why'"),
+    "label": ({"label": "why"}, ColumnError, "unknown column 'why'; the columns are 'y', 'name', 'probs',"),
     "near": ({"label": "nam"}, ColumnError, "did you mean 'name'?"),
     "by": ({"by": 3}, ColumnError, "must be the name of a column; got"),
     "prob": ({"prob": []}, ColumnError, "must be the name of a column, or a list of names; got"),

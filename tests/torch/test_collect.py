@@ -115,7 +115,7 @@ def test_features_are_flat_and_their_layer_must_be_reached() -> None:
     assert ct.collect(model, loader, layer="conv").features.shape == (4, 2 * 4 * 4)
     with pytest.raises(ArgumentError, match="layer: 'unused' was not called by the model; name another layer"):
         ct.collect(model, loader, layer="unused")
-    with pytest.raises(ArgumentError, match="layer: 'pair' gave a tuple"):
+    with pytest.raises(ArgumentError, match="layer: expected a tensor, got tuple from 'pair'"):
         ct.collect(model, loader, layer="pair")
     with pytest.raises(ArgumentError, match=r"layer: .*the model has no layer"):
         ct.collect(model, loader, layer="pol")
@@ -283,8 +283,8 @@ def test_one_of_several_outputs(form: str, output: Any) -> None:
             ArgumentError,
             "is ambiguous: the model returned",
         ),
-        ("tuple", 5, ArgumentError, "labels, and the model returned"),
-        ("dict", "probs", ArgumentError, "labels, and the model returned"),
+        ("tuple", 5, ArgumentError, "the model returned 2 outputs; got 5"),
+        ("dict", "probs", ArgumentError, "the model returned entries named 'aux', 'logits'; got 'probs'"),
         ("object", "other", InputTypeError, "must be a tensor; the model returned"),
         ("numbers", None, InputTypeError, "output: must be floating point"),
     ],

@@ -114,12 +114,14 @@ def test_one_column_of_labels_for_each_class() -> None:
 def test_devices() -> None:
     x, y = rows()
     for device in ("gpu", 1.5):
-        with pytest.raises(ArgumentError, match=f"device: {device!r} is no device of torch; name one such as 'cpu'"):
+        with pytest.raises(ArgumentError, match=f"device: {device!r} is not a torch device; for example 'cpu'"):
             ct.collect(net(), [(x, y)], device=device)
     with pytest.raises(ArgumentError, match=r"device: .*tensors on the meta device have no data"):
         ct.collect(nn.Identity(), [(x, y)], device="meta")
     for words in ({}, {"device": "cpu"}):
-        with pytest.raises(ArgumentError, match="model: lies on meta, where tensors hold no numbers; load its weights"):
+        with pytest.raises(
+            ArgumentError, match="model: is on the meta device, where tensors have no data; load its weights"
+        ):
             ct.collect(nn.Linear(4, 4, device="meta"), [(x, y)], **words)
 
 
@@ -135,7 +137,9 @@ def test_one_tensor_is_not_several_outputs() -> None:
         with pytest.raises(ArgumentError, match=message):
             call()
     for name in ("logits", "T"):
-        with pytest.raises(ArgumentError, match=f"output: is {name!r}, and the model gave a single tensor.*leave"):
+        with pytest.raises(
+            ArgumentError, match=f"output: the model returned a single tensor.*; got {name!r}; drop output"
+        ):
             ct.collect(nn.Identity(), [(x, y)], output=name)
     members = ct.collect(lambda x: torch.stack([x, 2 * x]), [(x, y)], output=1)
     assert torch.equal(members.logits, 2 * x)

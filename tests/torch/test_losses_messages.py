@@ -47,7 +47,7 @@ def test_wrong_input_is_told(name: str) -> None:
         loss(logits, wrong)
     assert caught.value.row == 3
     wrong[3] = -1
-    with pytest.raises(LabelError, match=r"got -1 at row 3; .* only ignore_index=-100 is left out"):
+    with pytest.raises(LabelError, match=r"got -1 in row 3; .* only the ignored index -100 is excluded"):
         loss(logits, wrong)
     with pytest.raises(InputTypeError, match=r"target: must be a tensor of class indices or class probabilities; got"):
         loss(logits, y > 1)

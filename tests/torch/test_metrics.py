@@ -544,7 +544,7 @@ def test_messages_about_arguments() -> None:
         LensError, match="lenses: must be of binary; got 'classwise'; use lens='binary' or pass num_classes for several"
     ):
         CalibrationMetric("cwce", lens="classwise")
-    with pytest.raises(ArgumentError, match="which of the 4 groups"):
+    with pytest.raises(ArgumentError, match="the index of the group, below 4"):
         filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
     with pytest.raises(ArgumentError, match="this metric accumulates bins instead of a sketch"):
         filled(BinaryCalibrationError(7), np.array([0.5]), np.array([1])).sketch()

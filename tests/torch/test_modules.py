@@ -406,8 +406,8 @@ def test_a_network_exports_and_keeps_its_state() -> None:
     [
         ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
         ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
-        ({"epochs": 0}, "must be a 64-bit integer; got"),
-        ({"rng": -1}, "must be a 64-bit integer; got"),
+        ({"epochs": 0}, "must be an integer of at least"),
+        ({"rng": -1}, "must be an integer of at least"),
     ],
 )
 def test_a_network_refuses(words: dict[str, Any], message: str) -> None:
@@ -475,8 +475,8 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
             r"logits: must have two dimensions \(rows, classes\); got shape \(3,\)",
         ),
         (torch.zeros(3, 1), [0, 1, 1], ShapeError, "must have one column for each class, at least two; got shape"),
-        (torch.zeros(0, 3), [], ShapeError, "must have two dimensions (rows, classes); got shape"),
-        (torch.zeros(2, 3, 3), [0, 1], ShapeError, "must have two dimensions (rows, classes); got shape"),
+        (torch.zeros(0, 3), [], ShapeError, r"must have two dimensions \(rows, classes\); got shape \("),
+        (torch.zeros(2, 3, 3), [0, 1], ShapeError, r"must have two dimensions \(rows, classes\); got shape \("),
         (np.zeros((2, 3)), [0, 1], InputTypeError, "must be a torch tensor; got"),
         (torch.zeros(2, 3, dtype=torch.long), [0, 1], InputTypeError, "must be floating point"),
         (
@@ -526,7 +526,7 @@ def test_labels_may_be_whole_floats_or_a_list() -> None:
 def test_what_is_no_module_or_no_map_is_named() -> None:
     with pytest.raises(ShapeError, match="logits: have 4 classes; the module expects 3"):
         ct.VectorModule(3)(torch.zeros(2, 4))
-    with pytest.raises(ArgumentError, match="n_classes: must be a whole number from 2 up"):
+    with pytest.raises(ArgumentError, match="n_classes: must be an integer of at least 2"):
         ct.VectorModule(1)
     with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
         ct.VectorModule(3, input="logits")  # type: ignore[arg-type]

@@ -328,7 +328,7 @@ def test_labels_of_answers_are_checked() -> None:
     assert answer.selective_accuracy([0, 1, 5]) == pytest.approx(2 / 3)
     with pytest.raises(ShapeError, match=r"labels: expected 3 labels, one for each row of logits; got shape \(0,\)"):
         answer.selective_accuracy([])
-    with pytest.raises(LabelError, match="row 1 is nan"):
+    with pytest.raises(LabelError, match="got nan in row 1"):
         answer.selective_accuracy([0.0, math.nan, 1.0])
     with pytest.raises(InputTypeError, match=r"labels: must be a tensor or a list of class indices; got"):
         answer.selective_accuracy([[0], [1, 0], [1]])

@@ -33,6 +33,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 
 
 # Remedies for text among numbers, by its form.
 FRAME_FIRST = InPython("pass a frame as the first argument to name columns with label and prob")
+PAIR = InPython("pass (y_true, y_prob), or a frame with label and prob")
 TEXT_HINTS = (
     (r"[+-]?[\d.,]+ ?%", "write probabilities from 0 to 1: 0.7 for 70%"),
     (r"[+-]?\d*,\d+", "write decimals with a point: 0.7 for 0,7"),

@@ -23,7 +23,7 @@ from ..errors import (
 )
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
-from .convert import SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
+from .convert import PAIR, SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from .frames import check_same_rows, classes_of_columns, column_names, read_columns
 from .hints import hint_at_mistakes
 from .labels import SWAP, class_names, encode_labels, multilabel_targets, names_around, soft_targets
@@ -435,7 +435,7 @@ def _pair(y_true: Any, y_prob: Any) -> tuple[Column, Column]:
             raise InputTypeError(
                 "y_true", "a sketch keeps no rows, which are required here", InPython("pass labels and probabilities")
             )
-        raise InputTypeError("y_prob", "is missing", InPython("pass (y_true, y_prob), or a frame with label and prob"))
+        raise InputTypeError("y_prob", "is missing", PAIR)
     labels, probs = column(y_true, "y_true"), column(y_prob, "y_prob")
     rows, others = len(labels.array), len(probs.array)
     if rows != others:

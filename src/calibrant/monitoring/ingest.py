@@ -306,9 +306,7 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     other = np.flatnonzero(label != label[first])
     if len(other):
         row = int(other[0])
-        raise InputError(
-            "ids", f"the id {ids[row]!r} occurs twice, with different labels", "ids must be unique", row=row
-        )
+        raise InputError("ids", f"the id {ids[row]!r} is repeated with another label", "ids must be unique", row=row)
     once = first == np.arange(len(ids))
     names, label = names[once], label[once]
     known = db.known(names.tolist())
@@ -340,7 +338,7 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     other = np.flatnonzero(np.any([column != column[first] for column in columns], axis=0))
     if len(other):
         row = int(other[0])
-        problem = f"the id {rows.ids[row]!r} occurs twice, with different values"
+        problem = f"the id {rows.ids[row]!r} is repeated with other values"
         raise InputError("ids", problem, "ids must be unique", row=row)
     time = None if rows.time is None else rows.time[once]
     group = None if rows.group is None else np.array(rows.group, object)[once].tolist()

@@ -190,7 +190,7 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
         found = [lower[name] for name in PROB_NAMES if name in lower][:1]
-    several = f"{dashes}probs " if dashes else "prob="
+    several = f"{dashes}probs " if dashes else ""
     if not found:
         raise ColumnError(
             f"{dashes}prob",
@@ -200,7 +200,7 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     raw = next((name for name in found if name + CALIBRATED in others), None)
     if raw is None:
         return found
-    option, spec = f"{dashes}prob " if dashes else "prob=", raw
+    option, spec = f"{dashes}prob " if dashes else "", raw
     if len(found) > 1:
         option = several
         prefix = next(prefix for prefix in PROB_PREFIXES if raw.lower().startswith(prefix))

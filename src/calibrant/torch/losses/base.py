@@ -495,7 +495,7 @@ def check_number(value: Any, argument: str, *, low: float = 0.0, high: float = m
     except OverflowError:
         number = math.inf
     if not (low <= number <= high and number < math.inf) or (above and number == low):
-        bound = f"above {low:g}" if above else f"from {low:g} up"
+        bound = f"above {low:g}" if above else f"of at least {low:g}"
         raise ArgumentError(
             argument, f"must be a number {bound}{'' if math.isinf(high) else f', at most {high:g}'}; got {value!r}"
         )
