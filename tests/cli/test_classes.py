@@ -210,13 +210,15 @@ def test_of_scores_and_calibrated_ones_a_set_must_be_named(tmp_path: Path, anima
             assert found == pytest.approx(new, abs=1e-9)
 
 
-def test_one_column_and_its_calibrated_twin(tmp_path: Path, run: Run) -> None:
+def test_one_column_and_its_calibrated_counterpart(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "both.csv"
     pd.DataFrame({"y": YES, "p": TWO[:, 1], "p_calibrated": TWO[:, 1] ** 2}).to_csv(path, index=False)
     code, _, err = run("evaluate", path, *MEASURE)
     assert (code, "--prob 'p' or --prob 'p_calibrated'" in err) == (2, True)
     assert ece(run("evaluate", path, *MEASURE, "--prob", "p_calibrated")) == pytest.approx(cal.ece(YES, TWO[:, 1] ** 2))
-    with pytest.raises(cal.ColumnError, match="prob='p' or prob='p_calibrated'"):
+    with pytest.raises(
+        cal.ColumnError, match="could be p or its calibrated form p_calibrated; name one set: 'p' or 'p_calibrated'"
+    ):
         cal.scan(path)
 
 

@@ -145,7 +145,7 @@ def test_printed_digits_decide_how_rows_must_sum(tmp_path: Path, run: Run) -> No
     path.write_text("label,p_0,p_1,p_2\n0,0.3333,0.3333,0.3324\n1,0.1000,0.8000,0.1000\n")
     code, _, err = run("evaluate", path, "--metrics", "ece")
     assert code == 2
-    assert "line 2 sums to 0.999" in err
+    assert "got a sum of 0.999 on line 2" in err
     assert run("evaluate", path, "--metrics", "ece", "--normalize")[0] == 0
 
 
@@ -273,7 +273,7 @@ def test_sketches_are_assessed_and_reported(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["statistic"] == pytest.approx(cal.ece(YES, SCORE))
     code, out, _ = run("report", path, "--out", "-", "--as", "md")
     assert code == 0
-    assert "read from a sketch" in out
+    assert "from a sketch: scores are the means of its cells" in out
     code, _, err = run("fit", path)
     assert (code, "is a sketch; expected rows" in err) == (2, True)
     code, _, err = run("assess", path, "--prob", "p")

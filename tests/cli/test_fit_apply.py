@@ -104,7 +104,7 @@ def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
     code, out, _ = run("fit", tmp_path / "v.csv", "--method", "kernel", "--out", tmp_path / "m.json")
     assert code == 0
     assert out.startswith("none: no calibrator reduces the held-out loss")
-    assert "it leaves probabilities as they are" in out
+    assert "It leaves the probabilities unchanged" in out
 
 
 @pytest.mark.parametrize("weights", ["--weight", "--counts"])
@@ -327,7 +327,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),
         (("apply", fitted, tmp_path / "none.csv", *target), "no such file"),
         (("apply", fitted, tmp_path, *target), "is a folder"),
-        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "no column 'z_*'"),
+        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "unknown column 'z_*'"),
         (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that satisfy --where"),
         (("apply", fitted, new_rows, *target, "--where", "nothing = 1"), "--where"),
         (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without subqueries"),
@@ -379,7 +379,7 @@ def test_select_fails_where_nothing_can_be_promised(tmp_path: Path, run: Run) ->
     (tmp_path / "t.csv").write_text("y,p\n0,0.6\n1,0.7\n0,0.8\n")
     code, out, err = run("select", tmp_path / "t.csv", "--accuracy", "0.95")
     assert (code, "threshold  none" in out) == (1, True)
-    assert err == "no threshold was found for an accuracy of at least 0.95\n"
+    assert err == "no threshold found for an accuracy of at least 0.95\n"
 
 
 def test_select_from_confidences(tmp_path: Path, run: Run) -> None:

@@ -150,7 +150,7 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         (["init", "{store}", "--reference", "{folder}/reference.csv", "--every", "1d"], "already exists"),
         (
             ["init", "v.db", "--reference", "{folder}/reference.csv"],
-            "error: --every: and --rows are two ways to cut windows; give either --every or --rows",
+            "error: --every: windows are defined by a duration or by rows; give either --every or --rows",
         ),
         (["init", "v.db", "--reference", "none.csv", "--every", "1d"], "error: none.csv: no such file"),
         (["update", "{store}", "{folder}/new.csv"], "error: --time: is required for windows of time"),
@@ -161,13 +161,16 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
         ),
         (["update", "{store}", "{folder}/new.csv", "--time", "p"], "error: --time: 'p' is a column of scores"),
         (["labels", "{store}", "{folder}/labels.csv", "--id", "id"], "error: --id: unknown column 'id'"),
-        (["labels", "{store}", "{folder}/new.csv", "--id", "row"], "error: --label: no column has a usual name"),
+        (
+            ["labels", "{store}", "{folder}/new.csv", "--id", "row"],
+            "error: --label: no column has a common name for labels",
+        ),
         (["report", "{store}", "--out", "{folder}/none/page.html"], "cannot be written (its folder does not exist)"),
         (
             ["labels", "{store}", "{folder}/labels.csv", "--id", "row", "--now", "soon"],
             "error: --now: 'soon' is not a time",
         ),
-        (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the reference has the classes 0, 1"),
+        (["labels", "{store}", "{folder}/other.csv", "--id", "row"], "the classes of the reference are 0, 1"),
         (
             ["update", "{store}", "{folder}/epoch.parquet", "--time", "made"],
             "error: --time: expected times in column 'made', got numbers",
@@ -288,7 +291,7 @@ def test_a_store_with_groups_from_a_sketch_asks_for_their_column(run: Run, files
 def test_times_of_counted_windows_are_refused(run: Run, files: Path) -> None:
     store = files / "rows.db"
     out = run("init", store, "--reference", files / "reference.csv", "--rows", "100", *QUICK)[1]
-    assert out.endswith(f"next: calibrant monitor update {store} FILE --id COLUMN\n")
+    assert out.endswith(f"Next: calibrant monitor update {store} FILE --id COLUMN\n")
     code, _, err = run("update", store, files / "labelled.parquet", "--time", "made")
     assert (code, err) == (2, "error: --time: applies to windows of time, and these are counted in rows; drop --time\n")
 
@@ -324,7 +327,7 @@ def test_warnings_are_single_lines(run: Run, files: Path) -> None:
 def test_help_tells_the_exit_codes(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    assert "0 quiet, 3 an alarm, 2 bad input" in " ".join(out.split())
+    assert "0 for no alarm, 3 for an alarm, and 2 for invalid input" in " ".join(out.split())
 
 
 def test_another_column_of_groups_beside_that_of_the_store_is_refused(run: Run, files: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_spreadsheet_is_called_one(
     with zipfile.ZipFile(book, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
     code, _, err = run(command[0], book, *command[1:])
-    assert (code, "is a spreadsheet, which cannot be read; save it as CSV" in err, "npz" in err) == (2, True, False)
+    assert (code, "is a spreadsheet, which is not supported; save it as CSV" in err, "npz" in err) == (2, True, False)
     book.rename(tmp_path / "book")
     if command[0] == "evaluate":
         assert "is a spreadsheet" in run("evaluate", tmp_path / "book")[2]
@@ -334,8 +334,8 @@ def test_warnings_are_lines_in_the_words_of_the_command(tmp_path: Path, run: Run
     path = tmp_path / "hard.csv"
     path.write_text("label,prob\n" + "1,1\n0,0\n1,0\n" * 30)
     line = (
-        "warning: --prob: every entry is exactly 0 or 1, so these look like predicted classes and not like probabilities; "
-        "name the column of probabilities\n"
+        "warning: --prob: every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities; "
+        "name other columns\n"
     )
     assert run("evaluate", path, "--stream", "--metrics", "ece")[2] == line
     assert run("select", path, "--accuracy", "0.5")[2] == line

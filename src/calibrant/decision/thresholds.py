@@ -289,8 +289,11 @@ def _method(method: Any, kind: str) -> Method:
     known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
     method = known[0] if method is None else method
     if method not in known:
+        chosen = [name for name in known if name != "fixed"]
         raise ArgumentError(
-            "method", f"must be one of {', '.join(map(repr, known))} for a guarantee of {kind}; got {method!r}"
+            "method",
+            f"must be one of {', '.join(map(repr, chosen))} for a guarantee of {kind}; got {method!r}",
+            InPython("use 'fixed' for a threshold chosen beforehand") if "fixed" in known else "",
         )
     return method
 
