@@ -111,7 +111,18 @@ ROOMS = {
         "Watch",
         "Calibration over time.",
         "monitor.md",
-        (Section("The monitor", ("monitoring.monitor", "monitoring.status", "reporting.timeline")),),
+        (
+            Section(
+                "The monitor",
+                (
+                    "monitoring.monitor",
+                    "monitoring.status",
+                    "monitoring.calibration",
+                    "monitoring.drift",
+                    "reporting.timeline",
+                ),
+            ),
+        ),
     ),
     "any-size": Room(
         "Any size",

@@ -106,7 +106,7 @@ def test_daily_monitor(tmp_path: Path) -> None:
     (tmp_path / "daily_monitor.db").write_text("of an earlier run")
     text = run(tmp_path, "daily_monitor")
     assert all(name.startswith("daily_monitor.db") for name in left(tmp_path))
-    began = figure(r"alarm about change:\n.*it began at 2026-03-(\d+): scores too low", text)
+    began = figure(r"alarm about change:\n.*Estimated onset 2026-03-(\d+): .*probabilities too low", text)
     assert abs(began - 16) <= 2
     assert 18 <= figure(r"\(day (\d+)\), alarm about change", text) <= 24  # labels come four days after the 14th
 
