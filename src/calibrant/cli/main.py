@@ -84,7 +84,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 
 
 @cli.command(short_help="Measure the calibration of predictions.")
-@options.source_options(options.score_options, options.by_option("Column of groups, which are measured as well."))
+@options.source_options(options.score_options, options.by_option("Column with the group of each row; each group is also measured separately."))
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.metric_options
 @click.option(
@@ -118,7 +118,7 @@ def evaluate(file: str, **options: Any) -> None:
 
 @cli.command(short_help="Test whether predictions are calibrated.")
 @options.source_options(
-    options.score_options, options.by_option("Column of groups, for the metrics that use them: pce, fece, mcm.")
+    options.score_options, options.by_option("Column with the group of each row, for metrics that use groups: pce, fece, mcm.")
 )
 @click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
 @click.option(
@@ -162,7 +162,7 @@ def assess(file: str, **options: Any) -> None:
 @click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias of the metric.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option(
-    "--cluster", metavar="COLUMN", help="Column of groups to resample as a whole, such as all rows of one patient."
+    "--cluster", metavar="COLUMN", help="Column with the cluster of each row, such as a patient; clusters are resampled as a whole."
 )
 @options.metric_options
 @options.draw_options(1000)
@@ -311,7 +311,7 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column of groups, which are summarized as well.")
+@options.by_option("Column with the group of each row; each group is also summarized separately.")
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
@@ -330,7 +330,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 
 @cli.command(short_help="Write a report as HTML, Markdown or JSON.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@options.column_options(options.score_options, options.by_option("Column of groups, which are reported as well."))
+@options.column_options(options.score_options, options.by_option("Column with the group of each row; each group is also tested and reported."))
 @options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
 @click.option(
     "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
