@@ -37,7 +37,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         "pattern without match",
         GOOD,
         ["--probs", "z_*"],
-        ["--probs", "unknown column 'z_*'; the columns are 'prob', 'region'"],
+        ["--probs", "no column matches 'z_*'; the columns are 'prob', 'region'"],
     ),
     (
         "two kinds of scores",
