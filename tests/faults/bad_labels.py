@@ -117,7 +117,10 @@ NAMES = [
         row=1,
     ),
     label(
-        "unknown name", lambda: cal.ece(["cat", "car", "x", "dog"], P, classes=CATS), "must be one of the classes", row=1
+        "unknown name",
+        lambda: cal.ece(["cat", "car", "x", "dog"], P, classes=CATS),
+        "must be one of the classes",
+        row=1,
     ),
     label(
         "None among names",

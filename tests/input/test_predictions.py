@@ -353,7 +353,8 @@ def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
     assert raised.value.row == row
     frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
     with pytest.raises(
-        cal.LabelError, match=r"y_true: must be one of the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?"
+        cal.LabelError,
+        match=r"y_true: must be one of the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?",
     ):
         cal.ece(frame, label="label", prob=["cat", "dog"])
     with pytest.raises(cal.LabelError, match="text labels require the names of the classes"):

@@ -77,7 +77,11 @@ def monitor() -> None:
     help="Probability of a false drift alarm in a window, averaged over reference data.",
 )
 @click.option(
-    "--mature", type=float, default=0.95, show_default=True, help="Share of labels that must have arrived before a window is tested."
+    "--mature",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Share of labels that must have arrived before a window is tested.",
 )
 @click.option(
     "--horizon", metavar="DURATION", help="How long to wait for labels, such as 30d; without limit by default."

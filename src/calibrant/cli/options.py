@@ -89,7 +89,9 @@ score_options = with_options(
     ),
 )
 label_option = click.option(
-    "--label", metavar="COLUMN", help="Column with the true class; by default one with a usual name, such as label, y_true or target."
+    "--label",
+    metavar="COLUMN",
+    help="Column with the true class; by default one with a usual name, such as label, y_true or target.",
 )
 where_option = click.option(
     "--where", metavar="SQL", help="Use only the rows that satisfy an SQL expression, such as \"country = 'FR'\"."
@@ -233,5 +235,5 @@ meta_option = click.option(
     metavar="KEY=VALUE",
     multiple=True,
     callback=_metadata,
-    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Repeatable.",
+    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
 )

@@ -134,7 +134,10 @@ class ThresholdChoice(Result):
             ("guarantee", self.guarantee),
         ]
         if self.threshold is not None:
-            lines += [("coverage", f"{number(self.coverage)}: {seen}"), ("risk", f"{number(self.risk)}: mean loss of the accepted rows")]
+            lines += [
+                ("coverage", f"{number(self.coverage)}: {seen}"),
+                ("risk", f"{number(self.risk)}: mean loss of the accepted rows"),
+            ]
         return ["", ""], lines
 
     def __repr__(self) -> str:
