@@ -99,7 +99,7 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
         (["--metrics", "ece", "--metric", "ece"], ["--metrics", "cannot be combined with --metric"]),
         (["--metrics", "ece", "--method", "wald"], ["--method", "one metric"]),
         (["--correction", "holm"], ["--correction", "--metrics"]),
-        (["--method", "wald"], ["no test of ecce_mad", "series"]),
+        (["--method", "wald"], ["unknown method 'wald' for ecce_mad", "series"]),
         (["--alpha", "2"], ["alpha", "between 0 and 1"]),
         (["--resamples", "0", "--metric", "ece"], ["--resamples"]),
         (["--seed", "-1", "--metric", "ece"], ["--seed", "a non-negative integer"]),
@@ -147,7 +147,7 @@ def test_compare_two_columns(binary: Path, run: Run) -> None:
     assert found["differences"][0]["pvalue"] == expected["p", "q"].pvalue
     assert found["differences"][0]["low"] == pytest.approx(expected["p", "q"].low)
     code, out, _ = run("compare", binary, "--models", "p,q", "--metric", "ece", "--bins", "5", "--resamples", "19")
-    assert (code, "p - q" in out, out.startswith("ece on 400 rows")) == (0, True, True)
+    assert (code, "p - q" in out, out.startswith("ece (lower is better) on 400 rows")) == (0, True, True)
 
 
 def test_compare_draws_clusters(binary: Path, run: Run) -> None:
@@ -197,8 +197,8 @@ def test_compare_reads_logits_from_standard_input(tmp_path: Path) -> None:
     [
         (["--models", "p"], ["--models", "two or more"]),
         (["--models", "p,p"], ["--models", "two or more"]),
-        (["--models", "p,z"], ["--models", "no column 'z'"]),
-        (["--models", "p,q", "--cluster", "z"], ["--cluster", "no column 'z'"]),
+        (["--models", "p,z"], ["--models", "unknown column 'z'"]),
+        (["--models", "p,q", "--cluster", "z"], ["--cluster", "unknown column 'z'"]),
         (["--models", "p,q", "--level", "95"], ["level", "between 0 and 1"]),
         ([], ["--models"]),
     ],
@@ -266,7 +266,7 @@ def test_compare_fails_only_when_asked_and_worse(binary: Path, run: Run) -> None
     asked = ("--metric", "smece", "--resamples", "99", "--fail-if-worse")
     assert run("compare", binary, "--models", "q,p", *asked[:4])[0] == 0
     code, _, err = run("compare", binary, "--models", "q,p", *asked)
-    assert (code, err) == (1, "gate failed: p worse than q by smece at 95%\n")
+    assert (code, err) == (1, "gate failed: p significantly worse than q by smece at level 95%\n")
     assert run("compare", binary, "--models", "p,q", *asked)[0] == 0
     code, _, err = run("compare", binary, "--models", "q,p", "--metric", "esce", "--fail-if-worse")
     assert code == 2
