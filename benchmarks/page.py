@@ -228,7 +228,7 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
     lines = [
         "# Benchmarks",
         "",
-        "After this page you know how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
+        "After reading this page you know how fast calibrant is compared with a plain read of the data and with other packages, where it is slower, "
         "and which features each package has.",
         "",
         f"Measured on {results['date']} on {computer['cores']} cores of a {computer['cpu']} ({computer['architecture']}, "

@@ -27,16 +27,16 @@ SHORT_TIMES = (
 )
 # Features of the README, by their titles in features.toml, with their headings.
 SHORT_FEATURES = {
-    "measures of calibration and proper scores": "measures",
+    "measures of calibration and proper scores": "metrics",
     "calibrators (post-hoc recalibration)": "calibrators",
     "tests with p-values": "p-values",
     "confidence intervals of an error": "intervals",
     "sample weights in errors and scores": "weights",
     "errors by group": "groups",
     "mergeable state of fixed size": "mergeable state",
-    "files larger than memory": "files beyond memory",
+    "files larger than memory": "files larger than memory",
     "monitoring over time": "monitoring",
-    "losses for training": "losses",
+    "losses for training": "training losses",
     "command line": "command line",
 }
 
@@ -107,7 +107,8 @@ def times_and_features(results: dict[str, Any], features: dict[str, Any]) -> str
     computer = results["machine"]
     lines = [
         BEGIN,
-        "Run time relative to calibrant in the same process, including input validation; values are compared first "
+        "The first column is the run time of calibrant, including input validation; all other figures are multiples of it, so that a value below "
+        "1 is faster. The packages run in the same process, and their values are compared first "
         f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures](docs/benchmarks.md), "
         "`make bench` reproduces them):",
         "",

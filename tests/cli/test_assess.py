@@ -147,7 +147,7 @@ def test_compare_two_columns(binary: Path, run: Run) -> None:
     assert found["differences"][0]["pvalue"] == expected["p", "q"].pvalue
     assert found["differences"][0]["low"] == pytest.approx(expected["p", "q"].low)
     code, out, _ = run("compare", binary, "--models", "p,q", "--metric", "ece", "--bins", "5", "--resamples", "19")
-    assert (code, "p - q" in out, out.startswith("ece on 400 rows")) == (0, True, True)
+    assert (code, "p - q" in out, out.startswith("ece (lower is better) on 400 rows")) == (0, True, True)
 
 
 def test_compare_draws_clusters(binary: Path, run: Run) -> None:

@@ -37,7 +37,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         "pattern without match",
         GOOD,
         ["--probs", "z_*"],
-        ["--probs", "unknown column 'z_*'; the columns are 'prob', 'region'"],
+        ["--probs", "no column matches 'z_*'; the columns are 'prob', 'region'"],
     ),
     (
         "two kinds of scores",
@@ -55,12 +55,12 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         [],
         ["each row must sum to 1 within 0.001; got a sum of 0.6", "normalize"],
     ),
-    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["3 is not one of the classes [0, 1, 2]"]),
+    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["must be one of the classes [0, 1, 2]; got 3"]),
     (
         "text label",
         "label,prob\nspam,0.2\nham,0.4\n",
         [],
-        ["the label 'spam' is text, and the classes are not named", "--classes", "--pos-label"],
+        ["text labels require the names of the classes; got 'spam'", "--classes", "--pos-label"],
     ),
     ("text", f"{MANY}1,N/A\n", [], ["expected numbers, got the text 'N/A'", "drop or fill"]),
     ("percents", f"{MANY}1,70%\n", [], ["expected numbers, got the text '70%'", "0.7 for 70%"]),

@@ -304,7 +304,7 @@ def test_a_sketch_and_soft_labels_will_do() -> None:
 
 def test_results_speak() -> None:
     found = choose_threshold(*three_levels(), accuracy=0.9, grid=[0.9, 0.8, 0.7], **LEVELS)
-    assert "Threshold for an accuracy of at least 0.9 (sequence)" in repr(found)
+    assert "Threshold for an accuracy of at least 0.9 (method: sequence)" in repr(found)
     assert "<table>" in found._repr_html_()
     assert list(found.to_frame()["passed"]) == [True, True, False]
     assert found.to_dict()["tests"][0]["threshold"] == 0.9

@@ -72,7 +72,7 @@ def test_readme_keeps_its_order() -> None:
         "make test",
         "import calibrant as cal",
         "## Comparison with other packages",
-        "## Where to read on",
+        "## Documentation",
     ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)

@@ -111,18 +111,21 @@ NAMES = [
     label(
         "misspelt name",
         lambda: cal.ece(["cat", "dgo", "cat", "dog"], P, classes=CATS),
-        "'dgo' is not one of the classes ['cat', 'dog']",
+        "must be one of the classes ['cat', 'dog']; got 'dgo'",
         "['cat', 'dog']",
         "did you mean 'dog'?",
         row=1,
     ),
     label(
-        "unknown name", lambda: cal.ece(["cat", "car", "x", "dog"], P, classes=CATS), "not one of the classes", row=1
+        "unknown name",
+        lambda: cal.ece(["cat", "car", "x", "dog"], P, classes=CATS),
+        "must be one of the classes",
+        row=1,
     ),
     label(
         "None among names",
         lambda: cal.ece(["cat", None, "dog", "cat"], P, classes=CATS),
-        "None is not one of the classes ['cat', 'dog']",
+        "must be one of the classes ['cat', 'dog']; got None",
         row=1,
     ),
     label(

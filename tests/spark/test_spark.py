@@ -413,7 +413,7 @@ CALLS = {
     "prob": ({"prob": []}, ColumnError, "must be the name of a column, or a list of names; got"),
     "pattern": ({"prob": "z_*"}, ColumnError, "prob: there is no column 'z_*'"),
     "one": ({"prob": ["p_1"]}, ShapeError, "could be that of either class"),
-    "text": ({"label": "name"}, LabelError, "the labels are text, and the classes are not named"),
+    "text": ({"label": "name"}, LabelError, "text labels require the names of the classes"),
     "type": ({"prob": "name"}, InputTypeError, "which cannot hold"),
     "group": (
         {"by": "probs"},

@@ -84,7 +84,10 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 
 
 @cli.command(short_help="Measure the calibration of predictions.")
-@options.source_options(options.score_options, options.by_option("Column of groups, which are measured as well."))
+@options.source_options(
+    options.score_options,
+    options.by_option("Column with the group of each row; each group is also measured separately."),
+)
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.metric_options
 @click.option(
@@ -118,13 +121,15 @@ def evaluate(file: str, **options: Any) -> None:
 
 @cli.command(short_help="Test whether predictions are calibrated.")
 @options.source_options(
-    options.score_options, options.by_option("Column of groups, for the metrics that use them: pce, fece, mcm.")
+    options.score_options,
+    options.by_option("Column with the group of each row, for metrics that use groups: pce, fece, mcm."),
 )
 @click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
 @click.option(
     "--method",
     metavar="NAME",
-    help="A test of the metric, 'consistency' or 'enumeration'; by default the best available.",
+    help="'consistency' simulates labels, 'enumeration' evaluates all outcomes, other names are tests of the metric; by default a test that "
+    "is valid for these data.",
 )
 @click.option("--metrics", metavar="NAMES", help="Comma-separated metrics, all tested on the same simulated labels.")
 @click.option(
@@ -162,7 +167,9 @@ def assess(file: str, **options: Any) -> None:
 @click.option("--metric", metavar="NAME", default="brier", show_default=True, help="Id or alias of the metric.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option(
-    "--cluster", metavar="COLUMN", help="Column of groups to resample as a whole, such as all rows of one patient."
+    "--cluster",
+    metavar="COLUMN",
+    help="Column with the cluster of each row, such as a patient; clusters are resampled as a whole.",
 )
 @options.metric_options
 @options.draw_options(1000)
@@ -229,12 +236,14 @@ def apply(calibrator: str, file: str, **options: Any) -> None:
     ),
 )
 @click.option("--accuracy", type=float, metavar="SHARE", help="Minimum accuracy of the accepted predictions.")
-@click.option("--coverage", type=float, metavar="SHARE", help="Instead: minimum share of accepted predictions.")
+@click.option(
+    "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
+)
 @click.option(
     "--cost",
     type=(float, float),
     metavar="ERROR REVIEW",
-    help="Instead: cost of a wrong answer and of a review.",
+    help="Costs of a wrong answer and of a review, in place of --accuracy.",
 )
 @options.confidence_level_option
 @click.option(
@@ -247,7 +256,7 @@ def apply(calibrator: str, file: str, **options: Any) -> None:
 @options.json_option
 @options.debug_option
 def select(file: str, **options: Any) -> None:
-    """Choose the confidence from which predictions are accepted, with a guaranteed accuracy, coverage or cost.
+    """Choose a confidence threshold for accepting predictions, with a guaranteed accuracy, coverage or cost.
 
     Neither the model nor its calibrator may have been fitted on FILE. Exits with 1 if no threshold satisfies the guarantee.
     """
@@ -311,7 +320,7 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column of groups, which are summarized as well.")
+@options.by_option("Column with the group of each row; each group is also summarized separately.")
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
@@ -330,7 +339,10 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 
 @cli.command(short_help="Write a report as HTML, Markdown or JSON.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@options.column_options(options.score_options, options.by_option("Column of groups, which are reported as well."))
+@options.column_options(
+    options.score_options,
+    options.by_option("Column with the group of each row; each group is also tested and reported."),
+)
 @options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
 @click.option(
     "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
@@ -385,7 +397,13 @@ def report(files: tuple[str, ...], **options: Any) -> None:
 
 @cli.command(short_help="List the metrics, or describe one.")
 @click.argument("name", required=False)
-@click.option("--for", "use_case", metavar="USE_CASE", help="Only the metrics recommended for a use case, and why.")
+@click.option(
+    "--for",
+    "use_case",
+    metavar="USE_CASE",
+    help="Only the metrics recommended for a use case, and why: comparison, classwise, multiclass, direction, parameter-free, local, "
+    "safety or familiar.",
+)
 @options.json_option
 @options.debug_option
 def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:

@@ -48,12 +48,12 @@ def monitor() -> None:
 @click.option("--reference", required=True, metavar="FILE", help="Labelled reference data, or a sketch of them.")
 @options.label_option
 @options.score_options
-@options.by_option("Column of groups, which are monitored as well.")
+@options.by_option("Column with the group of each row; each group is also monitored separately.")
 @options.where_option
 @options.classes_option
 @options.file_options
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
-@click.option("--rows", type=int, help="Instead: number of rows in a window.")
+@click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
     "--alpha",
@@ -77,7 +77,11 @@ def monitor() -> None:
     help="Probability of a false drift alarm in a window, averaged over reference data.",
 )
 @click.option(
-    "--mature", type=float, default=0.95, show_default=True, help="Share of labels from which a window is tested."
+    "--mature",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Share of labels that must have arrived before a window is tested.",
 )
 @click.option(
     "--horizon", metavar="DURATION", help="How long to wait for labels, such as 30d; without limit by default."
@@ -152,7 +156,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 )
 @options.label_option
 @options.score_options
-@options.by_option("Column of groups; by default the one given to init.")
+@options.by_option("Column with the group of each row; by default the one given to init.")
 @options.where_option
 @options.file_options
 @fail_option

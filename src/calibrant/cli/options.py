@@ -71,8 +71,8 @@ class_score_options = with_options(
     click.option(
         "--probs",
         metavar="COLUMNS",
-        help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'. Of two columns, the second is "
-        "that of the positive class unless their names decide it, as p_yes and p_no do.",
+        help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'. With two columns, the "
+        "second is the positive class, unless their names show otherwise, as p_yes and p_no do.",
     ),
     click.option(
         "--logits",
@@ -89,7 +89,9 @@ score_options = with_options(
     ),
 )
 label_option = click.option(
-    "--label", metavar="COLUMN", help="Column with the true class; by default found by its name."
+    "--label",
+    metavar="COLUMN",
+    help="Column with the true class; by default one with a usual name, such as label, y_true or target.",
 )
 where_option = click.option(
     "--where", metavar="SQL", help="Use only the rows that satisfy an SQL expression, such as \"country = 'FR'\"."
@@ -97,7 +99,7 @@ where_option = click.option(
 classes_option = click.option(
     "--classes",
     metavar="NAMES",
-    help="Comma-separated names of the classes in the order of the columns; of two classes, the positive one last.",
+    help="Comma-separated names of the classes in the order of the columns; with two classes, the positive one last.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
 file_options = with_options(
@@ -123,7 +125,7 @@ def column_options(*more: Callable[[Command], Command]) -> Callable[[Command], C
         ),
         where_option,
         classes_option,
-        click.option("--pos-label", metavar="VALUE", help="The positive one of two classes."),
+        click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes."),
         file_options,
     )
 
@@ -233,5 +235,5 @@ meta_option = click.option(
     metavar="KEY=VALUE",
     multiple=True,
     callback=_metadata,
-    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Repeatable.",
+    help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
 )

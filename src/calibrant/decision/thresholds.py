@@ -125,7 +125,7 @@ class ThresholdChoice(Result):
         return {name: [getattr(test, name) for test in self.tests] for name in ThresholdTest._fields}
 
     def _title(self) -> str:
-        return f"Threshold for {self.target} ({self.method})"
+        return f"Threshold for {self.target} (method: {self.method})"
 
     def _table(self) -> tuple[list[str], list[tuple[str, str]]]:
         seen = f"{self.accepted:.6g} of {self.rows:.6g} rows accepted, lower bound {number(self.coverage_bound)}"
@@ -134,7 +134,10 @@ class ThresholdChoice(Result):
             ("guarantee", self.guarantee),
         ]
         if self.threshold is not None:
-            lines += [("coverage", f"{number(self.coverage)}: {seen}"), ("risk", number(self.risk))]
+            lines += [
+                ("coverage", f"{number(self.coverage)}: {seen}"),
+                ("risk", f"{number(self.risk)}: mean loss of the accepted rows"),
+            ]
         return ["", ""], lines
 
     def __repr__(self) -> str:

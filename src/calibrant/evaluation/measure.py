@@ -122,7 +122,7 @@ def evaluate(
     Raises
     ------
     ArgumentError
-        If an option has no meaning, or a metric is unknown.
+        If the value of an option is invalid, or a metric is unknown.
     InputError
         If labels or probabilities are not valid.
 
@@ -133,9 +133,9 @@ def evaluate(
 
     See Also
     --------
-    calibrant.assess : Test the calibration of one metric.
+    calibrant.assess : Test of calibration with one metric as the statistic.
     calibrant.interval : Confidence interval of one metric.
-    calibrant.report : The same as a page, with diagram, recalibration and threshold.
+    calibrant.report : The same as a report, with reliability diagram, recalibration and threshold.
     recommend : Metrics for a use case.
 
     Notes

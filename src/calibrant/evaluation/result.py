@@ -208,7 +208,8 @@ class Evaluation(Result):
         for position, result in enumerate(self.results):
             cells = [shown_number(part.results[position].value) for part in beside.values()]
             own = [shown_number(result.value), *self._inferred(result)]
-            rows.append([result.metric, result.name, *own, *cells, result.lens, result.reason or result.direction])
+            reason = result.reason.removeprefix(f"{result.metric}: is ")  # the metric is named at the start of the row
+            rows.append([result.metric, result.name, *own, *cells, result.lens, reason or result.direction])
         value = self.name_of_all if self.groups else "value"
         return ["metric", "name", value, *self._inferred(None), *map(str, beside), "lens", ""], rows
 

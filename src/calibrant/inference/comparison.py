@@ -117,10 +117,16 @@ class Comparison(Result):
 
     def _title(self) -> str:
         models = ", ".join(f"{name} {number(value)}" for name, value in self.values.items())
-        return f"{self.metric} on {self.n:,} rows: {models}"
+        known = self.metric in catalogue and _lower_is_better(catalogue[self.metric])
+        better = " (lower is better)" if known else ""
+        return f"{self.metric}{better} on {self.n:,} rows: {models}"
 
     def _notes(self) -> list[str]:
         return [f"  note: {self.note}"] if self.note else []
+
+
+def _lower_is_better(metric: Metric) -> bool:
+    return not metric.signed and (metric.proper == "strictly" or metric.ideal == metric.range[0])
 
 
 @checks_keywords("metric", catalogue)

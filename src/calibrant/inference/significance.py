@@ -379,9 +379,9 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
     if asked.alternative not in own.sides:
-        return "consistency", f"; {default!r} is not used: it is for {own.sides[0]!r} only"
+        return "consistency", f"; the closed-form test {default!r} is not used: it is for {own.sides[0]!r} only"
     why = own.off(asked)
-    return ("consistency", f"; {default!r} is not used: {why}") if why else (default, "")
+    return ("consistency", f"; the closed-form test {default!r} is not used: {why}") if why else (default, "")
 
 
 def _own_is_for(asked: TestInput) -> bool:

@@ -348,7 +348,7 @@ def _no_column(argument: str, name: str, existing: list[str]) -> ColumnError:
     near = get_close_matches(name, [column for column in existing if isinstance(column, str)], 1)
     return ColumnError(
         argument,
-        f"unknown column {name!r}",
+        f"no column matches {name!r}" if any(sign in name for sign in "*?[") else f"unknown column {name!r}",
         (f"did you mean {near[0]!r}? The" if near else "the") + f" columns are {_shown(existing)}",
     )
 

@@ -72,7 +72,7 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
     elif y.dtype.kind in "USO" and _is_text(y):
         raise LabelError(
             "y_true",
-            f"the label {_short(y[0])} is text, and the classes are not named",
+            f"text labels require the names of the classes; got {_short(y[0])}",
             (Use("classes", None, "in the order of the columns"), *([Use("pos_label")] if k == 2 else [])),
             row=0,
         )
@@ -209,7 +209,7 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
         if key not in position:
             row = int(np.argmax(inverse.ravel() == place))
             near = _near(key, classes)
-            raise LabelError("y_true", f"{_short(key)} is not one of the classes {_list(classes)}", near, row=row)
+            raise LabelError("y_true", f"must be one of the classes {_list(classes)}; got {_short(key)}", near, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
 

@@ -379,7 +379,9 @@ class Predictions:
                     return index
         elif not isinstance(name, bool) and str(name).lstrip("-").isdigit() and 0 <= int(name) < self.k:
             return int(name)
-        known_names = list(self.classes) if self.classes is not None else f"0 to {self.k - 1}"
+        known_names = (
+            list(self.classes) if self.classes is not None else "0 and 1" if self.k == 2 else f"0 to {self.k - 1}"
+        )
         raise ArgumentError(argument, f"unknown class {name!r}", f"the classes are {known_names}")
 
     def __len__(self) -> int:

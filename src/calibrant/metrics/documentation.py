@@ -43,14 +43,15 @@ HERE = Path(__file__).parent
 
 # Options that several metrics share; a metric's own text takes precedence.
 OPTIONS = {
-    "bins": "Number of bins, or increasing edges from 0 to 1.",
-    "binning": "Binning rule: ``'equal_width'``, ``'equal_mass'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
+    "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges from 0 to 1; or a rule that chooses the "
+    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'``.",
+    "binning": "Binning rule: ``'equal_width'``, ``'equal_mass'``, ``'equal_area'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",
 }
 # Types of options whose annotation does not state them.
 TYPES = {
-    "Bins": "int or sequence of float",
+    "Bins": "int, sequence of int or float, or str",
     "Binning": "str, binning rule or BinTable",
 }
 TYPES_BY_NAME = {
@@ -314,11 +315,16 @@ def _shared(metric: Metric, name: str) -> tuple[str, str, str]:
     return name, kind, text
 
 
+def _option_text(name: str, kind: str) -> str:
+    return "Number of bins." if name == "bins" and kind.startswith("int, default") else OPTIONS.get(name, "")
+
+
 def parameters_of(metric: Metric) -> list[tuple[str, str, str]]:
     """Name, type and description of every parameter of a metric's call, in the order of its signature."""
     own = [
-        (name, _type(metric, name), _sentence(metric.explain.get(name) or OPTIONS.get(name, "")))
+        (name, kind, _sentence(metric.explain.get(name) or _option_text(name, kind)))
         for name in metric.options
+        for kind in [_type(metric, name)]
     ]
     shared = [name for name in (*VIEW_KEYWORDS, *PREDICTION_KEYWORDS) if name not in metric.options]
     first = [_shared(metric, name) for name in ("y_true", "y_prob")]

@@ -237,7 +237,7 @@ class PlattScaling(ScoreCalibrator):
 
     .. math:: q = \frac{1}{1 + e^{-(A \ell + B)}},
 
-    with :math:`A` and :math:`B` of maximum likelihood. Smoothed targets are :math:`(n_1 + 1) / (n_1 + 2)` for events and
+    where :math:`A` and :math:`B` are estimated by maximum likelihood. Smoothed targets are :math:`(n_1 + 1) / (n_1 + 2)` for events and
     :math:`1 / (n_0 + 2)` for non-events. :math:`A` is negative if higher scores have fewer events; the order is then reversed. If `scale_`
     is not 1, the slope refers to log-odds divided by it.
 
@@ -321,7 +321,7 @@ class QuadraticLogit(ScoreCalibrator):
 
     .. math:: q = \frac{1}{1 + e^{-(b_0 + b_1 \ell + b_2 \ell^2)}},
 
-    with coefficients of maximum likelihood.
+    where the coefficients are estimated by maximum likelihood.
 
     Examples
     --------

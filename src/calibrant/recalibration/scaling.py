@@ -140,7 +140,7 @@ class BiasCorrectedTemperature(Calibrator):
 
     .. math:: q = \operatorname{softmax}(z / T + b),
 
-    with :math:`T` and :math:`b` of maximum likelihood.
+    where :math:`T` and :math:`b` are estimated by maximum likelihood.
 
     References
     ----------
@@ -204,7 +204,7 @@ class VectorScaling(Calibrator):
 
     .. math:: q = \operatorname{softmax}(w \odot z + b),
 
-    with :math:`w` and :math:`b` of maximum likelihood.
+    where :math:`w` and :math:`b` are estimated by maximum likelihood.
 
     References
     ----------

@@ -348,7 +348,7 @@ def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
     except SwappedArgumentsError:
         raise SwappedArgumentsError(
             y_prob,
-            f"and {y_true} look swapped: {y_true} contains fractions, which are not labels",
+            f"looks swapped with {y_true}, which contains fractions instead of labels",
             InPython(f"pass ({y_prob}, {y_true}): scores first, labels second"),
         ) from None
     except CalibrantError as error:

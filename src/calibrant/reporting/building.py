@@ -217,14 +217,14 @@ def report(
 
     One test, chosen in advance, decides whether miscalibration is statistically significant. Subgroups are tested with an adjustment
     for their number, calibration methods are compared by cross-validation, and a confidence threshold is chosen with a guarantee.
-    Use it for the page that is passed on; use `evaluate` for the metrics alone.
+    Use it for a page to share; use `evaluate` for the metrics alone.
 
     Parameters
     ----------
     y_true
     y_prob
     path : str or path-like, optional
-        File to write; the suffix .html, .md or .json determines the form.
+        File to write; the suffix .html, .md or .json determines the format.
     by : array-like of shape (N,) or str, optional
         Group of each row, or the column of the frame that holds it; each group is tested.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
@@ -233,7 +233,7 @@ def report(
         Which binary event is evaluated; by default the positive class of two, else the top label.
     where
     interval : float or None, default 0.95
-        Confidence level of the intervals; None for no intervals of metrics.
+        Confidence level of the intervals; None omits the intervals of the metrics.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
     rng : None, int or numpy.random.Generator, default 0
@@ -252,7 +252,7 @@ def report(
     confidence_level : float, default 0.9
         Probability with which the guarantee holds.
     format : {"html", "md", "json"}, optional
-        Form of the file, where the suffix of `path` does not determine it.
+        Format of the file, if the suffix of `path` does not determine it.
     **keywords
 
     Returns
@@ -264,7 +264,7 @@ def report(
     Raises
     ------
     ArgumentError
-        If an option has no meaning.
+        If the value of an option is invalid.
     InputError
         If labels or probabilities are not valid.
 
@@ -275,7 +275,7 @@ def report(
 
     Notes
     -----
-    The same input gives the same bytes. Steps that would take too long for the number of rows use a random subset or are left out,
+    The output is deterministic: the same input gives an identical file. Steps that would take too long for the number of rows use a random subset or are left out,
     which the report states. A `Sketch` or `Sketches` is accepted in place of rows; scores are then the means of its cells.
 
     Examples

@@ -406,7 +406,7 @@ def compare_reports(
     Raises
     ------
     ArgumentError
-        If an option has no meaning, or the labels of two models differ.
+        If the value of an option is invalid, or the labels of two models differ.
     ShapeError
         If models have different numbers of rows or classes.
 

@@ -104,13 +104,13 @@ AUROC = (
     "auroc",
     "Area under the ROC curve",
     "Probability that a random positive row has a higher score than a random negative row",
-    "Hanley, McNeil 1982: The meaning and use of the area under a receiver operating characteristic (ROC) curve",
+    "Hanley and McNeil (1982): The meaning and use of the area under a receiver operating characteristic (ROC) curve",
 )
 PRECISION = (
     "average_precision",
     "Average precision",
-    "Area under the precision-recall curve; its value without information is the prevalence",
-    "Davis, Goadrich 2006: The relationship between precision-recall and ROC curves",
+    "Area under the precision-recall curve; an uninformative model scores the prevalence",
+    "Davis and Goadrich (2006): The relationship between precision-recall and ROC curves",
 )
 
 

@@ -317,7 +317,7 @@ def _threshold(found: Threshold) -> list[str]:
         )
         lines += [
             f"{rule}: {escaped(found.guarantee)}. On these data {percent(found.coverage)} of the rows are answered with an accuracy of "
-            f"{percent(found.accuracy)}; the coverage of new data is at least {percent(found.coverage_bound)}.",
+            f"{percent(found.accuracy)}; the coverage on new data is at least {percent(found.coverage_bound)}.",
             "",
         ]
     rows = [
@@ -343,7 +343,7 @@ def provenance_lines(found: Provenance, verdict: Verdict | None) -> list[str]:
     lines = []
     if verdict is not None:
         what = (
-            f"{verdict.null_distribution}, at level {verdict.alpha:g}"
+            f"{verdict.null_distribution}; significance level {verdict.alpha:g}"
             if verdict.null_distribution
             else f"none; {verdict.reason}"
         )

@@ -37,8 +37,8 @@ PREDICTION_KEYWORDS = tuple(Predictions.__init__.__kwdefaults__ or {})
 SHARED = {
     "y_true": (
         "array-like of shape (N,), frame, Predictions, View or Sketch",
-        """Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows. A frame whose columns `label` and
-`prob` name, or an object that already holds labels and probabilities; `y_prob` is then left out.""",
+        """Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows. Alternatively
+a frame, with `label` and `prob` naming its columns, or an object that holds both labels and probabilities; `y_prob` is then omitted.""",
     ),
     "y_prob": (
         "array-like of shape (N,) or (N, K), optional",
