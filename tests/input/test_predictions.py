@@ -347,16 +347,16 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
 def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
     row = labels.index("bird")
     with pytest.raises(
-        cal.LabelError, match=rf"'bird' is not one of the classes \['cat', 'dog', 'eel'.*\] in row {row}"
+        cal.LabelError, match=rf"labels must be among the classes \['cat', 'dog', 'eel'.*\]; got 'bird' in row {row}"
     ) as raised:
         Predictions(labels, table("pandas", NAMES))
     assert raised.value.row == row
     frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
     with pytest.raises(
-        cal.LabelError, match=r"y_true: 'dgo' is not one of the classes \['cat', 'dog'\] in row 1; did you mean 'dog'\?"
+        cal.LabelError, match=r"y_true: labels must be among the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?"
     ):
         cal.ece(frame, label="label", prob=["cat", "dog"])
-    with pytest.raises(cal.LabelError, match="is text, and the classes are not named"):
+    with pytest.raises(cal.LabelError, match="y_true: text labels require the names of the classes; got"):
         Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
 
 

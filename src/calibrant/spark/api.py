@@ -353,7 +353,7 @@ def _check_types(df: Any, columns: Columns, named: bool) -> None:
             # The distinct labels would give the names, but not the order of the probabilities.
             raise LabelError(
                 f"label (column {name!r})",
-                "the labels are text, and the classes are not named",
+                "text labels require the names of the classes",
                 Use("classes", None, "in the order of the probabilities"),
             )
         allowed = {"prob": (*REAL, *WHOLE), "counts": (*REAL, *WHOLE), "label": (*REAL, *WHOLE, *TEXT, "boolean")}
