@@ -178,7 +178,7 @@ def test_hostile_names_change_no_structure() -> None:
         assert "<script" not in page
         assert "<img" not in page
         assert "\x00" not in page
-        assert json.loads(found.to_json())["expected from 2 to 10 sets of predictions; got 1"][0]["name"] == name
+        assert json.loads(found.to_json())["sides"][0]["name"] == name
 
 
 def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:

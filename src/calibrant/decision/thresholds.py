@@ -289,9 +289,8 @@ def _method(method: Any, kind: str) -> Method:
     known = {"cost": ("bonferroni",), "coverage": METHODS[:4], "accuracy": METHODS}[kind]
     method = known[0] if method is None else method
     if method not in known:
-        raise ArgumentError(
-            "method", f"must be one of {', '.join(map(repr, known))} for a guarantee of {kind}; got {method!r}"
-        )
+        names = f"one of {', '.join(map(repr, known))}" if len(known) > 1 else repr(known[0])
+        raise ArgumentError("method", f"must be {names} for a guarantee of {kind}; got {method!r}")
     return method
 
 

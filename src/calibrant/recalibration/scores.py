@@ -430,14 +430,14 @@ def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels:
     if dimensions < 2:
         raise LabelError(
             "y",
-            f"the label {first!r} is text, and the class of the scores is unknown",
+            f"the scores do not name the class they belong to, and the labels are text; got {first!r}",
             InPython(f"pass y == {first!r} if the scores are the probability of {first!r}"),
             row=0,
         )
     if columns is not None and columns != tuple(range(len(columns))):
         raise LabelError(
             "y",
-            f"the label {first!r} is not one of the columns {list(columns)}",
+            f"labels must be among the columns {list(columns)}; got {first!r}",
             InPython("name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name"),
             row=0,
         )
