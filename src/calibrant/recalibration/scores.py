@@ -355,7 +355,7 @@ def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
         here = error.replaced({"y_prob": y_prob, "y_true": y_true})
         named = [remedy.argument for remedy in here.remedies if isinstance(remedy, (Use, Drop))]
         remedy = next((REMEDIES[name] for name in REMEDIES if name in named), here.remedies)
-        if FRAME_FIRST in here.remedies or PAIR in here.remedies:
+        if FRAME_FIRST in error.remedies or PAIR in error.remedies:
             remedy = InPython("pass a list, array, column or tensor")
         raise here.replaced(remedy=remedy) from None
 
