@@ -126,7 +126,7 @@ def test_a_label_that_the_model_does_not_know_is_no_other_class(stranger: str) -
     model = GaussianNB().fit(X, y)
     odd = y.astype(object)
     odd[7] = stranger
-    text = f"y: must be one of the classes .*; got '{stranger}' in row 7; drop the rows"
+    text = f"y: labels must be among the classes .*; got '{stranger}' in row 7; drop the rows"
     for call in (
         lambda: scorer("ece")(model, X, odd),
         lambda: CalibratedModel(model, cv="prefit", method="temperature").fit(X, odd),
@@ -135,7 +135,9 @@ def test_a_label_that_the_model_does_not_know_is_no_other_class(stranger: str) -
         with pytest.raises(cal.LabelError, match=text) as caught:
             call()
         assert caught.value.row == 7
-    with pytest.raises(cal.LabelError, match=r"y: must be one of the classes \['ant', 'cat', 'dog'\]; got 0 in row 0"):
+    with pytest.raises(
+        cal.LabelError, match=r"y: labels must be among the classes \['ant', 'cat', 'dog'\]; got 0 in row 0"
+    ):
         scorer("ece")(model, X, np.zeros(len(X), int))
 
 

@@ -7,6 +7,7 @@ with the names of its options and the lines of a file.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -132,6 +133,14 @@ class Wording:
 PYTHON = Wording()
 
 
+def _renamed(remedy: Alternative, names: Mapping[str, str]) -> Alternative:
+    """A remedy in Python code with new names of variables."""
+    if not isinstance(remedy, InPython):
+        return remedy
+    new = {name: other for name, other in names.items() if other.isidentifier()}
+    return InPython(re.sub(r"[A-Za-z_]\w*", lambda found: new.get(found[0], found[0]), remedy.text))
+
+
 def _join(parts: Sequence[tuple[str, str]]) -> str:
     """Alternatives as one clause; a verb is not repeated."""
     spoken: list[str] = []
@@ -223,7 +232,7 @@ class _Message:
             "remedy": tuple(
                 replace(remedy, argument=new.get(remedy.argument, remedy.argument))
                 if isinstance(remedy, (Use, Drop))
-                else remedy
+                else _renamed(remedy, new)
                 for remedy in self.remedies
             ),
             **{name: getattr(self, name) for name in ("row", "column", "count", "source")},

@@ -22,7 +22,6 @@ from calibrant.errors import (
 from .cases import COLUMNS, LABELS, NAN, P3, Y3, Bad, P, Y, kind
 
 WHOLE = "an integer of at least 1"
-RISING = "rise strictly from 0 to 1"
 NORMS = "a number of at least 1, or inf"
 CHECKED = cal.Predictions(Y, P)
 VIEW = cal.views.View(np.array(P), np.array(Y, np.uint8))
@@ -53,46 +52,60 @@ def word(argument: str, value: object, *words: str, metric: object = cal.ece) ->
 BINS = [
     bins("bins 0", lambda: cal.ece(Y, P, bins=0), WHOLE, "got 0"),
     bins("bins -1", lambda: cal.mce(Y, P, bins=-1), WHOLE, "got -1"),
-    bins("bins 2.5", lambda: cal.ece(Y, P, bins=2.5), WHOLE, "rising edges", "got 2.5"),
+    bins(
+        "bins 2.5",
+        lambda: cal.ece(Y, P, bins=2.5),
+        WHOLE,
+        "must be an integer of at least 1, or rising edges from 0 to 1",
+        "got 2.5",
+    ),
     bins("bins True", lambda: cal.ece(Y, P, bins=True), WHOLE, "got True"),
     bins("bins a word", lambda: cal.ece(Y, P, bins="many"), WHOLE, "got 'many'"),
     bins("bins None", lambda: cal.ece(Y, P, bins=None), WHOLE, "got None"),
     bins("bins nan", lambda: cal.ece(Y, P, bins=NAN), WHOLE, "got nan"),
-    bins("too many bins", lambda: cal.ece(Y, P, bins=10**9), "at most 10 000 000", "1000000000"),
+    bins("too many bins", lambda: cal.ece(Y, P, bins=10**9), "must be at most 10 000 000", "got 1000000000"),
     bins(
         "edges fall",
         lambda: cal.ece(Y, P, bins=[0, 0.5, 0.3, 1]),
-        "edges must increase strictly from 0 to 1; got",
-        "0.3",
-        "for example",
+        "edges must increase strictly from 0 to 1; got [0.0, 0.5, 0.3, 1.0]",
+        "for example [0, 0.5, 0.9, 1]",
     ),
     bins(
         "edges repeat",
         lambda: cal.ece(Y, P, bins=[0, 0.5, 0.5, 1]),
-        "edges must increase strictly from 0 to 1; got",
-        "0.5, 0.5",
+        "edges must increase strictly from 0 to 1; got [0.0, 0.5, 0.5, 1.0]",
     ),
     bins(
         "edges end early",
         lambda: cal.calibration_curve(Y, P, bins=[0, 0.5]),
-        "edges must increase strictly from 0 to 1; got",
-        "[0.0, 0.5]",
+        "edges must increase strictly from 0 to 1; got [0.0, 0.5]",
     ),
     bins(
         "edges start late",
         lambda: cal.ece(Y, P, bins=[0.1, 1]),
-        "edges must increase strictly from 0 to 1; got",
-        "[0.1, 1.0]",
+        "edges must increase strictly from 0 to 1; got [0.1, 1.0]",
     ),
-    bins("nan edge", lambda: cal.ece(Y, P, bins=[0, NAN, 1]), "edges must increase strictly from 0 to 1; got", "nan"),
-    bins("no edges", lambda: cal.ece(Y, P, bins=[]), "edges must increase strictly from 0 to 1; got []", "got []"),
-    bins("text edges", lambda: cal.ece(Y, P, bins=["low", "high"]), "must be numbers", "'low'"),
-    bins("Edges of a number", lambda: cal.Edges(3), "edges must increase strictly from 0 to 1; got", "3.0"),
+    bins(
+        "nan edge",
+        lambda: cal.ece(Y, P, bins=[0, NAN, 1]),
+        "edges must increase strictly from 0 to 1; got [0.0, nan, 1.0]",
+    ),
+    bins(
+        "no edges",
+        lambda: cal.ece(Y, P, bins=[]),
+        "edges must increase strictly from 0 to 1; got []",
+    ),
+    bins("text edges", lambda: cal.ece(Y, P, bins=["low", "high"]), "edges must be numbers", "got ['low', 'high']"),
+    bins(
+        "Edges of a number",
+        lambda: cal.Edges(3),
+        "edges must increase strictly from 0 to 1; got [3.0]",
+    ),
     bins(
         "edges and equal mass",
         lambda: cal.ece(Y, P, bins=[0, 1], binning="equal_mass"),
-        "edges cannot be combined with the binning",
-        "drop",
+        "edges cannot be combined with the binning 'equal_mass'",
+        "give a number of bins or drop binning",
     ),
     bins("EqualMass of 0", lambda: cal.ece(Y, P, binning=cal.EqualMass(0)), WHOLE, "got 0"),
     bins("bins of a vector metric", lambda: cal.vce(Y3, P3, bins=0), WHOLE, "got 0"),
@@ -101,84 +114,161 @@ BINS = [
     binning(
         "unknown binning",
         lambda: cal.ece(Y, P, binning="wide"),
-        "'equal_width', 'equal_mass', 'equal_area' or a rule",
-        "'wide'",
+        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "got 'wide'",
     ),
-    binning("binning None", lambda: cal.ece(Y, P, binning=None), "or a rule", "got None"),
-    binning("a class as binning", lambda: cal.ece(Y, P, binning=cal.EqualWidth), "the class", "call it: EqualWidth()"),
-    binning("a tree for scores", lambda: cal.ece(Y, P, binning=cal.KDTree()), "or a rule", "KDTree"),
+    binning(
+        "binning None",
+        lambda: cal.ece(Y, P, binning=None),
+        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "got None",
+    ),
+    binning(
+        "a class as binning",
+        lambda: cal.ece(Y, P, binning=cal.EqualWidth),
+        "expected an instance, got the class EqualWidth",
+        "call it: EqualWidth()",
+    ),
+    binning(
+        "a tree for scores",
+        lambda: cal.ece(Y, P, binning=cal.KDTree()),
+        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "got KDTree(gamma=0.1, min_size=10)",
+    ),
     kind(LensError, ValueError, "binning")(
         "bins for vectors",
         lambda: cal.gece(Y3, P3, binning="equal_width"),
-        "'equal_width' requires one score per row, and",
-        "KDTree()",
+        "'equal_width' requires one score per row, and 'canonical' has several",
+        "use 'auto' or KDTree()",
     ),
     kind(WeightsNotSupportedError, ValueError, "binning")(
         "split ties under weights",
         lambda: cal.ece(Y, P, binning=cal.EqualMass(ties="split"), sample_weight=[1, 2, 1, 1]),
         "splitting ties is not supported with weights",
-        "ties='together'",
+        "use ties='together'",
     ),
-    option("range", "range falls", lambda: cal.EqualWidth(range=(0.5, 0.2)), "low < high", "(0.5, 0.2)"),
-    option("range", "range of three", lambda: cal.EqualWidth(range=(0, 0.5, 1)), "low < high", "(0, 0.5, 1)"),
-    option("range", "range too narrow", lambda: cal.ece(Y, P, binning=cal.EqualWidth(range=(0.5, 1))), "0.2", "widen"),
-    option("closed", "closed on both sides", lambda: cal.EqualWidth(closed="both"), "'right' or 'left'", "'both'"),
-    option("closed", "Edges closed", lambda: cal.Edges((0, 1), closed="none"), "'right' or 'left'", "'none'"),
-    option("ties", "unknown ties", lambda: cal.EqualMass(ties="random"), "'together' or 'split'", "'random'"),
-    option("split", "unknown split", lambda: cal.EqualMass(split="even"), "'floor' or 'array_split'", "'even'"),
-    option("gamma", "gamma 0", lambda: cal.gece(Y3, P3, gamma=0), "must be in (0, 1]; got 0", "got 0", "0.1"),
-    option("gamma", "gamma nan", lambda: cal.KDTree(gamma=NAN), "must be in (0, 1]; got nan", "got nan"),
+    option(
+        "range",
+        "range falls",
+        lambda: cal.EqualWidth(range=(0.5, 0.2)),
+        "must satisfy 0 <= low < high <= 1",
+        "got (0.5, 0.2)",
+    ),
+    option(
+        "range",
+        "range of three",
+        lambda: cal.EqualWidth(range=(0, 0.5, 1)),
+        "must satisfy 0 <= low < high <= 1",
+        "got (0, 0.5, 1)",
+    ),
+    option(
+        "range",
+        "range too narrow",
+        lambda: cal.ece(Y, P, binning=cal.EqualWidth(range=(0.5, 1))),
+        "(0.5, 1) excludes the score 0.2",
+        "widen the range",
+    ),
+    option(
+        "closed",
+        "closed on both sides",
+        lambda: cal.EqualWidth(closed="both"),
+        "must be 'right' or 'left'",
+        "got 'both'",
+    ),
+    option(
+        "closed", "Edges closed", lambda: cal.Edges((0, 1), closed="none"), "must be 'right' or 'left'", "got 'none'"
+    ),
+    option(
+        "ties", "unknown ties", lambda: cal.EqualMass(ties="random"), "must be 'together' or 'split'", "got 'random'"
+    ),
+    option(
+        "split", "unknown split", lambda: cal.EqualMass(split="even"), "must be 'floor' or 'array_split'", "got 'even'"
+    ),
+    option("gamma", "gamma 0", lambda: cal.gece(Y3, P3, gamma=0), "must be in (0, 1]; got 0", "for example 0.1"),
+    option(
+        "gamma",
+        "gamma nan",
+        lambda: cal.KDTree(gamma=NAN),
+        "must be in (0, 1]; got nan",
+    ),
     option("min_size", "min_size 0", lambda: cal.KDTree(min_size=0), WHOLE, "got 0"),
 ]
 
 OPTIONS = [
-    norm("norm 0.5", lambda: cal.ece(Y, P, norm=0.5), NORMS, "got 0.5", "math.inf"),
+    norm("norm 0.5", lambda: cal.ece(Y, P, norm=0.5), NORMS, "got 0.5", "for example 1, 2 or math.inf"),
     norm("norm l2", lambda: cal.ece(Y, P, norm="l2"), NORMS, "got 'l2'", "use 2"),
     norm("norm max", lambda: cal.ece(Y, P, norm="max"), NORMS, "use math.inf"),
     norm("norm nan", lambda: cal.ece(Y, P, norm=NAN), NORMS, "got nan"),
     norm("norm None", lambda: cal.vce(Y3, P3, norm=None), NORMS, "got None"),
     option(
-        "scale", "unknown scale", lambda: cal.brier(Y, P, scale="mean"), "'auto', 'half', 'sum', 'per_class'", "'mean'"
+        "scale",
+        "unknown scale",
+        lambda: cal.brier(Y, P, scale="mean"),
+        "must be one of 'auto', 'half', 'sum', 'per_class'",
+        "got 'mean'",
     ),
-    option("distance", "unknown distance", lambda: cal.gece(Y3, P3, distance="kl"), "'tv', 'l1', 'l2'", "'kl'"),
-    option("variation", "unknown variation", lambda: cal.vce(Y3, P3, variation="var"), "'entropy'", "'var'"),
-    option("base", "base 1", lambda: cal.nll(Y, P, base=1), "positive, finite and not 1", "got 1"),
-    option("base", "base a word", lambda: cal.nll(Y, P, base="e"), "positive, finite and not 1", "got 'e'"),
-    option("floor", "floor 2", lambda: cal.nll(Y, P, floor=2), "between 0 and 1", "got 2"),
+    option(
+        "distance",
+        "unknown distance",
+        lambda: cal.gece(Y3, P3, distance="kl"),
+        "must be one of 'tv', 'l1', 'l2', 'lp', 'mahalanobis', 'interval'",
+        "got 'kl'",
+    ),
+    option(
+        "variation",
+        "unknown variation",
+        lambda: cal.vce(Y3, P3, variation="var"),
+        "must be one of 'entropy', 'confidence', 'variation_ratio', 'iqv', 'gini'",
+        "got 'var'",
+    ),
+    option("base", "base 1", lambda: cal.nll(Y, P, base=1), "must be positive, finite and not 1", "got 1"),
+    option("base", "base a word", lambda: cal.nll(Y, P, base="e"), "must be positive, finite and not 1", "got 'e'"),
+    option("floor", "floor 2", lambda: cal.nll(Y, P, floor=2), "must lie between 0 and 1", "got 2"),
     option(
         "min_count",
         "min_count -1",
         lambda: cal.mce(Y, P, min_count=-1),
         "must be a non-negative number; got -1",
-        "got -1",
     ),
     option(
         "min_count",
         "min_count a word",
         lambda: cal.mce(Y, P, min_count="5"),
         "must be a non-negative number; got '5'",
-        "got '5'",
     ),
     kind(UndefinedMetricError, ValueError, "mce")(
         "min_count too large",
         lambda: cal.mce(Y, P, min_count=100),
         "is undefined: no bin contains 100 rows",
-        "lower it, or use fewer bins",
+        "lower min_count, or use fewer bins",
     ),
-    option("combine", "unknown combine", lambda: cal.cwce(Y3, P3, combine="median"), "'mean', 'sum'", "'median'"),
     option(
-        "class_weight", "weights of too few", lambda: cal.cwce(Y3, P3, class_weight=[1, 2]), "3 numbers", "per class"
+        "combine",
+        "unknown combine",
+        lambda: cal.cwce(Y3, P3, combine="median"),
+        "must be 'mean', 'sum', 'max' or 'prevalence'",
+        "got 'median'",
     ),
-    option("class_weight", "a word as weights", lambda: cal.cwce(Y3, P3, class_weight="balanced"), "'balanced'"),
+    option(
+        "class_weight",
+        "weights of too few",
+        lambda: cal.cwce(Y3, P3, class_weight=[1, 2]),
+        "must be 3 non-negative numbers, not all zero; got array([1., 2.])",
+        "give one weight per class",
+    ),
+    option("class_weight", "a word as weights", lambda: cal.cwce(Y3, P3, class_weight="balanced"), "got 'balanced'"),
     option(
         "class_weight",
         "weights of one view",
         lambda: cal.ece(Y, P, class_weight=[1, 2]),
-        "requires several classes; this lens has one",
-        "classwise",
+        "requires several classes; this lens has one event",
+        "use lens='classwise'",
     ),
     option(
-        "class_weight", "weights of a maximum", lambda: cal.cwce(Y3, P3, class_weight=[1, 2, 1], combine="max"), "'max'"
+        "class_weight",
+        "weights of a maximum",
+        lambda: cal.cwce(Y3, P3, class_weight=[1, 2, 1], combine="max"),
+        "got 'max'",
     ),
     option(
         "class_weight",
@@ -186,98 +276,192 @@ OPTIONS = [
         lambda: cal.gece(Y3, P3, class_weight=[1, 1, 1]),
         "requires the distance 'l2'; got 'tv'",
     ),
-    option("level", "level 0", lambda: HARD_TABLE.interval(0), "between 0 and 1", "got 0", "0.95"),
-    option("level", "level 1", lambda: HARD_TABLE.interval(1), "between 0 and 1", "got 1"),
-    option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "between 0 and 1", "'95%'"),
-    option("interval", "interval in percent", lambda: cal.calibration_curve(Y, P, interval=95), "got 95", "0.95"),
-    option("method", "unknown method", lambda: HARD_TABLE.interval(0.9, "normal"), "'wilson'", "got 'normal'"),
-    option("method", "method without interval", lambda: cal.calibration_curve(Y, P, interval=None, method="x"), "'x'"),
+    option("level", "level 0", lambda: HARD_TABLE.interval(0), "must lie between 0 and 1", "got 0", "for example 0.95"),
+    option("level", "level 1", lambda: HARD_TABLE.interval(1), "must lie between 0 and 1", "got 1"),
+    option("level", "level as text", lambda: HARD_TABLE.interval("95%"), "must lie between 0 and 1", "got '95%'"),
+    option(
+        "interval",
+        "interval in percent",
+        lambda: cal.calibration_curve(Y, P, interval=95),
+        "got 95",
+        "for example 0.95",
+    ),
+    option(
+        "method",
+        "unknown method",
+        lambda: HARD_TABLE.interval(0.9, "normal"),
+        "must be 'clopper_pearson', 'jeffreys' or 'wilson'",
+        "got 'normal'",
+    ),
+    option(
+        "method", "method without interval", lambda: cal.calibration_curve(Y, P, interval=None, method="x"), "got 'x'"
+    ),
     kind(UndefinedMetricError, ValueError, "interval")(
-        "interval of soft labels", SOFT_TABLE.interval, "binomial intervals are not defined for soft", "use None"
+        "interval of soft labels", SOFT_TABLE.interval, "binomial intervals are not defined for soft labels", "use None"
     ),
     kind(UndefinedMetricError, ValueError, "ece")(
-        "rows of a binned metric", lambda: cal.ece.rows(Y, P), "is not a mean over rows, so rows have no"
+        "rows of a binned metric", lambda: cal.ece.rows(Y, P), "is not a mean over rows, so rows have no contributions"
     ),
 ]
 
 LENSES = [
-    lens("unknown lens", lambda: cal.ece(Y3, P3, lens="foo"), "unknown lens 'foo'", "'top_label'", "'class:0'"),
-    lens("misspelt lens", lambda: cal.ece(Y3, P3, lens="top_lable"), "did you mean 'top_label'?"),
-    lens("a lens of another type", lambda: cal.ece(Y3, P3, lens=5), "a name or a Lens", "int", "'top_label'"),
-    lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "'rank' is incomplete", "'rank:2'"),
-    lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "'class' is incomplete", "'class:0'"),
-    lens("pair with one class", lambda: cal.ece(Y3, P3, lens="pair:0"), "two classes", "'pair:cat,dog'"),
-    lens("class_groups without mapping", lambda: cal.gece(Y3, P3, lens="class_groups"), "a mapping", "class_groups({"),
-    lens_class("class not there", lambda: cal.ece(Y3, P3, lens="class:9"), "unknown class '9'", "0 to 2"),
-    lens_class(
-        "class by name not there", lambda: cal.ece(list("abcc"), P3, classes=list("abc"), lens="class:d"), "'d'", "'c'"
+    lens(
+        "unknown lens",
+        lambda: cal.ece(Y3, P3, lens="foo"),
+        "unknown lens 'foo'",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'canonical', 'class:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
     ),
-    lens_class("class -1", lambda: cal.ece(Y3, P3, lens=cal.class_(-1)), "unknown class -1", "0 to 2"),
-    lens("rank beyond K", lambda: cal.ece(Y3, P3, lens="rank:4"), "from 1 to 3", "got 4"),
+    lens("misspelt lens", lambda: cal.ece(Y3, P3, lens="top_lable"), "did you mean 'top_label'?"),
+    lens(
+        "a lens of another type",
+        lambda: cal.ece(Y3, P3, lens=5),
+        "must be a name or a Lens",
+        "got int",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'canonical', 'class:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
+    ),
+    lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "'rank' is incomplete", "for example 'rank:2'"),
+    lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "'class' is incomplete", "for example 'class:0'"),
+    lens(
+        "pair with one class",
+        lambda: cal.ece(Y3, P3, lens="pair:0"),
+        "'pair' requires two classes",
+        "for example 'pair:cat,dog'",
+    ),
+    lens(
+        "class_groups without mapping",
+        lambda: cal.gece(Y3, P3, lens="class_groups"),
+        "'class_groups' requires a mapping",
+        "pass the lens itself: calibrant.class_groups({...})",
+    ),
+    lens_class(
+        "class not there", lambda: cal.ece(Y3, P3, lens="class:9"), "unknown class '9'", "the classes are 0 to 2"
+    ),
+    lens_class(
+        "class by name not there",
+        lambda: cal.ece(list("abcc"), P3, classes=list("abc"), lens="class:d"),
+        "unknown class 'd'",
+        "the classes are ['a', 'b', 'c']",
+    ),
+    lens_class("class -1", lambda: cal.ece(Y3, P3, lens=cal.class_(-1)), "unknown class -1", "the classes are 0 to 2"),
+    lens(
+        "rank beyond K",
+        lambda: cal.ece(Y3, P3, lens="rank:4"),
+        "'rank:4' requires a number from 1 to 3, the number of classes",
+        "got 4",
+    ),
     lens("rank 0", lambda: cal.rank(0), WHOLE, "got 0"),
     lens("rank 1.5", lambda: cal.ece(Y3, P3, lens="rank:1.5"), WHOLE, "got '1.5'"),
     lens("rank True", lambda: cal.rank(True), WHOLE, "got True"),
-    lens("top_k beyond K", lambda: cal.gece(Y3, P3, lens="top_k:4"), "from 1 to 3", "got 4"),
-    lens("within_top beyond K", lambda: cal.ece(Y3, P3, lens="within_top:4"), "from 1 to 3", "got 4"),
-    lens("binary of three", lambda: cal.ece(Y3, P3, lens="binary"), "two classes", "multiclass", "'top_label'"),
+    lens(
+        "top_k beyond K",
+        lambda: cal.gece(Y3, P3, lens="top_k:4"),
+        "'top_k:4' requires a number from 1 to 3, the number of classes",
+        "got 4",
+    ),
+    lens(
+        "within_top beyond K",
+        lambda: cal.ece(Y3, P3, lens="within_top:4"),
+        "'within_top:4' requires a number from 1 to 3, the number of classes",
+        "got 4",
+    ),
+    lens(
+        "binary of three",
+        lambda: cal.ece(Y3, P3, lens="binary"),
+        "'binary' requires two classes",
+        "got multiclass predictions",
+        "use 'top_label', 'classwise' or 'class:NAME'",
+    ),
     lens(
         "canonical for ece",
         lambda: cal.ece(Y3, P3, lens="canonical"),
-        "ece requires one score per row, and 'canonical'",
-        "one score per row",
-        "gece",
+        "ece requires one score per row, and 'canonical' has several",
+        "use 'top_label' or 'classwise', or the metric gece",
     ),
     lens(
         "top_k for ece",
         lambda: cal.ece(Y3, P3, lens="top_k:2"),
-        "ece requires one score per row, and 'top_k:2'",
-        "one score per row",
+        "ece requires one score per row, and 'top_k:2' has several",
     ),
     lens(
         "classwise for a curve",
         lambda: cal.calibration_curve(Y3, P3, lens="classwise"),
-        "more than one",
-        "'class:NAME'",
+        "'classwise' has more than one event per row",
+        "use 'top_label' or 'class:NAME'",
     ),
     lens(
         "classwise for rows",
         lambda: cal.brier.rows(Y3, P3, lens="classwise"),
         "a row has several contributions under this lens",
-        "'class:NAME'",
+        "use 'class:NAME'",
     ),
-    lens("top_label of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="top_label"), "'classwise'"),
-    lens("binary of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="binary"), "use 'classwise'"),
-    lens("canonical of multilabel", lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="canonical"), "'classwise'"),
+    lens(
+        "top_label of multilabel",
+        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="top_label"),
+        "use 'classwise' or 'class:NAME'",
+    ),
+    lens(
+        "binary of multilabel",
+        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="binary"),
+        "use 'classwise' or 'class:NAME'",
+    ),
+    lens(
+        "canonical of multilabel",
+        lambda: cal.ece(LABELS, COLUMNS, multilabel=True, lens="canonical"),
+        "use 'classwise' or 'class:NAME'",
+    ),
     lens(
         "classwise of confidence",
         lambda: cal.ece(Y, P, input="confidence", lens="classwise"),
-        "every class",
-        "'top_label'",
+        "'classwise' requires a probability for every class",
+        "use 'top_label'",
     ),
     lens("binary of confidence", lambda: cal.ece(Y, P, input="confidence", lens="binary"), "use 'top_label'"),
     lens("canonical of confidence", lambda: cal.ece(Y, P, input="confidence", lens="canonical"), "use 'top_label'"),
-    lens("pair of the same", lambda: cal.ece(Y3, P3, lens="pair:0,0"), "two different classes", "'0' twice"),
+    lens(
+        "pair of the same",
+        lambda: cal.ece(Y3, P3, lens="pair:0,0"),
+        "'pair' requires two different classes",
+        "got '0' twice",
+    ),
     lens(
         "pair of absent classes",
         lambda: cal.ece([2] * 4, P3, lens=cal.pair(0, 1)),
-        "no row has the label 0 or 1 and a positive",
+        "no row has the label 0 or 1 and a positive probability for either",
     ),
-    lens("pair of soft labels", lambda: cal.ece(P3, P3, soft=True, lens="pair:0,1"), "soft", "'class:NAME'"),
+    lens(
+        "pair of soft labels",
+        lambda: cal.ece(P3, P3, soft=True, lens="pair:0,1"),
+        "'pair' selects rows by label, which is not defined for soft labels",
+        "use 'class:NAME'",
+    ),
     lens(
         "class in two groups",
         lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [0, 1], "b": [1, 2]})),
-        "class 1",
-        "two",
+        "class 1 is in two groups",
     ),
     lens(
         "class in no group",
         lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [0], "b": [2]})),
-        "class 1",
         "class 1 is not in any group",
     ),
-    lens("nested groups", lambda: cal.class_groups({"a": {"b": [0]}}), "nested", "class_hierarchy"),
-    lens("groups without mapping", lambda: cal.class_groups([[0], [1]]), "a mapping", "for example"),
-    lens("hierarchy without mapping", lambda: cal.class_hierarchy([[0], [1]]), "nested mapping", "for example"),
+    lens(
+        "nested groups",
+        lambda: cal.class_groups({"a": {"b": [0]}}),
+        "this mapping is nested",
+        "use class_hierarchy(mapping), which gives one lens per level",
+    ),
+    lens(
+        "groups without mapping",
+        lambda: cal.class_groups([[0], [1]]),
+        "'class_groups' requires a mapping from groups to classes",
+        "for example class_groups({'animal': ['cat', 'dog'], 'other': ['car']})",
+    ),
+    lens(
+        "hierarchy without mapping",
+        lambda: cal.class_hierarchy([[0], [1]]),
+        "'class_hierarchy' requires a nested mapping from groups to classes",
+        "for example class_hierarchy({'animal': {'pet': ['cat', 'dog'], 'wild': ['fox']}, 'other': ['car']})",
+    ),
     lens_class(
         "unknown class in a group", lambda: cal.gece(Y3, P3, lens=cal.class_groups({"a": [7]})), "unknown class 7"
     ),
@@ -287,19 +471,31 @@ SELECTIONS = [
     where(
         "mask of integers",
         lambda: cal.ece(Y, P, where=[0, 1, 1, 0]),
-        "one boolean per row",
-        "int64",
+        "must be one boolean per row",
+        "got shape (4,) of int64",
         "for example age > 60",
     ),
-    where("mask with a hole", lambda: cal.ece(Y, P, where=[True, None, True, False]), "one boolean per row", "object"),
+    where(
+        "mask with a hole",
+        lambda: cal.ece(Y, P, where=[True, None, True, False]),
+        "must be one boolean per row",
+        "got shape (4,) of object",
+    ),
     where(
         "mask with NA",
         lambda: cal.ece(Y, P, where=pd.array([True, None, True, True], "boolean")),
-        "one boolean per row",
+        "must be one boolean per row",
     ),
-    where("mask in columns", lambda: cal.ece(Y, P, where=[[True]] * 4), "one boolean per row", "(4, 1)"),
-    where("ragged mask", lambda: cal.ece(Y, P, where=[[True], [True, False]]), "one boolean per row"),
-    where("text as mask", lambda: cal.ece(Y, P, where="age > 60"), "one boolean per row", "for example age > 60"),
+    where(
+        "mask in columns",
+        lambda: cal.ece(Y, P, where=[[True]] * 4),
+        "must be one boolean per row",
+        "got shape (4, 1) of bool",
+    ),
+    where("ragged mask", lambda: cal.ece(Y, P, where=[[True], [True, False]]), "must be one boolean per row"),
+    where(
+        "text as mask", lambda: cal.ece(Y, P, where="age > 60"), "must be one boolean per row", "for example age > 60"
+    ),
     kind(ShapeError, ValueError, "where")(
         "short mask", lambda: cal.ece(Y, P, where=[True, False]), "expected 4 Booleans, one per row; got 2"
     ),
@@ -316,7 +512,10 @@ SELECTIONS = [
         "relax the condition",
     ),
     where(
-        "unknown group", lambda: cal.ece(Y, P, groups=list("abab"), where=cal.select.group("c")), "'c'", "['a', 'b']"
+        "unknown group",
+        lambda: cal.ece(Y, P, groups=list("abab"), where=cal.select.group("c")),
+        "'c'",
+        "the groups are ['a', 'b']",
     ),
     where(
         "group without groups",
@@ -325,18 +524,18 @@ SELECTIONS = [
         "pass groups with one group per row",
     ),
     kind(ArgumentError, ValueError, "where")(
-        "unknown label", lambda: cal.ece(Y3, P3, where=cal.select.label(7)), "unknown class 7", "0 to 2"
+        "unknown label", lambda: cal.ece(Y3, P3, where=cal.select.label(7)), "unknown class 7", "the classes are 0 to 2"
     ),
     kind(ArgumentError, ValueError, "where")(
         "output of an unknown class",
         lambda: cal.ece(Y3, P3, where=cal.select.output(0.1, of=8)),
         "unknown class 8",
-        "0 to 2",
+        "the classes are 0 to 2",
     ),
     where(
         "label of soft labels",
         lambda: cal.ece(P3, P3, soft=True, where=cal.select.label(1)),
-        "select.label is not defined for soft or",
+        "select.label is not defined for soft or multilabel labels",
     ),
     where(
         "top of multilabel",
@@ -346,22 +545,47 @@ SELECTIONS = [
     where(
         "predicted of multilabel",
         lambda: cal.ece(LABELS, COLUMNS, multilabel=True, where=cal.select.predicted(0)),
-        "mask",
+        "use a mask",
     ),
     where(
-        "class of a confidence", lambda: cal.ece(Y, P, input="confidence", where=cal.select.output(of=1)), "of='top'"
+        "class of a confidence",
+        lambda: cal.ece(Y, P, input="confidence", where=cal.select.output(of=1)),
+        "use of='top'",
     ),
-    where("selection and mask", lambda: cal.select.label(0) & [True], "combine selections", "select.mask(...)"),
-    option("low", "bounds fall", lambda: cal.select.output(0.9, 0.2), "0 <= low <= high <= 1", "0.9 and 0.2"),
+    where(
+        "selection and mask",
+        lambda: cal.select.label(0) & [True],
+        "& and | combine selections",
+        "wrap a mask with select.mask(...)",
+    ),
+    option(
+        "low",
+        "bounds fall",
+        lambda: cal.select.output(0.9, 0.2),
+        "low and high must satisfy 0 <= low <= high <= 1",
+        "got 0.9 and 0.2",
+    ),
     option(
         "low",
         "every row is kept",
         lambda: cal.ece(Y, P, where=cal.select.output(low=0.1, of="top")),
-        "every row",
-        "of=1",
+        "0.1 selects every row, since the larger of two probabilities is at least 0.5",
+        "use of=1 for the probability of the positive class",
     ),
-    option("low", "bound is text", lambda: cal.select.output("high"), "0 <= low <= high <= 1", "'high'"),
-    option("closed", "unknown closed", lambda: cal.select.output(0.1, 0.2, closed="up"), "'neither'", "'up'"),
+    option(
+        "low",
+        "bound is text",
+        lambda: cal.select.output("high"),
+        "low and high must satisfy 0 <= low <= high <= 1",
+        "got 'high' and 1.0",
+    ),
+    option(
+        "closed",
+        "unknown closed",
+        lambda: cal.select.output(0.1, 0.2, closed="up"),
+        "must be 'both', 'left', 'right' or 'neither'",
+        "got 'up'",
+    ),
 ]
 
 WORDS = [
@@ -376,7 +600,7 @@ WORDS = [
     word("weights", Y, "use sample_weight"),
     word("weight", Y, "use sample_weight", metric=cal.brier),
     word("labels", Y, "use classes"),
-    word("from_logits", True, 'input="logit"'),
+    word("from_logits", True, "use input='logit'"),
     word("average", "macro", "use combine"),
     word("p", 2, "use norm"),
     word("num_classes", 2, "inferred from y_prob"),
@@ -390,27 +614,52 @@ WORDS = [
 group = kind(GroupError, ValueError, "by")
 
 EVALUATE = [
-    option("metrics", "no metric", lambda: cal.evaluate(Y, P, metrics=[]), "empty", "['ece']"),
     option(
-        "metrics", "metrics as a number", lambda: cal.evaluate(Y, P, metrics=5), "'recommended', 'all', or names", "5"
+        "metrics",
+        "no metric",
+        lambda: cal.evaluate(Y, P, metrics=[]),
+        "is an empty list",
+        "name at least one, for example ['ece']",
+    ),
+    option(
+        "metrics",
+        "metrics as a number",
+        lambda: cal.evaluate(Y, P, metrics=5),
+        "must be 'recommended', 'all', or names",
+        "got 5",
     ),
     option(
         "budget",
         "budget 0",
         lambda: cal.evaluate(Y, P, budget=0),
         "must be a positive number of seconds; got 0",
-        "got 0",
     ),
     option(
         "budget",
         "budget as a word",
         lambda: cal.evaluate(Y, P, budget="fast"),
         "must be a positive number of seconds; got 'fast'",
-        "'fast'",
     ),
-    option("metric", "a value not evaluated", lambda: cal.evaluate(Y, P, metrics="ece")["brier"], "not evaluated"),
-    option("use_case", "unknown use case", lambda: cal.recommend("fast"), "'safety'", "got 'fast'"),
-    option("use_case", "use cases as a list", lambda: cal.recommend(["safety"]), "'safety'", "got ['safety']"),
+    option(
+        "metric",
+        "a value not evaluated",
+        lambda: cal.evaluate(Y, P, metrics="ece")["brier"],
+        "'brier' was not evaluated",
+    ),
+    option(
+        "use_case",
+        "unknown use case",
+        lambda: cal.recommend("fast"),
+        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "got 'fast'",
+    ),
+    option(
+        "use_case",
+        "use cases as a list",
+        lambda: cal.recommend(["safety"]),
+        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "got ['safety']",
+    ),
     group(
         "groups twice",
         lambda: cal.evaluate(Y, P, by=list("abab"), groups=list("abab")),
@@ -420,13 +669,12 @@ EVALUATE = [
     group(
         "a column without a frame",
         lambda: cal.evaluate(Y, P, by="region"),
-        "'region'",
-        "'region' is the name of a column, and the first",
+        "'region' is the name of a column, and the first argument is not a frame",
     ),
     group(
         "groups of checked predictions",
         lambda: cal.evaluate(CHECKED, by=list("abab")),
-        "pass Predictions(..., groups=...) and by=None",
+        "pass Predictions(..., groups=...) and by=None here",
     ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
     word("n_bins", 10, "use bins", metric=cal.evaluate),
@@ -438,17 +686,40 @@ ambiguous = kind(AmbiguousMetricError, ValueError, "metric")
 view = kind(InputTypeError, TypeError, "y_true")
 
 NAMES = [
-    metric("misspelt metric", lambda: cal.catalogue["eec"], "unknown metric 'eec'", "'ece'"),
+    metric(
+        "misspelt metric",
+        lambda: cal.catalogue["eec"],
+        "unknown metric 'eec'",
+        "did you mean 'lse_ece' or 'eci' or 'ece'?",
+    ),
     metric(
         "unknown metric",
         lambda: cal.catalogue["qqqqqqq"],
         "unknown metric 'qqqqqqq'",
         "`calibrant metrics` lists all metrics",
     ),
-    metric("a number as metric", lambda: cal.catalogue[3], "a name", "int", "'ece'"),
-    ambiguous("MCE", lambda: cal.catalogue["MCE"], "'MCE' is the name of 3 metrics", "rmsce (Kumar", "mce (Naeini"),
-    ambiguous("ABC", lambda: cal.catalogue["abc"], "'abc' is the name of 2 metrics", "abc_above", "abc_below"),
-    option("metric", "an id twice", lambda: cal.catalogue.add(cal.ece), "the id 'ece' is already in use", "another id"),
+    metric("a number as metric", lambda: cal.catalogue[3], "must be a name", "got int", "for example 'ece'"),
+    ambiguous(
+        "MCE",
+        lambda: cal.catalogue["MCE"],
+        "'MCE' is the name of 3 metrics",
+        "use the id: rmsce (Kumar, Liang and Ma (2019): Root mean squared calibration error)",
+        "mce (Naeini, Cooper and Hauskrecht (2015): Maximum calibration error)",
+    ),
+    ambiguous(
+        "ABC",
+        lambda: cal.catalogue["abc"],
+        "'abc' is the name of 2 metrics",
+        "use the id: abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
+        "abc_below (Hagopian et al. (2023): Area between curves, below the diagonal)",
+    ),
+    option(
+        "metric",
+        "an id twice",
+        lambda: cal.catalogue.add(cal.ece),
+        "the id 'ece' is already in use",
+        "choose another id",
+    ),
     kind(UnknownArgumentError, TypeError, "famly")(
         "misspelt field", lambda: cal.catalogue.find(famly="bin"), "did you mean 'family'?"
     ),
@@ -456,29 +727,55 @@ NAMES = [
         "Predictions and weights",
         lambda: cal.ece(CHECKED, sample_weight=Y),
         "cannot be combined with Predictions",
-        "to Predictions(...)",
+        "pass it to Predictions(...) instead",
     ),
     kind(InputTypeError, TypeError, "y_prob")(
         "Predictions and probabilities",
         lambda: cal.calibration_curve(CHECKED, P),
         "cannot be combined with Predictions",
     ),
-    view("Predictions second", lambda: cal.ece(Y, CHECKED), "cannot be combined with Predictions", "alone"),
     view(
-        "Predictions of Predictions", lambda: cal.Predictions(CHECKED), "cannot be combined with Predictions", "alone"
+        "Predictions second",
+        lambda: cal.ece(Y, CHECKED),
+        "cannot be combined with Predictions",
+        "pass the Predictions alone",
+    ),
+    view(
+        "Predictions of Predictions",
+        lambda: cal.Predictions(CHECKED),
+        "cannot be combined with Predictions",
+        "pass the Predictions alone",
     ),
     view(
         "a View and weights",
         lambda: cal.ece(VIEW, sample_weight=Y),
-        "a view",
         "a view cannot be combined with other arguments",
-        "the view alone",
+        "pass the view alone",
     ),
-    view("a View and probabilities", lambda: cal.ece(VIEW, P), "a view", "the view alone"),
-    view("a View and a mask", lambda: cal.ece(VIEW, where=[True] * 4), "a view", "the view alone"),
+    view(
+        "a View and probabilities",
+        lambda: cal.ece(VIEW, P),
+        "a view cannot be combined with other arguments",
+        "pass the view alone",
+    ),
+    view(
+        "a View and a mask",
+        lambda: cal.ece(VIEW, where=[True] * 4),
+        "a view cannot be combined with other arguments",
+        "pass the view alone",
+    ),
     lens("a View and a lens", lambda: cal.ece(VIEW, lens="classwise"), "is determined by the view"),
-    view("a View, a curve and a mask", lambda: cal.calibration_curve(VIEW, where=[True] * 4), "a view", "alone"),
-    lens("a VectorView for ece", lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)), "one score per row"),
+    view(
+        "a View, a curve and a mask",
+        lambda: cal.calibration_curve(VIEW, where=[True] * 4),
+        "a view cannot be combined with other arguments",
+        "pass the view alone",
+    ),
+    lens(
+        "a VectorView for ece",
+        lambda: cal.ece(cal.views.VectorView(P3, np.array(Y3), None)),
+        "ece requires one score per row, and 'canonical' has several",
+    ),
 ]
 
 TABLE = [*BINS, *OPTIONS, *LENSES, *SELECTIONS, *WORDS, *EVALUATE, *NAMES]

@@ -19,7 +19,6 @@ from .cases import COLUMNS, INF, LABELS, NAN, ONE_HOT, P3, TWO, Y3, P, Y, kind, 
 
 ABOVE, BELOW = np.nextafter(1, 2), -5e-324
 ABOVE32, BELOW32 = np.nextafter(np.float32(1), np.float32(2)), np.float32(-1e-45)
-RANGE = "every entry must lie in [0, 1]"
 SUM = "each row must sum to 1 within"
 RESCALE = "normalize=True"
 
@@ -40,84 +39,119 @@ probability = kind(ProbabilityError, ValueError, "y_prob")
 swapped = kind(SwappedArgumentsError, ValueError, "y_true")
 
 OUTSIDE = [
-    probability("nan", lambda: vector(NAN), "missing value", "drop or fill", row=2),
-    probability("nan in a column", lambda: matrix(NAN), "column 1", "missing value", row=2),
+    probability("nan", lambda: vector(NAN), "missing value", "drop or fill these rows", row=2),
+    probability("nan in a column", lambda: matrix(NAN), "missing value in row 2, column 1", row=2),
     probability(
         "inf",
         lambda: vector(INF),
         "probabilities must be in [0, 1]; got inf",
-        "drop or correct the row, or use input='logit'",
+        "drop or correct the row, or use input='logit' if these are logits",
         row=2,
     ),
-    probability("inf in a column", lambda: matrix(INF), "column 1", "probabilities must be in [0, 1]; got inf", row=2),
+    probability(
+        "inf in a column",
+        lambda: matrix(INF),
+        "got inf in row 2, column 1",
+        "probabilities must be in [0, 1]; got inf",
+        row=2,
+    ),
     probability(
         "-inf",
         lambda: vector(-INF),
         "probabilities must be in [0, 1]; got -inf",
-        "drop or correct the row, or use input='logit'",
+        "drop or correct the row, or use input='logit' if these are logits",
         row=2,
     ),
     probability(
-        "-inf in a column", lambda: matrix(-INF), "column 1", "probabilities must be in [0, 1]; got -inf", row=2
+        "-inf in a column",
+        lambda: matrix(-INF),
+        "got -inf in row 2, column 1",
+        "probabilities must be in [0, 1]; got -inf",
+        row=2,
     ),
     probability(
         "inf and -inf in one row",
         lambda: cal.ece(Y3, with_entry(P3, 2, [INF, -INF, 1])),
-        "column 0",
+        "got inf in row 2, column 0",
         "probabilities must be in [0, 1]; got inf",
         row=2,
     ),
-    probability("one ulp above 1", lambda: vector(ABOVE), str(ABOVE), "clip=True", row=2),
-    probability("one ulp below 0", lambda: vector(BELOW), "-5e-324", "clip=True", row=2),
+    probability(
+        "one ulp above 1", lambda: vector(ABOVE), str(ABOVE), "pass clip=True if this is rounding error", row=2
+    ),
+    probability(
+        "one ulp below 0", lambda: vector(BELOW), "got -5e-324", "pass clip=True if this is rounding error", row=2
+    ),
     probability(
         "one ulp above 1 in a column",
         lambda: matrix(ABOVE),
-        "column 1",
-        "probabilities must be in [0, 1]; got",
-        "clip=True",
+        "got 1.0000000000000002 in row 2, column 1",
+        "probabilities must be in [0, 1]; got 1.0000000000000002",
+        "pass clip=True if this is rounding error",
         row=2,
     ),
     probability(
         "one ulp below 0 in a column",
         lambda: matrix(BELOW),
-        "column 1",
+        "got -5e-324 in row 2, column 1",
         "probabilities must be in [0, 1]; got -5e-324",
-        "clip=True",
+        "pass clip=True if this is rounding error",
         row=2,
     ),
     probability(
-        "one float32 ulp above 1", lambda: vector(ABOVE32, np.float32), "1.0000001192092896", "clip=True", row=2
+        "one float32 ulp above 1",
+        lambda: vector(ABOVE32, np.float32),
+        "got 1.0000001192092896",
+        "pass clip=True if this is rounding error",
+        row=2,
     ),
-    probability("one float32 ulp below 0", lambda: vector(BELOW32, np.float32), "-1.4", "clip=True", row=2),
-    probability("one float16 ulp above 1", lambda: vector(1.001, np.float16), "1.0009765625", "clip=True", row=2),
+    probability(
+        "one float32 ulp below 0",
+        lambda: vector(BELOW32, np.float32),
+        "got -1.401298464324817e-45",
+        "pass clip=True if this is rounding error",
+        row=2,
+    ),
+    probability(
+        "one float16 ulp above 1",
+        lambda: vector(1.001, np.float16),
+        "got 1.0009765625",
+        "pass clip=True if this is rounding error",
+        row=2,
+    ),
     probability("far above 1", lambda: vector(1.5), "probabilities must be in [0, 1]; got 1.5", row=2),
-    probability("far below 0", lambda: matrix(-3), "column 1", "probabilities must be in [0, 1]; got -3.0", row=2),
+    probability(
+        "far below 0",
+        lambda: matrix(-3),
+        "got -3.0 in row 2, column 1",
+        "probabilities must be in [0, 1]; got -3.0",
+        row=2,
+    ),
     probability(
         "percentages",
         lambda: cal.ece(Y, [20, 80, 60, 30]),
         "probabilities must be in [0, 1]; got 20.0",
-        "divide by 100",
+        "divide by 100 if these are percentages",
         row=0,
     ),
     probability(
         "percentages in columns",
         lambda: cal.brier(Y3, P3 * 100),
         "probabilities must be in [0, 1]; got 70.0",
-        "divide by 100",
+        "divide by 100 if these are percentages",
         row=0,
     ),
     probability(
         "multilabel above 1",
         lambda: cal.ece(LABELS, [[0.2, 0.3], [0.1, 1.2]], multilabel=True),
-        "column 1",
+        "got 1.2 in row 1, column 1",
         "probabilities must be in [0, 1]; got 1.2",
         row=1,
     ),
     probability(
         "multilabel nan",
         lambda: cal.brier(LABELS, [[0.2, NAN], [0.1, 0.2]], multilabel=True),
-        "column 1",
-        "missing value",
+        "missing value in row 0, column 1",
         row=0,
     ),
     probability("nan in polars", lambda: cal.ece(Y, pl.Series(with_entry(P, 2, NAN))), "missing value", row=2),
@@ -131,28 +165,27 @@ OUTSIDE = [
 ]
 
 SUMS = [
-    probability("float64 sum", lambda: off_by(2e-6, np.float64), "1.000002", SUM, row=2),
-    probability("float32 sum", lambda: off_by(2e-4, np.float32), "1.0002", SUM, row=2),
-    probability("float16 sum", lambda: off_by(2e-2, np.float16), "1.02", SUM, row=2),
+    probability("float64 sum", lambda: off_by(2e-6, np.float64), "got a sum of 1.000002", SUM, row=2),
+    probability("float32 sum", lambda: off_by(2e-4, np.float32), "got a sum of 1.0002", SUM, row=2),
+    probability("float16 sum", lambda: off_by(2e-2, np.float16), "got a sum of 1.02002", SUM, row=2),
     probability(
         "bfloat16 sum",
         lambda: cal.ece(Y3, torch.tensor(with_entry(P3, (2, 2), 0.65)).to(torch.bfloat16)),
-        "1.04",
+        "got a sum of 1.04883",
         SUM,
-        "0.01",
+        "each row must sum to 1 within 0.01",
         row=2,
     ),
     probability(
         "rows sum to 2",
         lambda: cal.ece([0, 1], [[1.0, 0.5, 0.5], [1.0, 1.0, 0.0]]),
-        "each row must sum to 1 within 1e-06; got a sum",
+        "each row must sum to 1 within 1e-06; got a sum of 2",
         SUM,
         RESCALE,
-        "multilabel=True",
-        "pass normalize=True to rescale, multilabel=True",
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
         row=0,
     ),
-    probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "0.9", SUM, row=0),
+    probability("two columns sum to 0.9", lambda: cal.ece(Y, 0.9 * TWO), "got a sum of 0.9", SUM, row=0),
     probability(
         "all zero row cannot be rescaled",
         lambda: cal.ece([0, 1], [[0.5, 0.5], [0.0, 0.0]], normalize=True),
@@ -163,8 +196,8 @@ SUMS = [
     probability(
         "negative row cannot be rescaled",
         lambda: cal.ece([0, 1], [[0.5, 0.5], [-1.0, 3.0]], normalize=True),
-        "negative",
-        "clip=True as well",
+        "cannot rescale negative entries",
+        "pass clip=True as well",
         row=1,
     ),
     probability(
@@ -182,7 +215,6 @@ SUMS = [
     probability(
         "overflowing row cannot be rescaled",
         lambda: cal.ece([0, 1], [[0.5, 0.5], [1e308, 1e308]], normalize=True),
-        "1e+308",
         "probabilities must be in [0, 1]; got 1e+308",
         row=1,
     ),
@@ -201,24 +233,22 @@ LOGITS = [
     probability(
         "logits in columns as probabilities",
         lambda: cal.nll(Y3, np.log(P3) + 3),
-        "2.6",
-        "probabilities must be in [0, 1]; got",
+        "probabilities must be in [0, 1]; got 2.6433250560612676",
         "use input='logit' if these are logits",
         row=0,
     ),
     probability(
         "logits inside [0, 1]",
         lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
-        "each row must sum to 1 within 1e-06; got a sum",
+        "each row must sum to 1 within 1e-06; got a sum of 1.2",
         SUM,
-        "pass normalize=True to rescale, multilabel=True",
+        "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
         row=0,
     ),
     probability(
         "nan logit",
         lambda: cal.ece(Y, [0.0, NAN, 1.0, 2.0], input="logit"),
         "logits must be finite; got nan",
-        "must be finite",
         "drop or correct the row",
         row=1,
     ),
@@ -226,27 +256,25 @@ LOGITS = [
         "nan logit in a column",
         lambda: cal.brier(Y3, with_entry(P3, (1, 2), NAN), input="logit"),
         "logits must be finite; got nan",
-        "must be finite",
         row=1,
     ),
     probability(
         "inf logit in a column",
         lambda: cal.brier(Y3, with_entry(P3, (1, 2), INF), input="logit"),
         "logits must be finite; got inf",
-        "must be finite",
         row=1,
     ),
     probability(
         "only -inf logits",
         lambda: cal.ece([0, 1], [[0.0, 1.0], [-INF, -INF]], input="logit"),
-        "at least one logit per row must be finite; all",
+        "at least one logit per row must be finite; all are -inf",
         "drop or correct the row",
         row=1,
     ),
     kind(ArgumentError, ValueError, "input")(
         "unknown input",
         lambda: cal.ece(Y, P, input="logits"),
-        "'prob', 'logit' or 'confidence'",
+        "must be 'prob', 'logit' or 'confidence'",
         "got 'logits'",
         "did you mean 'logit'?",
     ),
@@ -254,52 +282,82 @@ LOGITS = [
     kind(ShapeError, ValueError, "y_prob")(
         "confidence in columns",
         lambda: cal.ece(Y3, P3, input="confidence"),
-        "3 columns",
-        "one number per row",
-        "max(axis=1)",
+        "got 3 columns",
+        "confidence is one number per row",
+        "pass y_prob.max(axis=1) or drop input='confidence'",
     ),
 ]
 
 SWAPPED = [
-    swapped("swapped", lambda: cal.ece(P, Y), "fractions", "only 0 and 1", "(y_true, y_prob)"),
-    swapped("swapped booleans", lambda: cal.ece(P, np.array(Y, bool)), "fractions", "only 0 and 1", "(y_true, y_prob)"),
-    swapped("swapped, one class", lambda: cal.ece(P, [1, 1, 1, 1]), "fractions", "only 0 and 1"),
-    swapped("swapped two columns", lambda: cal.ece(TWO, Y), "fractions", "(y_true, y_prob)"),
-    swapped("swapped three columns", lambda: cal.ece(P3, Y3), "columns of fractions", "integers", "(y_true, y_prob)"),
+    swapped(
+        "swapped",
+        lambda: cal.ece(P, Y),
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+        "pass (y_true, y_prob): labels first, probabilities second",
+    ),
+    swapped(
+        "swapped booleans",
+        lambda: cal.ece(P, np.array(Y, bool)),
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+        "pass (y_true, y_prob): labels first, probabilities second",
+    ),
+    swapped(
+        "swapped, one class",
+        lambda: cal.ece(P, [1, 1, 1, 1]),
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+    ),
+    swapped(
+        "swapped two columns",
+        lambda: cal.ece(TWO, Y),
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+        "pass (y_true, y_prob): labels first, probabilities second",
+    ),
+    swapped(
+        "swapped three columns",
+        lambda: cal.ece(P3, Y3),
+        "the labels are columns of fractions and the probabilities are integers: they look swapped",
+        "pass (y_true, y_prob): labels first, probabilities second",
+    ),
     swapped(
         "swapped three columns, float labels",
         lambda: cal.ece(P3, np.array(Y3, float)),
-        "columns of fractions",
-        "one number per row",
+        "has columns of fractions while the probabilities have one number per row: they look swapped",
     ),
-    swapped("swapped one-hot", lambda: cal.ece(P3, ONE_HOT), "fractions", "only 0 and 1"),
-    swapped("swapped names", lambda: cal.ece(P, ["cat", "dog", "cat", "dog"]), "fractions", "text", "(y_true, y_prob)"),
+    swapped(
+        "swapped one-hot",
+        lambda: cal.ece(P3, ONE_HOT),
+        "the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+    ),
+    swapped(
+        "swapped names",
+        lambda: cal.ece(P, ["cat", "dog", "cat", "dog"]),
+        "the labels are fractions and the probabilities are text: they look swapped",
+        "pass (y_true, y_prob): labels first, probabilities second",
+    ),
 ]
 
 FLAGS = [
     kind(ArgumentError, ValueError, "clip")(
-        "clip not a Boolean", lambda: cal.ece(Y, P, clip=1e-7), "True or False", "1e-07"
+        "clip not a Boolean", lambda: cal.ece(Y, P, clip=1e-7), "must be True or False", "got 1e-07"
     ),
     kind(ArgumentError, ValueError, "normalize")(
-        "normalize not a Boolean", lambda: cal.ece(Y3, P3, normalize="no"), "'no'"
+        "normalize not a Boolean", lambda: cal.ece(Y3, P3, normalize="no"), "got 'no'"
     ),
     kind(ArgumentError, ValueError, "soft")(
-        "soft not a Boolean", lambda: cal.ece(Y, P, soft="no"), "True or False", "'no'"
+        "soft not a Boolean", lambda: cal.ece(Y, P, soft="no"), "must be True or False", "got 'no'"
     ),
     kind(ArgumentError, ValueError, "multilabel")(
-        "multilabel not a Boolean", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "True or False", "2"
+        "multilabel not a Boolean", lambda: cal.ece(LABELS, COLUMNS, multilabel=2), "must be True or False", "got 2"
     ),
     kind(ArgumentError, ValueError, "sum_tolerance")(
         "sum_tolerance is negative",
         lambda: cal.ece(Y3, P3, sum_tolerance=-1),
         "must be a non-negative number; got -1",
-        "got -1",
     ),
     kind(ArgumentError, ValueError, "sum_tolerance")(
         "sum_tolerance is text",
         lambda: cal.ece(Y3, P3, sum_tolerance="1%"),
         "must be a non-negative number; got '1%'",
-        "got '1%'",
     ),
     kind(InputTypeError, TypeError, "y_prob")(
         "masked",

@@ -230,7 +230,10 @@ def test_full_disk_says_so_and_keeps_what_was_there(monitor: Monitor, monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "_configure", small)
-        with pytest.raises(FileError, match=r"watch\.db: the disk is full; earlier data are intact; free"):
+        with pytest.raises(
+            FileError,
+            match=r"watch\.db: the disk is full; earlier data are intact; free some space and repeat the call; no row is counted twice",
+        ):
             monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300))
     assert monitor.status().n == 50
     assert monitor.update(YES, SCORE, when="2026-01-06", ids=range(1000, 1300)).added == 300
@@ -332,7 +335,10 @@ def test_damaged_files_are_refused_by_name(monitor: Monitor) -> None:
     path = monitor.path
     good = path.read_bytes()
     for content, said in (
-        (b"not a database at all, but long enough to be looked at" * 40, "is not a calibrant monitor, or is corrupt"),
+        (
+            b"not a database at all, but long enough to be looked at" * 40,
+            r"watch\.db: is not a calibrant monitor, or is corrupt; check the path, or restore it from a backup",
+        ),
         (b"", "is not a calibrant monitor"),
         (good[: len(good) // 2], "damaged"),
     ):
@@ -363,9 +369,9 @@ def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(FileError, match="is not a calibrant monitor"):
+    with pytest.raises(FileError, match=r"other\.db: is not a calibrant monitor; check the path"):
         Monitor.open(path)
-    with pytest.raises(FileError, match="already exists"):
+    with pytest.raises(FileError, match=r"other\.db: already exists; choose another name"):
         Monitor.create(path, reference=(YES, SCORE), every="1d")
     assert path.read_bytes() == before
 
@@ -374,5 +380,7 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection = sqlite3.connect(monitor.path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(FileError, match="has format 99; this version of calibrant reads up to 1; update calibrant"):
+    with pytest.raises(
+        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 1; update calibrant"
+    ):
         Monitor.open(monitor.path)

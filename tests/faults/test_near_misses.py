@@ -122,7 +122,10 @@ def test_first_bad_label_of_many_is_named(value: int) -> None:
     labels, probs = spoiled(0, 0.5, np.float64)
     labels[1_777_777] = value
     if value == -1:  # which then stands beside 0, so the first 0 is the first at fault
-        with pytest.raises(cal.LabelError, match="not all three"):
+        with pytest.raises(
+            cal.LabelError,
+            match="y_true: labels must be 0 and 1, or -1 and 1, not all three; got 0 in row 1; for more than two classes, one column of probabilities per class is required",
+        ):
             cal.ece(labels, probs)
         return
     with pytest.raises(cal.LabelError, match=f"got {value} in row 1777777"):
@@ -146,10 +149,16 @@ def test_first_bad_row_of_many_columns_is_named(value: float, words: str, column
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("N/A", "expected numbers, got the text 'N/A' in row 2; drop or fill"),
-        ("70%", "expected numbers, got the text '70%' in row 2; write probabilities from 0 to 1"),
-        ("0,7", "expected numbers, got the text '0,7' in row 2; write decimals with a point"),
-        ("high", "expected numbers, got the text 'high' in row 2; convert it"),
+        ("N/A", "y_prob: expected numbers, got the text 'N/A' in row 2; drop or fill these rows"),
+        (
+            "70%",
+            r"y_prob: expected numbers, got the text '70%' in row 2; write probabilities from 0 to 1: 0\.7 for 70%",
+        ),
+        ("0,7", r"y_prob: expected numbers, got the text '0,7' in row 2; write decimals with a point: 0\.7 for 0,7"),
+        (
+            "high",
+            r"y_prob: expected numbers, got the text 'high' in row 2; convert it with float\(\) or read the column as numeric",
+        ),
     ],
 )
 def test_the_text_that_is_no_number_is_named(form: Any, text: str, words: str) -> None:

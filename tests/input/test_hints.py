@@ -49,7 +49,7 @@ def test_rows_that_sum_to_one_are_no_logits(classes: int, dtype: Any) -> None:
     y, probs = several(classes)
     with pytest.warns(
         ProbabilitiesAsLogitsWarning,
-        match=r"these values look like probabilities \(every row is non-negative and sums to 1, or every entry lies in \[0, 1\] and fits the labels better that way\); as logits they pass through a softmax or sigmoid once more",
+        match=r"these values look like probabilities \(every row is non-negative and sums to 1, or every entry lies in \[0, 1\] and fits the labels better that way\); as logits they pass through a softmax or sigmoid once more; drop input='logit', or .*output=lambda p: p\.log\(\)",
     ):
         cal.ece(y, probs.astype(dtype), input="logit")
     for metric in (cal.nll, cal.brier):
@@ -92,7 +92,7 @@ def test_hard_predictions() -> None:
     ):
         with pytest.warns(
             HardPredictionsWarning,
-            match="every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities",
+            match="y_prob: every entry is exactly 0 or 1, so these look like predicted classes rather than probabilities; pass the output of predict_proba",
         ):
             cal.ece(*arguments)
 
@@ -107,10 +107,16 @@ def test_reversed_classes() -> None:
         ((y, 1 - p), {"counts": np.full(len(y), 3)}),
         ((y, np.log(1 - p) - np.log(p)), {"input": "logit"}),
     ):
-        with pytest.warns(ReversedClassesWarning, match="at a mean confidence of"):
+        with pytest.warns(
+            ReversedClassesWarning,
+            match=r"y_prob: accuracy is 1[79]\.\d% at a mean confidence of 81\.7%, so the classes look reversed; check which class each column belongs to or pass pos_label",
+        ):
             cal.ece(*arguments, **words)
     labels, probs = several(4, sharp=0.1)
-    with pytest.warns(ReversedClassesWarning, match="the classes look permuted"):
+    with pytest.warns(
+        ReversedClassesWarning,
+        match=r"y_prob: accuracy is 6\.4% at a mean confidence of 85\.1%, so the classes look permuted; check that the columns are in the order of the classes",
+    ):
         cal.ece(labels, probs[:, [1, 2, 3, 0]])
 
 
@@ -193,7 +199,10 @@ def test_float32_scores_on_the_edges(dtype: Any) -> None:
             y, np.column_stack([1 - single, single]).astype(np.float32), bins=10, lens="classwise", sum_tolerance=1e-2
         ),
     ):
-        with pytest.warns(EdgeRoundingWarning, match=r"lie on a bin edge up to rounding \(such as"):
+        with pytest.warns(
+            EdgeRoundingWarning,
+            match=r"scores in float32 lie on a bin edge up to rounding \(such as 0\.\d+, stored as 0\.\d+\), so rounding decides their bin; pass rounded float64 scores, y_prob\.astype\('float64'\)\.round\(6\)",
+        ):
             call()
     # What the warning advises gives the value of the doubles that were meant.
     rounded = single.astype("float64").round(3)

@@ -347,17 +347,17 @@ def test_columns_name_classes_only_where_labels_are_among_them() -> None:
 def test_a_label_that_no_column_is_called_is_named(labels: list[str]) -> None:
     row = labels.index("bird")
     with pytest.raises(
-        cal.LabelError, match=rf"must be one of the classes \['cat', 'dog', 'eel'.*\]; got 'bird' in row {row}"
+        cal.LabelError, match=rf"labels must be among the classes \['cat', 'dog', 'eel'.*\]; got 'bird' in row {row}"
     ) as raised:
         Predictions(labels, table("pandas", NAMES))
     assert raised.value.row == row
     frame = pd.DataFrame({"label": ["cat", "dgo"], "cat": [0.7, 0.2], "dog": [0.3, 0.8]})
     with pytest.raises(
         cal.LabelError,
-        match=r"y_true: must be one of the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?",
+        match=r"y_true: labels must be among the classes \['cat', 'dog'\]; got 'dgo' in row 1; did you mean 'dog'\?",
     ):
         cal.ece(frame, label="label", prob=["cat", "dog"])
-    with pytest.raises(cal.LabelError, match="text labels require the names of the classes"):
+    with pytest.raises(cal.LabelError, match="y_true: text labels require the names of the classes; got"):
         Predictions(["p", "q", "p", "q"], table("pandas", NAMES))  # none of them is a column
 
 
@@ -428,7 +428,10 @@ def test_an_index_in_another_order_is_refused() -> None:
 
 
 def test_a_sketch_is_named_where_rows_are_needed() -> None:
-    with pytest.raises(cal.InputTypeError, match=r"y_true: .*a sketch keeps no rows, which are required here"):
+    with pytest.raises(
+        cal.InputTypeError,
+        match="y_true: a sketch keeps no rows, which are required here; pass labels and probabilities",
+    ):
         Predictions(cal.Sketch.of([0, 1], [0.2, 0.7]))
 
 

@@ -210,7 +210,11 @@ BAD: list[tuple[type[Exception], str, Any]] = [
         lambda: ecd_density([0, 0], [1, 1, 1]),
     ),
     (cal.ShapeError, "sample_weight: expected one number for each of 3 rows", lambda: nees(*ONE, sample_weight=[1, 1])),
-    (cal.WeightError, "all weights are zero", lambda: ecd_gaussian(*ONE, counts=[0, 0, 0])),
+    (
+        cal.WeightError,
+        "counts: all counts are zero; give at least one row a positive count",
+        lambda: ecd_gaussian(*ONE, counts=[0, 0, 0]),
+    ),
     (cal.WeightError, "cannot be combined with counts", lambda: nees(*ONE, sample_weight=[1], counts=[1])),
     (
         cal.WeightError,

@@ -82,7 +82,8 @@ def test_06_one_entry_above_1_makes_no_logits() -> None:
 def test_06_one_entry_below_0_makes_no_logits() -> None:
     p = np.array([[0.7, 0.3 + 1e-9, -1e-9], [0.2, 0.3, 0.5]])
     with pytest.raises(
-        cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got -1e-09 in row 0, column 2"
+        cal.ProbabilityError,
+        match=r"y_prob: probabilities must be in \[0, 1\]; got -1e-09 in row 0, column 2; pass clip=True if this is rounding error",
     ) as caught:
         cal.ece([0, 2], p)
     assert "clip=True" in caught.value.remedy
@@ -171,7 +172,8 @@ class TestEveryMetricRefuses:
 
     def test_17_logits(self, metric: cal.metrics.Metric) -> None:
         with pytest.raises(
-            cal.ProbabilityError, match=r"y_prob: probabilities must be in \[0, 1\]; got 2\.0 in row 0, column 0"
+            cal.ProbabilityError,
+            match=r"y_prob: probabilities must be in \[0, 1\]; got 2\.0 in row 0, column 0; use input='logit' if these are logits",
         ):
             metric([0, 1, 2], [[2.0, -1.0, 0.5], [0.1, 3.0, -2.0], [-1.0, 0.3, 0.2]])
 
@@ -181,7 +183,10 @@ class TestEveryMetricRefuses:
             metric([0, 1, label], [[0.4, 0.3, 0.3], [0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
 
     def test_19_labels_1_and_2(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.LabelError, match="labels must be 0 and 1, or -1 and 1"):
+        with pytest.raises(
+            cal.LabelError,
+            match="y_true: labels must be 0 and 1, or -1 and 1; got 2 in row 1; pass pos_label to name the positive class",
+        ):
             metric([1, 2, 2], [0.2, 0.6, 0.7])
 
     @pytest.mark.parametrize("shape", [(0,), (0, 3)])

@@ -421,7 +421,7 @@ def test_offset():
     for wrong in ({"target": 0.0}, {"target": 0.5, "offset": 1.0}, {"offset": np.inf}):
         with pytest.raises(ArgumentError):
             OffsetAdjustment(**wrong).fit(B[0])
-    with pytest.raises(ArgumentError, match=r"y: .*is required for fitting"):
+    with pytest.raises(ArgumentError, match="y: is required for fitting; pass labels, or give the parameters"):
         OffsetAdjustment().fit(B[0])
 
 

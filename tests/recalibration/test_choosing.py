@@ -101,7 +101,7 @@ def test_bad_arguments_are_named() -> None:
     y, p = [0, 1] * 20, [0.3, 0.6] * 20
     with pytest.raises(
         cal.ArgumentError,
-        match="method: unknown method 'magic'; choose one of auto, none, temperature, bias_corrected_temperature,",
+        match="method: unknown method 'magic'; choose one of auto, none, temperature, bias_corrected_temperature, vector, matrix, dirichlet, ensemble_temperature, platt",
     ):
         cal.recalibrate(y, p, method="magic")
     with pytest.raises(cal.ArgumentError, match="loss"):
@@ -120,7 +120,7 @@ def test_every_name_makes_a_map() -> None:
 
 def test_one_class_alone_teaches_nothing() -> None:
     with pytest.raises(
-        cal.UndefinedMetricError, match="recalibration requires rows of two classes; all labels are equal"
+        cal.UndefinedMetricError, match="y_true: recalibration requires rows of two classes; all labels are equal"
     ):
         cal.recalibrate(np.ones(50, int), np.linspace(0.1, 0.9, 50))
 
@@ -362,13 +362,17 @@ def test_rows_without_one_class_are_told_what_to_do() -> None:
     p = rng.random((200, 3))
     y = (rng.random((200, 3)) < p).astype(int)
     with pytest.raises(
-        cal.UndefinedMetricError, match=r"one class for each row; fit one calibrator per label: recalibrate"
+        cal.UndefinedMetricError,
+        match=r"y_true: recalibration requires one class for each row; fit one calibrator per label: recalibrate\(y_true\[:, k\], y_prob\[:, k\]\)",
     ):
         cal.recalibrate(y, p, multilabel=True)
     assert cal.recalibrate(y[:, 1], p[:, 1], method="none").method == "none"  # as it says
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row; pass the class of each row"):
         cal.recalibrate(p[:, 0], p[:, 1], soft=True)
-    with pytest.raises(cal.UndefinedMetricError, match='pass all probabilities, or drop input="confidence": being'):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match='y_true: recalibration requires one class for each row; pass all probabilities, or drop input="confidence": being right is then the class',
+    ):
         cal.recalibrate(y[:, 0], p[:, 0], input="confidence")
 
 
@@ -378,20 +382,26 @@ def test_what_is_not_looked_at_is_refused() -> None:
         cal.recalibrate(y, p, groups=y)
     with pytest.raises(cal.ArgumentError, match="features"):
         cal.recalibrate(y, p, features=p[:, None])
-    with pytest.raises(cal.UnknownArgumentError, match=r"random_state: .*use rng"):
+    with pytest.raises(cal.UnknownArgumentError, match="random_state: unexpected keyword of recalibrate; use rng"):
         cal.recalibrate(y, p, random_state=1)
     with pytest.raises(cal.UnknownArgumentError, match=r"cv: .*folds"):
         cal.recalibrate(y, p, cv=3)
-    with pytest.raises(cal.InputTypeError, match=r"sample_weight: .*cannot be combined with Predictions"):
+    with pytest.raises(
+        cal.InputTypeError,
+        match=r"sample_weight: cannot be combined with Predictions; pass it to Predictions\(\.\.\.\) instead",
+    ):
         cal.recalibrate(cal.Predictions(y, p), sample_weight=y + 1)
-    with pytest.raises(cal.InputTypeError, match="y_true: expected rows, got a view"):
+    with pytest.raises(cal.InputTypeError, match="y_true: expected rows, got a view; pass labels and probabilities"):
         cal.recalibrate(cal.views.View(p, y))
     with pytest.raises(cal.UndefinedMetricError, match="one class for each row"):
         cal.recalibrate(p, p, soft=True)
-    with pytest.raises(cal.ArgumentError, match=r"method: .*s, and the scores are"):
+    with pytest.raises(
+        cal.ArgumentError,
+        match=r"method: PlattScaling\(input='logit'\) expects logits, and the scores are probabilities; use the same input for both",
+    ):
         cal.recalibrate(y, p, method=cal.PlattScaling(input="logit"))
     with pytest.raises(
         cal.SwappedArgumentsError,
-        match="y_true: the labels are fractions and the probabilities are only 0 and 1: they look swapped",
+        match=r"y_true: the labels are fractions and the probabilities are only 0 and 1: they look swapped; pass \(y_true, y_prob\): labels first, probabilities second",
     ):
         cal.recalibrate(p, y)

@@ -100,7 +100,10 @@ def test_a_class_without_rows_has_a_name() -> None:
     calibrator = cal.TemperatureScaling().fit(frame, LABELS[rows])
     assert calibrator.classes_.tolist() == NAMES.tolist()
     assert calibrator.temperature_ == cal.TemperatureScaling().fit(frame.to_numpy(), FITTED.y_true[rows]).temperature_
-    with pytest.raises(cal.LabelError, match=r"y: .*columns of scores"):
+    with pytest.raises(
+        cal.LabelError,
+        match="y: 2 class names, such as 'low', for 3 columns of scores; if a class has no rows, pass class indices, from 0",
+    ):
         cal.TemperatureScaling().fit(frame.to_numpy(), LABELS[rows])
 
 
@@ -135,7 +138,8 @@ def test_numbers_that_could_be_names_or_positions_are_refused() -> None:
     rows = FITTED.y_true > 0
     frame, labels = pd.DataFrame(FITTED.y_prob, columns=[1, 2, 3]), FITTED.y_true
     with pytest.raises(
-        cal.LabelError, match=r"y: the labels could be names or positions of the columns \[1, 2, 3\], which differ"
+        cal.LabelError,
+        match=r"y: the labels could be names or positions of the columns \[1, 2, 3\], which differ; pass class indices, from 0",
     ):
         cal.TemperatureScaling().fit(frame[rows], labels[rows])
     named = cal.TemperatureScaling().fit(frame, labels + 1)
@@ -156,7 +160,8 @@ def test_rows_without_labels_have_columns_without_names() -> None:
 def test_an_index_in_another_order_is_refused_for_names_too() -> None:
     labels, frame = pd.Series(LABELS), table(FITTED.y_prob)
     with pytest.raises(
-        cal.InputError, match="scores: has the same index as y in another order, but rows are matched by position"
+        cal.InputError,
+        match=r"scores: has the same index as y in another order, but rows are matched by position; pass scores\.loc\[y\.index\], or scores\.to_numpy\(\) if the index has no meaning",
     ):
         cal.VectorScaling().fit(frame.iloc[::-1], labels)
     with pytest.raises(cal.InputError, match="groups: has the same index"):
@@ -169,7 +174,8 @@ def test_names_without_columns_are_refused(make: Any) -> None:
     score = NEW.y_prob[:, 0]
     outcome = np.where(NEW.y_true == 0, "default", "ok")
     with pytest.raises(
-        cal.errors.LabelError, match="y: the label 'default' is text, and the class of the scores is unknown in row 0"
+        cal.errors.LabelError,
+        match="y: the scores do not name the class they belong to, and the labels are text; got 'default' in row 0",
     ) as told:
         make().fit(score, outcome)
     assert told.value.row == 0
@@ -181,7 +187,7 @@ def test_names_of_other_columns_are_refused(library: str) -> None:
     named = table(FITTED.y_prob, [f"p_{name}" for name in NAMES], library)
     with pytest.raises(
         cal.errors.LabelError,
-        match=r"is not one of the columns.*name the columns after the classes, or pass scores\.to_numpy\(\) with columns sorted by class name",
+        match=r"y: labels must be among the columns \['p_low', 'p_high', 'p_mid'\]; got 'mid' in row 0; name the columns after the classes, or pass scores\.to_numpy\(\) with columns sorted by class name",
     ):
         cal.VectorScaling().fit(named, LABELS)
     order = np.argsort(NAMES)

@@ -73,7 +73,9 @@ def test_text_of_a_frame_and_of_an_array_are_one() -> None:
 
 def test_numbers_are_not_their_text() -> None:
     found = cal.GroupCalibration(cal.PlattScaling()).fit(SCORE, Y, groups=GROUP)
-    with pytest.raises(cal.GroupError, match="was not fitted"):
+    with pytest.raises(
+        cal.GroupError, match="groups: groups must be among those fitted; got '1' in row 0; use unseen='together'"
+    ):
         found.predict_proba(NEW, NAMES.astype(str))
     multi = fitted(MAPS[1], GROUP)
     with pytest.warns(cal.CalibrantWarning, match="no row is in a group that was fitted: the first group is"):

@@ -83,7 +83,7 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
     "an array of objects": (
         lambda d: d["content"].update(classes={"array": ["x"], "shape": [1], "dtype": "|O"}),
         True,
-        "are not supported",
+        r"map\.json: is not a valid calibrator \(arrays of type '\|O' are not supported\); save it again",
     ),
     "names that are none": (
         lambda d: d["content"].update(classes={"names": [None, {"tuple": []}]}),
@@ -141,7 +141,11 @@ CHANGES: dict[str, tuple[Any, bool, str]] = {
         "the fitted values do not match the type",
     ),
     "a newer format": (lambda d: d.update(calibrant_map=2), True, "has format 2"),
-    "no map": (lambda d: d.pop("calibrant_map"), True, "is not a calibrant calibrator"),
+    "no map": (
+        lambda d: d.pop("calibrant_map"),
+        True,
+        r"map\.json: is not a calibrant calibrator; give a file written by save or `calibrant fit`",
+    ),
 }
 
 
@@ -160,7 +164,10 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
         curve = document["content"]["fitted"]["curves_"]["tuple"][0]
         curve["fields"]["scores"]["tuple"].reverse()
 
-    with pytest.raises(cal.FileError, match="a curve whose points do not increase"):
+    with pytest.raises(
+        cal.FileError,
+        match=r"map\.json: is not a valid calibrator \(a curve whose points do not increase\); save it again",
+    ):
         load(changed(path, fall))
     path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
 
@@ -168,10 +175,13 @@ def test_curves_are_checked_too(tmp_path: Path) -> None:
         curve = document["content"]["fitted"]["curves_"]["tuple"][0]
         curve["fields"]["rates"]["tuple"][2] = {"number": "nan"}
 
-    with pytest.raises(cal.FileError, match="a curve whose points are not numbers"):
+    with pytest.raises(
+        cal.FileError,
+        match=r"map\.json: is not a valid calibrator \(a curve whose points are not numbers\); save it again",
+    ):
         load(changed(path, without_value))
     path = save(fitted("isotonic", BINARY), tmp_path / "map.json")
-    with pytest.raises(cal.FileError, match=r"is not a valid calibrator \("):
+    with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \('Popen'\); save it again"):
         load(changed(path, lambda d: d["content"]["fitted"]["curves_"]["tuple"][0].update(curve="Popen")))
 
 
@@ -205,15 +215,15 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_fitted_maps_are_saved(tmp_path: Path) -> None:
-    with pytest.raises(cal.NotFittedError, match="is not fitted"):
+    with pytest.raises(cal.NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"):
         save(cal.TemperatureScaling(), tmp_path / "map.json")
-    with pytest.raises(cal.InputTypeError, match="must be a fitted calibrator; got"):
+    with pytest.raises(cal.InputTypeError, match="calibrator: must be a fitted calibrator; got dict"):
         save({"temperature": 1}, tmp_path / "map.json")  # type: ignore[arg-type]
 
     class Own(cal.TemperatureScaling):
         pass
 
-    with pytest.raises(cal.InputTypeError, match="Own is not a calibrant calibrator and cannot be saved"):
+    with pytest.raises(cal.InputTypeError, match="calibrator: Own is not a calibrant calibrator and cannot be saved"):
         save(Own().fit(BINARY.y_prob, BINARY.y_true), tmp_path / "map.json")
     assert "TemperatureScaling" in calibrator_types()
     assert list(tmp_path.iterdir()) == []
@@ -242,14 +252,17 @@ def test_a_number_beyond_all_is_a_clear_error(tmp_path: Path) -> None:
     path = save(fitted("temperature", BINARY), tmp_path / "map.json")
     stored = json.loads(path.read_text())["content"]["fitted"]["temperature_"]
     path.write_text(path.read_text().replace(repr(stored), "1e999"))
-    with pytest.raises(cal.FileError, match=r"is not a valid calibrator \("):
+    with pytest.raises(
+        cal.FileError,
+        match=r"map\.json: is not a valid calibrator \(.*\); save it again",
+    ):
         load(path)
 
 
 def test_a_scale_below_one_is_refused(tmp_path: Path) -> None:
     path = save(fitted("platt", BINARY), tmp_path / "map.json")
     for bad in (0.0, -2.0, 0.5, "two", {"number": "nan"}):
-        with pytest.raises(cal.FileError, match=r"is not a valid calibrator \("):
+        with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
             load(changed(path, lambda d, bad=bad: d["content"]["fitted"].update(scale_=bad)))
 
 
@@ -279,7 +292,7 @@ def test_a_length_of_text_asks_for_no_memory(tmp_path: Path) -> None:
 )
 def test_fitted_values_of_a_wrong_shape_or_type_are_refused(change: Any, tmp_path: Path) -> None:
     path = save(cal.MatrixScaling(off_diagonal=1.0).fit(THREE.y_prob, THREE.y_true), tmp_path / "map.json")
-    with pytest.raises(cal.FileError, match=r"is not a valid calibrator \("):
+    with pytest.raises(cal.FileError, match=r"map\.json: is not a valid calibrator \(.*\); save it again"):
         load(changed(path, lambda document: change(document["content"]["fitted"])))
 
 
@@ -320,5 +333,8 @@ def test_the_map_of_every_group_is_looked_at(tmp_path: Path) -> None:
     assert load(path).predict_proba(NEW[2], np.arange(60) % 3).tobytes() == (  # type: ignore[call-arg]
         each.predict_proba(NEW[2], np.arange(60) % 3).tobytes()
     )
-    with pytest.raises(cal.FileError, match=r"is not a valid calibrator \("):
+    with pytest.raises(
+        cal.FileError,
+        match=r"map\.json: is not a valid calibrator \(.*\); save it again",
+    ):
         load(changed(path, lambda d: d["content"]["fitted"]["calibrators_"]["tuple"].__setitem__(2, True)))

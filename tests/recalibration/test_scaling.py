@@ -273,7 +273,10 @@ def test_the_bias_is_that_of_the_scale_in_use():
     away = rng.normal(size=(500, 3))
     labels = (-0.3 * away + rng.gumbel(size=away.shape)).argmax(axis=1)
     calibrator = cal.BiasCorrectedTemperature(input="logit")
-    with pytest.warns(CalibrantWarning, match="say less than nothing about the labels"):
+    with pytest.warns(
+        CalibrantWarning,
+        match="the logits are negatively associated with the labels, so the best temperature is infinite; 1000 is used",
+    ):
         calibrator.fit(away + np.array([8.0, 0, -8]), labels)
     assert calibrator.temperature_ == 1000
     # With the scale fixed, the loss is least where the mean probability of each class is its share of the labels.

@@ -178,7 +178,7 @@ def test_hostile_names_change_no_structure() -> None:
         assert "<script" not in page
         assert "<img" not in page
         assert "\x00" not in page
-        assert json.loads(found.to_json())["expected from 2 to 10 sets of predictions; got 1"][0]["name"] == name
+        assert json.loads(found.to_json())["sides"][0]["name"] == name
 
 
 def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:
@@ -191,14 +191,26 @@ def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> No
 @pytest.mark.parametrize(
     ("labels", "probs", "words", "error", "says"),
     [
-        (LABELS, {"one": SCORE}, {}, ArgumentError, "from 2 to 10 sets of predictions"),
-        (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "two sets of predictions"),
+        (LABELS, {"one": SCORE}, {}, ArgumentError, "y_prob: expected from 2 to 10 sets of predictions; got 1"),
+        (LABELS, MODELS, {"kind": "before-after"}, ArgumentError, "y_prob: expected two sets of predictions; got 3"),
         (LABELS, MODELS, {"kind": "weeks"}, ArgumentError, "kind"),
-        (LABELS, SCORE, {}, ArgumentError, "mapping from names to probabilities"),
+        (
+            LABELS,
+            SCORE,
+            {},
+            ArgumentError,
+            r'y_prob: must be a mapping from names to probabilities; for example \{"old": p_old, "new": p_new\}',
+        ),
         (LABELS, MODELS, {"calibrator": "x"}, ArgumentError, "before-after"),
         (LABELS, MODELS, {"interval": None}, ArgumentError, "interval"),
         (LABELS, MODELS, {"kind": "periods"}, ArgumentError, "same names"),
-        ({"a": SCORE}, None, {}, ArgumentError, "must be Predictions"),
+        (
+            {"a": SCORE},
+            None,
+            {},
+            ArgumentError,
+            "y_true: the entry 'a' must be Predictions; pass y_prob by name as well",
+        ),
         (LABELS, MODELS, {"n_bins": 3}, UnknownArgumentError, "n_bins"),
     ],
 )

@@ -157,7 +157,10 @@ def test_the_bias_is_that_of_the_scale_in_use(which: str) -> None:
         "calibrator": lambda: cal.BiasCorrectedTemperature(input="logit").fit(logits, labels),
         "module": lambda: ct.BiasCorrectedTemperatureModule(3).double().fit(tensor(logits), labels).to_calibrator(),
     }[which]
-    with pytest.warns(CalibrantWarning, match=r"say less than nothing about the labels.*1000 is used"):
+    with pytest.warns(
+        CalibrantWarning,
+        match=r"the logits are negatively associated with the labels, so the best temperature is infinite; 1000 is used",
+    ):
         fitted = fit()
     found = mean_loss(fitted.apply(fitted._read(logits)), labels)
     # With the scale fixed, the loss is least where the mean probability of each class is its share of the labels.

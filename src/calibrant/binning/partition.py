@@ -64,9 +64,10 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
     if binning == "simplex_grid":
         return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
     if view.score_column is None:
+        shown = repr(binning)
         raise LensError(
             "binning",
-            f"{binning!r} requires one score per row, and {view.lens!r} has several",
+            f"{type(binning).__name__ if chr(10) in shown else shown} requires one score per row, and {view.lens!r} has several",
             "use 'auto' or KDTree()",
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]

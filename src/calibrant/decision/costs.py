@@ -269,8 +269,9 @@ def _policy(policy: Any, source: Predictions, table: Floats) -> NDArray[np.intp]
     if policy is None:
         return np.asarray(source.predicted, dtype=np.intp) if table.shape[1] >= source.k else None
     given = finite_column(policy, "policy", source.n, source.kept)
-    if not ((given == np.floor(given)) & (given >= 0) & (given < table.shape[1])).all():
-        raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}")
+    bad = given[~((given == np.floor(given)) & (given >= 0) & (given < table.shape[1]))]
+    if len(bad):
+        raise ArgumentError("policy", f"actions must be integers from 0 to {table.shape[1] - 1}; got {bad[0]:g}")
     return given.astype(np.intp)
 
 

@@ -293,9 +293,10 @@ def _method(method: Any, kind: str) -> Method:
     method = known[0] if method is None else method
     if method not in known:
         chosen = [name for name in known if name != "fixed"]
+        names = f"one of {', '.join(map(repr, chosen))}" if len(chosen) > 1 else repr(chosen[0])
         raise ArgumentError(
             "method",
-            f"must be one of {', '.join(map(repr, chosen))} for a guarantee of {kind}; got {method!r}",
+            f"must be {names} for a guarantee of {kind}; got {method!r}",
             InPython("use 'fixed' for a threshold chosen beforehand") if "fixed" in known else "",
         )
     return method

@@ -179,7 +179,7 @@ def draw_labels(diagram: ReliabilityDiagram, ax: Any, scale: str, limits: tuple[
     """Single outcomes as faint jittered points, with a fixed seed."""
     if diagram.view is None:
         raise UndefinedMetricError(
-            "labels", "cannot be computed from bins alone", InPython("make the diagram with reliability()")
+            "labels", "cannot be computed from bins alone", InPython("make the diagram with reliability_diagram()")
         )
     view, rng = diagram.view, np.random.default_rng(0)
     chosen = np.arange(view.n)

@@ -204,7 +204,7 @@ def interval_error_diagram(
         views = views_of(source, lens) if isinstance(source, Predictions) else [source]
         view = views[0]
         if len(views) > 1 or isinstance(view, VectorView):
-            raise LensError("lens", f"{view.lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
+            raise LensError("lens", f"{lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
         found.append(_interval_errors(name, view, low, high, chosen, options))
     return IntervalDiagram(tuple(titles), low, high, tuple(found), chosen.id, view.lens)
 

@@ -341,7 +341,9 @@ def _pair(difference: Any, models: dict[str, Source]) -> tuple[str, str]:
     chosen = {name: models[name] for name in names}
     if not all(isinstance(source, Predictions) for source in chosen.values()):
         raise InputTypeError(
-            "difference", "resamples the same rows of both models", "pass labels and probabilities instead of a view"
+            "difference",
+            "requires rows, which are resampled for both models alike",
+            "pass labels and probabilities instead of a view",
         )
     same_rows(chosen)
     return names[0], names[1]

@@ -221,7 +221,8 @@ def reliability_panels(y_true: Any, models: Mapping[str, Any] | None = None, **o
 
 def _check_models(models: Any, argument: str, what: str) -> None:
     if not isinstance(models, Mapping) or not models:
-        raise InputTypeError(argument, f"must be {what}; got {type(models).__name__}", "for example {'model': y_prob}")
+        came = "an empty one" if isinstance(models, Mapping) else type(models).__name__
+        raise InputTypeError(argument, f"must be {what}; got {came}", "for example {'model': y_prob}")
 
 
 @documents_keywords(taken=PANEL_KEYWORDS, source=reliability_diagram, table=FIGURE_PARAMETERS)

@@ -161,7 +161,7 @@ class ReliabilityDiagram(Diagram):
             return self.metrics[found.id]
         if self.view is None:
             raise UndefinedMetricError(
-                found.id, "cannot be computed from bins alone", InPython("make the diagram with reliability()")
+                found.id, "cannot be computed from bins alone", InPython("make the diagram with reliability_diagram()")
             )
         return metric_value(found, self.view, *self.cut)
 

@@ -373,7 +373,9 @@ def _check_tolerance(tolerance: Any, n_resamples: int) -> None:
                 "tolerance", "'interval' requires resamples", (Use("n_resamples"), "give a number such as 0.1")
             )
     elif not (is_number(tolerance) and 0 < tolerance < 1):
-        raise ArgumentError("tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "0.1")
+        raise ArgumentError(
+            "tolerance", f"must be 'interval' or lie between 0 and 1; got {tolerance!r}", "for example 0.1"
+        )
 
 
 def _summary(

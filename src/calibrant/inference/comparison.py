@@ -214,7 +214,7 @@ def compare(
     check_whole(n_resamples, "n_resamples")
     least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
-        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
+        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     chosen = catalogue[metric]
     prediction_keywords = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
     options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}

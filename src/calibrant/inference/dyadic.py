@@ -169,7 +169,7 @@ def _check_resamples(asked: TestInput, tests: int) -> None:
     if asked.n_resamples < least:
         raise ArgumentError(
             "n_resamples",
-            f"{asked.n_resamples} can never reject at {asked.alpha:g}: the smallest p-value of {tests} bin widths, corrected "
+            f"{asked.n_resamples} can never reject at alpha = {asked.alpha:g}: the smallest p-value of {tests} bin widths, corrected "
             f"for their number, is {min(1.0, tests / (1 + asked.n_resamples)):.3g}",
             (f"use at least {least}", Use("method", "adaptive_joint")) if tests > 1 else f"use at least {least}",
         )

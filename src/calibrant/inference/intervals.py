@@ -252,7 +252,7 @@ def interval(
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:
-        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}")
+        raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
     sample = bootstrap_sample([(chosen, options)], sampler, n_resamples, seed_of(rng), workers)[:, 0]
     sample = sample[~np.isnan(sample)]
@@ -293,9 +293,9 @@ def _in_closed_form(
 
 def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
     if not single:
-        return f"{method!r} is for one lens and rows that are resampled freely"
+        return f"{method!r} applies to one lens and rows that are resampled freely"
     if method != "asymptotic":
-        return f"{method!r} needs a mean over rows, and {metric.id} is not one{' with these options' if metric.is_row_mean else ''}"
+        return f"{method!r} requires a mean over rows, and {metric.id} is not one{' with these options' if metric.is_row_mean else ''}"
     return f"{metric.id} has no interval of its own"
 
 

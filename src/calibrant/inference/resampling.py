@@ -54,7 +54,7 @@ FEW_CLUSTERS = (
     "hypothesis in 16 % of data sets with 5 groups, 11 % with 8 and 8 % with 12"
 )
 # Options of metrics with one value per row, and alternatives that are resampled with the rows.
-OPTIONS_OF_ROWS = {"proximity": "pass features=", "partitions": "pass one partition, as groups="}
+OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", None, "for one partition")}
 
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003

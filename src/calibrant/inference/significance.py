@@ -402,7 +402,7 @@ def _own(asked: TestInput, method: str) -> OwnTest:
         known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if len(asked.views) > 1:
-        problem = f"{method!r} is the distribution of one question, and this lens asks {len(asked.views)}"
+        problem = f"{method!r} is the distribution for one event, and this lens has {len(asked.views)}"
         raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", "class:NAME")))
     return tests[method]
 
@@ -426,7 +426,7 @@ def _is_tiny(asked: TestInput) -> bool:
 
 def _enumerated(asked: TestInput) -> SignificanceResult:
     if not _has_two_outcomes(asked):
-        problem = "'enumeration' needs one score for each row, and a metric that does not ask for the class"
+        problem = "'enumeration' requires one score per row, and a metric that does not depend on the class"
         raise ArgumentError("method", problem, "use 'consistency'")
     rows = _rows_of(asked)
     if rows > MOST_ENUMERATED_ROWS:

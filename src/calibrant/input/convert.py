@@ -164,7 +164,7 @@ def _from_sequence(value: Any, argument: str) -> Array:
             if _length(entry) != first:
                 raise ShapeError(
                     argument,
-                    f"rows differ in length: {first} entries in row 0, {_length(entry)}",
+                    f"rows differ in length: {first} {'entry' if first == 1 else 'entries'} in row 0, {_length(entry)}",
                     "give every row one entry per class",
                     row=row,
                 ) from None

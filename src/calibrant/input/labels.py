@@ -111,7 +111,7 @@ def soft_targets(came: Column, k: int, one_dimensional: bool, multilabel: bool) 
             "y_true", "soft labels must have one column per class; got one dimension", InPython(f"pass shape (N, {k})")
         )
     if y.ndim == 2 and y.shape[1] != k:
-        raise ShapeError("y_true", f"has {y.shape[1]} columns for {k} classes", InPython(f"pass shape (N, {k})"))
+        raise ShapeError("y_true", f"has {_columns(y)} for {k} classes", InPython(f"pass shape (N, {k})"))
     y = y.astype(np.float64)
     bad = ~((y >= 0) & (y <= 1))
     if bad.any():
@@ -182,7 +182,7 @@ def _against_positive(y: Array, classes: tuple[Any, ...] | None, pos_label: Any,
         row = int(np.argmax(stray))
         raise LabelError(
             "y_true",
-            f"expected two classes, got {_short(y[row])} besides {pos_label!r} and {_short(allowed[0])}",
+            f"labels must be one of two classes, {_short(allowed[0])} and {pos_label!r}; got {_short(y[row])}",
             row=row,
         )
     return positive
@@ -192,6 +192,10 @@ def names_around(y: Array, classes: tuple[Any, ...] | None, pos_label: Any) -> t
     """Return the names of both classes in the order of their columns: negative, positive."""
     others = [name for name in classes if name != pos_label] if classes is not None else y[y != pos_label][:1].tolist()
     return (others[0] if others else f"not {pos_label}"), pos_label
+
+
+def _columns(y: Array) -> str:
+    return "1 column" if y.shape[1] == 1 else f"{y.shape[1]} columns"
 
 
 def _missing(y: Array) -> Array:
@@ -209,7 +213,8 @@ def _from_names(y: Array, classes: tuple[Any, ...]) -> Array:
         if key not in position:
             row = int(np.argmax(inverse.ravel() == place))
             near = _near(key, classes)
-            raise LabelError("y_true", f"must be one of the classes {_list(classes)}; got {_short(key)}", near, row=row)
+            problem = f"labels must be among the classes {_list(classes)}; got {_short(key)}"
+            raise LabelError("y_true", problem, near, row=row)
         codes[place] = position[key]
     return np.asarray(codes[inverse.ravel()])
 
@@ -250,7 +255,7 @@ def _from_one_hot(y: Array, k: int, probs: Array) -> Array:
                 "has columns of fractions while the probabilities have one number per row: they look swapped",
                 SWAP,
             )
-        raise ShapeError("y_true", f"has {y.shape[1]} columns for {k} classes", remedy)
+        raise ShapeError("y_true", f"has {_columns(y)} for {k} classes", remedy)
     bad = ((y != 0) & (y != 1)).any(axis=1) | (y.sum(axis=1) != 1)
     if bad.any():
         if probs.ndim == 2 and np.isin(probs, (0, 1)).all() and not np.isin(y, (0, 1)).all():

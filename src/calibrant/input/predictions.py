@@ -414,7 +414,7 @@ def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str
     if not is_frame(frame):
         raise InputTypeError(
             "label",
-            ("and ", Argument("prob"), " name columns of a frame, and the first argument is not a frame"),
+            ("and ", Argument("prob"), " are names of columns, and the first argument is not a frame"),
             InPython("pass a frame first, or two arrays"),
         )
     if y_prob is not None:

@@ -45,7 +45,8 @@ def read_weights(sample_weight: Any, counts: Any, n: int) -> tuple[Array | None,
         remedy: Remedy = Use("sample_weight", None, "for real weights") if fraction else "drop or correct the row"
         raise WeightError(name, f"{rule}; got {weight[row].item()}", remedy, row=row)
     if not weight.any():
-        raise WeightError(name, "all weights are zero", "give at least one row a positive weight")
+        kind = "count" if name == "counts" else "weight"
+        raise WeightError(name, f"all {kind}s are zero", f"give at least one row a positive {kind}")
     if name == "counts":
         if weight.sum(dtype=np.float64) > MAX_COUNT:
             raise WeightError(
@@ -118,5 +119,6 @@ def read_features(features: Any, n: int) -> Array | None:
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise GroupError("features", "features must be finite", "drop or fill the row", row=row)
+        value = values[row][~np.isfinite(values[row])][0]
+        raise GroupError("features", f"features must be finite; got {value}", "drop or fill the row", row=row)
     return values

@@ -204,7 +204,8 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
     bad = ~np.isfinite(array) if finite else np.isnan(array) | (array == np.inf)
     if bad.any():
         row = int(np.argwhere(np.atleast_1d(bad))[0][0])
-        raise InputError(argument, "values must be finite", "drop or correct the row", row=row)
+        value = np.atleast_1d(array)[np.atleast_1d(bad)][0]
+        raise InputError(argument, f"values must be finite; got {value}", "drop or correct the row", row=row)
     return array
 
 

@@ -414,8 +414,9 @@ def _confidences(source: Any, argument: str) -> Sample:
     sample = as_sample(source, argument, "estimate_accuracy")
     if sample.lens == "binary":
         _raise_binary(argument)
-    if sample.value[0] < 0 or sample.value[-1] > 1:
-        raise InputTypeError(argument, "confidences must be in [0, 1]")
+    low, high = sample.value[0], sample.value[-1]
+    if low < 0 or high > 1:
+        raise InputTypeError(argument, f"confidences must be in [0, 1]; got {low if low < 0 else high:g}")
     return sample
 
 

@@ -220,5 +220,7 @@ def _checked(array: NDArray[Any], argument: str) -> Whole:
     far = (days < EARLIEST // UNITS["d"]) | (days >= LATEST // UNITS["d"])
     if far.any():
         row = int(np.argmax(far))
-        raise InputError(argument, "times must lie in the years 1 to 9999", "check the unit of the times", row=row)
+        raise InputError(
+            argument, f"times must lie in the years 1 to 9999; got {array[row]}", "check the unit of the times", row=row
+        )
     return np.asarray(array.astype("datetime64[us]").astype(np.int64))

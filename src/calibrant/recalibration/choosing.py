@@ -299,10 +299,13 @@ def _rows(p: Predictions) -> int:
     return round(float(p.weight.sum())) if p.weight is not None and p.weight_kind == "counts" else p.n
 
 
+SCALES = {"prob": "probabilities", "logit": "logits"}
+
+
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
         if method.input != input:
-            problem = f"{method!r} expects {method.input}s, and the scores are {input}s"
+            problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
             raise ArgumentError("method", problem, InPython("use the same input for both"))
         return {type(method).__name__: method}
     listed = [method] if isinstance(method, str) else list(method)

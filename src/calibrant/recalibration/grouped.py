@@ -209,7 +209,7 @@ class GroupCalibration(GroupedCalibrator):
         place = known_groups(groups, self.groups_, data.n)
         if self.unseen == "error" and (place == UNKNOWN).any():
             row = int(np.argmax(place == UNKNOWN))
-            problem = f"the group {name_at(groups, row)!r} was not fitted"
+            problem = f"groups must be among those fitted; got {name_at(groups, row)!r}"
             raise GroupError("groups", problem, Use("unseen", "together"), row=row)
         out = np.empty((data.n, data.k))
         for code, calibrator in [*enumerate(self.calibrators_), (UNKNOWN, self.together_)]:

@@ -355,7 +355,7 @@ def named_as(y_prob: str = "scores", y_true: str = "y") -> Iterator[None]:
         here = error.replaced({"y_prob": y_prob, "y_true": y_true})
         named = [remedy.argument for remedy in here.remedies if isinstance(remedy, (Use, Drop))]
         remedy = next((REMEDIES[name] for name in REMEDIES if name in named), here.remedies)
-        if FRAME_FIRST in here.remedies or PAIR in here.remedies:
+        if FRAME_FIRST in error.remedies or PAIR in error.remedies:
             remedy = InPython("pass a list, array, column or tensor")
         raise here.replaced(remedy=remedy) from None
 
@@ -430,14 +430,14 @@ def _check_known_order(dimensions: int, columns: tuple[Any, ...] | None, labels:
     if dimensions < 2:
         raise LabelError(
             "y",
-            f"the label {first!r} is text, and the class of the scores is unknown",
+            f"the scores do not name the class they belong to, and the labels are text; got {first!r}",
             InPython(f"pass y == {first!r} if the scores are the probability of {first!r}"),
             row=0,
         )
     if columns is not None and columns != tuple(range(len(columns))):
         raise LabelError(
             "y",
-            f"the label {first!r} is not one of the columns {list(columns)}",
+            f"labels must be among the columns {list(columns)}; got {first!r}",
             InPython("name the columns after the classes, or pass scores.to_numpy() with columns sorted by class name"),
             row=0,
         )

@@ -258,7 +258,9 @@ def bounded(u: float, moments: Callable[[], Moments] | None = None) -> float:
             _warn(f"the best temperature lies below {1 / MOST:g}: multiply the logits by a number first", 1 / MOST)
     elif u < LEAST * 1.001:
         if u <= 0 or (moments is not None and moments()(0.0)[1] >= 0):
-            _warn("the logits say less than nothing about the labels, so the best temperature is infinite", 1 / LEAST)
+            _warn(
+                "the logits are negatively associated with the labels, so the best temperature is infinite", 1 / LEAST
+            )
         else:
             _warn(f"the best temperature lies above {1 / LEAST:g}: divide the logits by a number first", 1 / LEAST)
     return min(max(u, LEAST), MOST)

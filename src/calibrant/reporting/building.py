@@ -350,10 +350,14 @@ def _check_metadata(metadata: Any) -> dict[str, str]:
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
-        raise ArgumentError("metadata", f"must be a mapping; got {type(metadata).__name__}", '{"model": "churn-gbm"}')
+        raise ArgumentError(
+            "metadata", f"must be a mapping; got {type(metadata).__name__}", 'for example {"model": "churn-gbm"}'
+        )
     for key, value in metadata.items():
         if not (isinstance(key, str) and key.strip()):
-            raise ArgumentError("metadata", f"has a key that is not text: {key!r}", '{"model": "churn-gbm"}')
+            raise ArgumentError(
+                "metadata", f"has a key that is not text: {key!r}", 'for example {"model": "churn-gbm"}'
+            )
         if isinstance(value, (Mapping, list, tuple, set)):
             raise ArgumentError("metadata", f"{key!r} must be one value; got {type(value).__name__}", "join it to text")
     return {key: str(value) for key, value in metadata.items()}

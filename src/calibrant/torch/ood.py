@@ -356,7 +356,7 @@ def _features(features: Any, columns: int | None = None) -> Tensor:
         shape = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ShapeError("features", f"must be a tensor of rows and columns; got {shape}", "use features.flatten(1)")
     if columns is not None and features.shape[1] != columns:
-        raise ShapeError("features", f"has {features.shape[1]} columns; expected {columns}, as in fit")
+        raise ShapeError("features", f"expected {columns} columns, as in fit; got {features.shape[1]}")
     found = features.detach().to(wide(features.device))
     _check_rows(torch.isfinite(found).all(-1), "features", "values must be finite")
     return found

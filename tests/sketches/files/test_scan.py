@@ -445,7 +445,7 @@ def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.Captu
         (["--prob", "high"], "use --where to select the other rows"),
         (["--prob", "g"], "error: --prob:"),
         (["--probs", "z_*"], "error: --probs: "),
-        (["--label", "g", "--prob", "p"], "must be one of the classes 0, 1"),
+        (["--label", "g", "--prob", "p"], "labels must be among the classes 0, 1; got"),
         (["--where", "z = 1"], "error: --where:"),
         (["--where", "p > 2"], "no row satisfies the condition"),
         (["--by", "z"], "error: --by:"),

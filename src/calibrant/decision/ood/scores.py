@@ -276,11 +276,12 @@ def finite_matrix(values: Any, argument: str, columns: int | None = None) -> Flo
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(argument, f"must have two dimensions; got shape {matrix.shape}")
     if columns is not None and matrix.shape[1] != columns:
-        raise ShapeError(argument, f"has {matrix.shape[1]} columns; expected {columns}, as in fit")
+        raise ShapeError(argument, f"expected {columns} columns, as in fit; got {matrix.shape[1]}")
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(argument, "values must be finite", "drop or fill the row", row=row)
+        value = matrix[row][~np.isfinite(matrix[row])][0]
+        raise InputError(argument, f"values must be finite; got {value}", "drop or fill the row", row=row)
     return matrix
 
 

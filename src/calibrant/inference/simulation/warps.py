@@ -403,7 +403,7 @@ class by_group(Warp):
             _check(
                 not moves,
                 "warps",
-                f"of group {name!r} must leave groups and the distribution of the scores alone",
+                f"the warp of group {name!r} must not change groups or the distribution of the scores",
                 warp,
             )
         object.__setattr__(self, "warps", made)
@@ -442,7 +442,8 @@ class function(Warp):
         _check(
             values.shape == score.shape, "warp", f"must give one number per score, shape {score.shape}", values.shape
         )
-        _check(bool(((values >= 0) & (values <= 1)).all()), "warp", "must give probabilities", "numbers outside [0, 1]")
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ArgumentError("warp", "must give probabilities; got numbers outside [0, 1]")
         return values
 
     def marks(self) -> tuple[float, ...]:

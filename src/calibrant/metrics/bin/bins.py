@@ -155,7 +155,9 @@ def gaps_of_full_bins(table: BinTable, min_count: float) -> Floats:
     size = table.rows if table.weight_kind == "importance" else table.weight
     kept = ~table.empty & (size >= min_count)
     if not kept.any():
-        raise UndefinedMetricError("min_count", f"no bin contains {min_count:g} rows", "lower it, or use fewer bins")
+        raise UndefinedMetricError(
+            "min_count", f"no bin contains {min_count:g} rows", "lower min_count, or use fewer bins"
+        )
     return np.abs(table.gap[kept])
 
 

@@ -427,7 +427,9 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
             return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < found.k:
         known = ", ".join(map(str, found.classes[:10]))
-        problem = "missing label" if written is None else f"must be one of the classes {known}; got {written[:40]!r}"
+        problem = (
+            "missing label" if written is None else f"labels must be among the classes {known}; got {written[:40]!r}"
+        )
         return LabelError("label", problem, Use("classes") if written else SKIP, **where)
     if found.group is not None and rest[-1] is None:
         return GroupError("by", f"missing group in {found.group}", SKIP, **where)
