@@ -317,7 +317,7 @@ def _threshold(found: Threshold) -> list[str]:
         )
         lines += [
             f"{rule}: {escaped(found.guarantee)}. On these data {percent(found.coverage)} of the rows are answered with an accuracy of "
-            f"{percent(found.accuracy)}; the coverage on new data is at least {percent(found.coverage_bound)}.",
+            f"{percent(found.accuracy)}; lower confidence bound of the coverage on new data: {percent(found.coverage_bound)}.",
             "",
         ]
     rows = [
