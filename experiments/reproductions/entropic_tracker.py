@@ -224,8 +224,8 @@ def draw(judged: Judged, plan: Plan, path: Path) -> None:
     left.axhspan(one.low, one.high, color="grey", alpha=0.2, label="95 % of right filters")
     left.set(xlabel="step", ylabel=f"NEES, mean of {plan.targets} targets", ylim=(0, 13))
     left.legend(frameon=False, fontsize=9)
-    right = left.secondary_yaxis("right", functions=(lambda v: (v - DIMENSIONS) / 2, lambda v: 2 * v + DIMENSIONS))
-    right.set_ylabel("ECD")
+    scale = left.secondary_yaxis("right", functions=(lambda v: (v - DIMENSIONS) / 2, lambda v: 2 * v + DIMENSIONS))
+    scale.set_ylabel("ECD")
     factor = np.geomspace(0.25, 4, 50)
     right.plot(factor, DIMENSIONS / 2 * (1 / factor - 1), color="black", label="(d / 2)(1 / c - 1)")
     scaled = [(assumed.process, mean([f.ecd for f in judged[assumed]])) for assumed in FILTERS[:3]]

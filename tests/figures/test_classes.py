@@ -101,7 +101,7 @@ def test_top_k_pictures() -> None:
     assert_readable(axes)
     assert_readable(topk_diagram(Y, P).plot())
     assert len(topk_diagram(Y, P).plot(shown="accuracy")) == 1
-    with pytest.raises(ArgumentError, match="ax: must be 3 axes"):
+    with pytest.raises(ArgumentError, match="ax: expected 3 axes, one for each panel; got 2; drop ax"):
         shown.plot(axes[:2])
     with pytest.raises(ArgumentError, match="shown: must be '"):
         shown.plot(shown=["errors"])
