@@ -213,7 +213,7 @@ def test_counts_are_those_of_the_catalogue(small: Study) -> None:
 def test_use_cases_on_real_rows(small: Study, real_folder: Path) -> None:
     assert real_folder.is_dir()
     first = part_of(small, "Use case 1")
-    assert ours(first, "sees the repair") > 0
+    assert ours(first, "detects recalibration") > 0
     assert ours(first, "brier beside it") > 0
     assert ours(first, "alone it can be won") == pytest.approx(0, abs=1e-9)
     assert ours(part_of(small, "Use case 2"), "top-label ece, reversed") == pytest.approx(0, abs=1e-12)
