@@ -294,7 +294,11 @@ def test_results_are_plain_and_readable() -> None:
     [
         (lambda: cumulative_diagram(Y, P, interval=2), cal.ArgumentError, "interval: must lie between 0 and 1"),
         (lambda: cumulative_diagram(Y, P, bins=3), cal.UnknownArgumentError, "bins: unexpected keyword of cumulative"),
-        (lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"), cal.LensError, "has more than one event per row; use .top_label. or"),
+        (
+            lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
+            cal.LensError,
+            "has more than one event per row; use .top_label. or",
+        ),
         (lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"), cal.ArgumentError, "against: must be '"),
         (lambda: variation_diagram(Y, P, variation="mood"), cal.ArgumentError, "variation: must be 'entropy'"),
         (lambda: uce_diagram(Y, P, interval=0), cal.ArgumentError, "interval: must lie"),

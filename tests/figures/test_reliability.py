@@ -568,7 +568,7 @@ def test_without_pyplot_nothing_is_registered_and_import_is_light() -> None:
 def test_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
-        cal.MissingDependencyError, match=r"matplotlib: is not installed; pip install 'calibrant\[plot\]'"
+        cal.MissingDependencyError, match=r"matplotlib: is not installed; run pip install 'calibrant\[plot\]'"
     ):
         reliability(Y, P).plot()
 

@@ -173,7 +173,7 @@ def test_models_that_are_refused() -> None:
         risk_coverage_diagram(Y, {1: P, "1": P})
     with pytest.raises(InputTypeError, match="must be Predictions, a View or a Sketch"):
         risk_coverage_diagram({"a": (Y, P)})
-    with pytest.raises(InputTypeError, match="cannot be combined with confidence or loss; select the rows"):
+    with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions; pass the Predictions alone"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)}, counts=Y)
     with pytest.raises(ArgumentError, match="unknown model"):
         risk_coverage_diagram({"a": cal.Predictions(Y, P)})["b"]

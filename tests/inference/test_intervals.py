@@ -302,7 +302,7 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     given = {"features": {"features": score[:, None]}, "groups": {"groups": rng.integers(3, size=60)}, "": {}}[beside]
     of_rows = {"piece": {"proximity": rng.random(60)}, "pce": {"partitions": [rng.integers(2, size=60)]}}[metric]
     words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
-    problem = f"{metric} with {next(iter(of_rows))}= cannot be resampled; pass "
+    problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass "
     with pytest.raises(cal.ArgumentError, match=problem):
         cal.interval(label, score, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
