@@ -55,7 +55,12 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         [],
         ["each row must sum to 1 within 0.001; got a sum of 0.6", "normalize"],
     ),
-    ("label out of range", "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n", [], ["--label: labels must be among the classes [0, 1, 2]; got 3 on line 2"]),
+    (
+        "label out of range",
+        "label,p_0,p_1,p_2\n3,0.2,0.2,0.6\n",
+        [],
+        ["--label: labels must be among the classes [0, 1, 2]; got 3 on line 2"],
+    ),
     (
         "text label",
         "label,prob\nspam,0.2\nham,0.4\n",

@@ -246,7 +246,7 @@ WRONG = {
     "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0, entry 0, is 1.5"),
     "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0 sums to 0.75"),
     "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "row 300 of partition 2, entry 1, is null"),
-    "is not an array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "row 300 of partition 2 is null"),
+    "no array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "row 300 of partition 2 is null"),
     "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "expected"),
     "length of names": (
         "probs", 1200, [0.5, 0.5], {"prob": "probs", "label": "name", "classes": CLASSES}, ShapeError,
@@ -261,7 +261,7 @@ WRONG = {
     ),
     "no group": ("shift", 1199, None, {"by": "shift"}, GroupError, "row 199 of partition 1 is null"),
     "count": ("n", 1199, -2, {"counts": "n"}, WeightError, "row 199 of partition 1 is -2"),
-    "does not support real weights": ("n", 1199, None, {"counts": "n"}, WeightError, "row 199 of partition 1 is null"),
+    "no count": ("n", 1199, None, {"counts": "n"}, WeightError, "row 199 of partition 1 is null"),
 }  # fmt: skip
 
 
