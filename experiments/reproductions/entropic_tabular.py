@@ -220,7 +220,9 @@ def rows_implied(all_results: Sequence[Results]) -> Table:
     for results in all_results:
         for name, runs in results.runs.items():
             printed = PUBLISHED[results.source.name, name][2][1]
-            own = float(np.mean([cal.assess(run.y, run.prob, metric="ecd", method="normal").critical_value for run in runs]))
+            own = float(
+                np.mean([cal.assess(run.y, run.prob, metric="ecd", method="normal").critical_value for run in runs])
+            )
             n = len(runs[0].y)
             lines.append([results.source.name, name, printed, own, n, round(n * (own / printed) ** 2)])
     return Table(

@@ -112,19 +112,26 @@ def test_bad_costs_are_named() -> None:
             expected_cost([0, 1], [0.2, 0.7], cost=bad)
     with pytest.raises(cal.ArgumentError, match="policy"):
         expected_cost([0, 1], [0.2, 0.7], cost=[[0, 1], [1, 0]], policy=[0, 2])
-    with pytest.raises(cal.InputTypeError, match="requires a probability for each class"):
+    with pytest.raises(
+        cal.InputTypeError,
+        match="y_prob: expected_cost requires a probability for each class; got confidence predictions",
+    ):
         expected_cost([0, 1], [0.2, 0.7], input="confidence", cost=[[0, 1], [1, 0]])
     with pytest.raises(cal.UnknownArgumentError, match="costs"):
         cost_decision([0.2], [[0, 1], [1, 0]], costs=1)
     with pytest.raises(cal.UnknownArgumentError, match="did you mean 'reject'"):
         cost_decision([0.2], [[0, 1], [1, 0]], rejects=1)
-    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of expected_cost; did you mean 'reject'"):
+    with pytest.raises(
+        cal.UnknownArgumentError, match=r"rejects: unexpected keyword of expected_cost; did you mean 'reject'\?"
+    ):
         expected_cost([1], [0.2], cost=[[0, 1], [1, 0]], rejects=1)
     with pytest.raises(
         cal.UnknownArgumentError, match="unexpected keyword of topk_accuracy; topk_accuracy accepts k, where,"
     ):
         topk_accuracy([1], [0.2], k=1, zzz=1)
-    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of net_benefit; did you mean 'thresholds'"):
+    with pytest.raises(
+        cal.UnknownArgumentError, match=r"treshold: unexpected keyword of net_benefit; did you mean 'thresholds'\?"
+    ):
         net_benefit([1], [0.2], treshold=1)
 
 

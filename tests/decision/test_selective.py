@@ -244,9 +244,11 @@ def test_bad_options_are_named() -> None:
         e_aurc(**S, reference="mean")  # type: ignore[arg-type]
     with pytest.raises(cal.UnknownArgumentError, match="treshold"):
         risk_coverage(**S, treshold=0.5)
-    with pytest.raises(cal.UnknownArgumentError, match=r"unexpected keyword of risk_coverage; use interval$"):
+    with pytest.raises(cal.UnknownArgumentError, match=r"level: unexpected keyword of risk_coverage; use interval$"):
         risk_coverage(**S, level=0.9)
-    with pytest.raises(cal.UnknownArgumentError, match="unexpected keyword of e_augrc; did you mean 'confidence'"):
+    with pytest.raises(
+        cal.UnknownArgumentError, match=r"confidences: unexpected keyword of e_augrc; did you mean 'confidence'\?"
+    ):
         e_augrc(**S, confidences=0.9)
     with pytest.raises(cal.ShapeError, match="confidence"):
         aurc(**D, confidence=[0.5, 0.5])

@@ -117,12 +117,20 @@ def test_top_k_of_many_classes_has_octaves() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"k": 7}, ArgumentError, "the number of classes; got"),
-        ({"k": 0}, ArgumentError, "k: must be an integer of at least 1"),
-        ({"k": []}, ArgumentError, "the number of classes; got"),
-        ({"metric": "eece"}, UnknownMetricError, "unknown metric 'eece'"),
-        ({"metric": "ece"}, LensError, "requires one score per row, and"),
-        ({"lens": "top"}, ArgumentError, "lens: must be '"),
+        ({"k": 7}, ArgumentError, "k: must lie between 1 and 6, the number of classes; got 7"),
+        ({"k": 0}, ArgumentError, "k: must be an integer of at least 1; got 0"),
+        ({"k": []}, ArgumentError, r"k: must lie between 1 and 6, the number of classes; got \[\]"),
+        (
+            {"metric": "eece"},
+            UnknownMetricError,
+            r"metric: unknown metric 'eece'; did you mean 'ece' or 'lse_ece' or 'vece'\?",
+        ),
+        (
+            {"metric": "ece"},
+            LensError,
+            "lens: ece requires one score per row, and 'top_k:1' has several; use 'top_label' or 'classwise', or the metric gece",
+        ),
+        ({"lens": "top"}, ArgumentError, "lens: must be 'top_k', 'within_top' or 'rank'; got 'top'"),
         ({"baseline": "plain"}, ArgumentError, "baseline: must be one of several models"),
         ({"topk": 3}, UnknownArgumentError, "topk: unexpected keyword of topk_diagram"),
     ],
@@ -133,9 +141,13 @@ def test_what_top_k_refuses(keywords: dict[str, Any], error: type[Exception], te
 
 
 def test_top_k_needs_every_class() -> None:
-    with pytest.raises(InputTypeError, match="requires every class; got a view"):
+    with pytest.raises(
+        InputTypeError, match="y_true: topk_diagram requires every class; got a view; pass labels and probabilities"
+    ):
         topk_diagram(cal.Sketch.of(Y, P))
-    with pytest.raises(InputTypeError, match="topk_diagram requires a probability for each class; got"):
+    with pytest.raises(
+        InputTypeError, match="y_prob: topk_diagram requires a probability for each class; got confidence predictions"
+    ):
         topk_diagram([1, 0], [0.7, 0.6], input="confidence")
 
 
@@ -240,28 +252,36 @@ def test_group_confidence_pictures() -> None:
     assert_same(heights(drawn.containers[1], across=True), bars.confidence[1])
     assert_readable(drawn)
     assert bars.plot(kind="heat").images
-    with pytest.raises(ArgumentError, match="kind: must be '"):
+    with pytest.raises(ArgumentError, match="kind: must be 'auto', 'bars' or 'heat'; got 'pie'"):
         bars.plot(kind="pie")  # type: ignore[arg-type]
 
 
 def test_what_group_pictures_refuse() -> None:
-    with pytest.raises(ArgumentError, match=r"level: .*the levels of the hierarchy; got"):
+    with pytest.raises(ArgumentError, match="level: must be at most 2, the levels of the hierarchy; got 3"):
         group_error_diagram(Y, P, hierarchy=TREE, level=3)
     with pytest.raises(ArgumentError, match="names: expected 2 names, one for each level of the hierarchy; got 1"):
         group_error_diagram(Y, P, hierarchy=TREE, names=["one"])
-    with pytest.raises(LensError, match="is not in any group"):
+    with pytest.raises(LensError, match="lens: class 3 is not in any group; assign every class to one group"):
         group_error_diagram(Y, P, hierarchy={"a": [0, 1], "b": [2]})
-    with pytest.raises(LensError, match="'class_hierarchy' requires a nested mapping from groups to classes"):
+    with pytest.raises(LensError, match="lens: 'class_hierarchy' requires a nested mapping from groups to classes"):
         group_error_diagram(Y, P, hierarchy={})
-    with pytest.raises(UnknownMetricError, match="unknown metric"):
+    with pytest.raises(
+        UnknownMetricError, match="metric: unknown metric 'nothing'; `calibrant metrics` lists all metrics"
+    ):
         group_error_diagram(Y, P, hierarchy=TREE, metric="nothing")
-    with pytest.raises(LensError, match="'label' is not defined for soft labels"):
+    with pytest.raises(LensError, match="rows: 'label' is not defined for soft labels; use 'all'"):
         group_error_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, hierarchy=TREE, rows="label")
-    with pytest.raises(ArgumentError, match=r"given: .*is required to compare several models"):
+    with pytest.raises(
+        ArgumentError, match=r"given: is required to compare several models; choose one of \['animal', 'thing'\]"
+    ):
         group_confidence_diagram(Y, MODELS, hierarchy=TREE)
-    with pytest.raises(ArgumentError, match="unknown group"):
+    with pytest.raises(
+        ArgumentError, match=r"given: unknown group 'fish' on level 1; choose one of \['animal', 'thing'\]"
+    ):
         group_confidence_diagram(Y, P, hierarchy=TREE, given="fish")
-    with pytest.raises(UndefinedMetricError, match="no row has a label of group"):
+    with pytest.raises(
+        UndefinedMetricError, match="group_confidence_diagram: no row has a label of group 'wild'; choose another group"
+    ):
         group_confidence_diagram(Y[Y != 2], P[Y != 2], hierarchy=TREE, level=2, given="wild")
 
 

@@ -293,18 +293,38 @@ def test_results_are_plain_and_readable() -> None:
     ("call", "error", "message"),
     [
         (lambda: cumulative_diagram(Y, P, interval=2), cal.ArgumentError, "interval: must lie between 0 and 1"),
-        (lambda: cumulative_diagram(Y, P, bins=3), cal.UnknownArgumentError, "bins: unexpected keyword of cumulative"),
+        (
+            lambda: cumulative_diagram(Y, P, bins=3),
+            cal.UnknownArgumentError,
+            "bins: unexpected keyword of cumulative_diagram",
+        ),
         (
             lambda: cumulative_diagram(MANY.y_true, MANY.y_prob, lens="canonical"),
             cal.LensError,
-            "has more than one event per row; use .top_label. or",
+            "lens: 'canonical' has more than one event per row; use 'top_label' or 'class:NAME'",
         ),
-        (lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"), cal.ArgumentError, "against: must be '"),
-        (lambda: variation_diagram(Y, P, variation="mood"), cal.ArgumentError, "variation: must be 'entropy'"),
+        (
+            lambda: cumulative_diagram(Y, P).plot(new_ax(), against="x"),
+            cal.ArgumentError,
+            "against: must be 'share' or 'score'; got 'x'",
+        ),
+        (
+            lambda: variation_diagram(Y, P, variation="mood"),
+            cal.ArgumentError,
+            "variation: must be 'entropy', 'confidence', 'variation_ratio', 'iqv' or 'gini'; got 'mood'",
+        ),
         (lambda: uce_diagram(Y, P, interval=0), cal.ArgumentError, "interval: must lie"),
         (lambda: uce_diagram(Y, P, bins=0), cal.ArgumentError, "bins"),
-        (lambda: score_histogram(Y, P, binning="equal_mass"), cal.UnknownArgumentError, "unexpected keyword of"),
-        (lambda: score_histogram(Y, P).plot(new_ax(), show="all"), cal.ArgumentError, "show: must be '"),
+        (
+            lambda: score_histogram(Y, P, binning="equal_mass"),
+            cal.UnknownArgumentError,
+            "binning: unexpected keyword of score_histogram",
+        ),
+        (
+            lambda: score_histogram(Y, P).plot(new_ax(), show="all"),
+            cal.ArgumentError,
+            "show: must be 'counts' or 'shares'; got 'all'",
+        ),
         (lambda: score_histogram(Y, P).plot(new_ax(), log=1), cal.ArgumentError, "log: must be True or False"),
     ],
 )

@@ -88,13 +88,29 @@ def test_interval_pictures() -> None:
     ("keywords", "error", "text"),
     [
         ({"intervals": [(0.5, 0.5)]}, ArgumentError, "interval"),
-        ({"intervals": [(0, 0.2), (0.6, 0.4)]}, ArgumentError, r"interval 1 is empty: 0\.6 to 0\.4"),
-        ({"intervals": [(0, 2)]}, ArgumentError, r"must be pairs of numbers in \[0, 1\]; got \[\(0, 2\)\]"),
+        (
+            {"intervals": [(0, 0.2), (0.6, 0.4)]},
+            ArgumentError,
+            r"intervals: interval 1 is empty: 0\.6 to 0\.4; the lower end must be below the upper end",
+        ),
+        (
+            {"intervals": [(0, 2)]},
+            ArgumentError,
+            r"intervals: must be pairs of numbers in \[0, 1\]; got \[\(0, 2\)\]; for example \[\(0, 0\.8\), \(0\.9, 1\)\]",
+        ),
         ({"intervals": "seven"}, ArgumentError, "'three', 'five' or numbers"),
-        ({"intervals": [0, 0.5]}, ArgumentError, "must increase from 0 to 1; got"),
+        (
+            {"intervals": [0, 0.5]},
+            ArgumentError,
+            r"edges: must increase from 0 to 1; got \[0, 0\.5\]; for example \[0, 0\.5, 1\]",
+        ),
         ({"names": ["a"]}, ArgumentError, "names: expected 3 names, one for each band; got 1"),
-        ({"metric": "nonsense"}, UnknownMetricError, "unknown metric"),
-        ({"lens": "classwise"}, LensError, "has more than one event per row"),
+        ({"metric": "nonsense"}, UnknownMetricError, r"metric: unknown metric 'nonsense'; did you mean 'nses'\?"),
+        (
+            {"lens": "classwise"},
+            LensError,
+            "lens: 'classwise' has more than one event per row; use 'top_label' or 'class:NAME'",
+        ),
     ],
 )
 def test_what_interval_pictures_refuse(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
@@ -168,11 +184,11 @@ def test_entropy_pictures() -> None:
 
 
 def test_what_entropy_refuses() -> None:
-    with pytest.raises(ArgumentError, match="by: must be '"):
+    with pytest.raises(ArgumentError, match="by: must be 'interval', 'class', 'predicted' or None; got 'label'"):
         entropy_diagram(Y, P, by="label")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="unit: must be '"):
+    with pytest.raises(ArgumentError, match="unit: must be 'nats', 'bits' or 'share'; got 'bytes'"):
         entropy_diagram(Y, P, unit="bytes")  # type: ignore[arg-type]
-    with pytest.raises(LensError, match="'class' is not defined for soft labels"):
+    with pytest.raises(LensError, match="by: 'class' is not defined for soft labels; use 'predicted'"):
         entropy_diagram(np.full((2, 6), 1 / 6), P[:2], soft=True, by="class")
-    with pytest.raises(ArgumentError, match="unknown model"):
+    with pytest.raises(ArgumentError, match=r"name: unknown model 'x'; choose one of \['model'\]"):
         entropy_diagram(Y, P)["x"]

@@ -80,9 +80,11 @@ def test_an_overlay_tells_models_apart() -> None:
     assert words[3:] == ["95% intervals"]
     logit = panels.plot(Figure(), layout="overlay", scale="logit")[0]
     assert logit.get_xscale() == "logit"
-    with pytest.raises(cal.ArgumentError, match=r"layout: .*'overlay' would hide"):
+    with pytest.raises(cal.ArgumentError, match="layout: 'overlay' would hide 'bars'; use kind='line'"):
         reliability_panels(SIM.y_true, MODELS, kind="bars").plot(Figure(), layout="overlay")
-    with pytest.raises(cal.ArgumentError, match=r"layout: .*'overlay' shows at most"):
+    with pytest.raises(
+        cal.ArgumentError, match="layout: 'overlay' shows at most 7 diagrams; got 8; use 'side_by_side'"
+    ):
         reliability_panels(SIM.y_true, {str(k): SIM.y_prob for k in range(8)}).plot(Figure(), layout="overlay")
 
 
@@ -169,22 +171,30 @@ def test_results_are_plain_and_readable() -> None:
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, lens="top_label"),
             cal.LensError,
-            "is determined by the classes",
+            "lens: is determined by the classes; drop lens or use reliability_panels",
         ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show="cat"), cal.ArgumentError, "show: must be a number"),
-        (lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]), cal.ArgumentError, "show: unknown class 9"),
+        (
+            lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=[9]),
+            cal.ArgumentError,
+            "show: unknown class 9; the classes are 0 to 3",
+        ),
         (
             lambda: classwise_panels(MANY.y_true, MANY.y_prob, show=0),
             cal.ArgumentError,
-            "must be an integer of at least 1; got",
+            "show: must be an integer of at least 1; got 0",
         ),
         (lambda: classwise_panels(MANY.y_true, MANY.y_prob, binz=3), cal.UnknownArgumentError, "did you mean 'bins'"),
         (
             lambda: classwise_panels(cal.Sketch.of([0, 1], [0.1, 0.7])),
             cal.InputTypeError,
-            "views and sketches have one event per row",
+            r"y_true: views and sketches have one event per row; pass labels and probabilities, or a mapping such as \{'cat': sketches\['class:cat'\]\} to reliability_panels",
         ),
-        (lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"), cal.LensError, "contains confidences only"),
+        (
+            lambda: classwise_panels([0, 1], [0.6, 0.7], input="confidence"),
+            cal.LensError,
+            "y_prob: contains confidences only; pass one column per class",
+        ),
     ],
 )
 def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
@@ -194,7 +204,7 @@ def test_bad_calls_are_refused(call: Any, error: type[Exception], message: str) 
 
 def test_bad_figures_are_refused() -> None:
     panels = ReliabilityPanels({"a": reliability(SIM.y_true, SIM.y_prob)})
-    with pytest.raises(cal.InputTypeError, match=r"figure: must be a matplotlib Figure; got"):
+    with pytest.raises(cal.InputTypeError, match="figure: must be a matplotlib Figure; got int"):
         panels.plot(3)  # type: ignore[arg-type]
     with pytest.raises(cal.ArgumentError, match=r"layout: must be 'side_by_side' or 'overlay'; got 'heap'"):
         panels.plot(Figure(), layout="heap")  # type: ignore[arg-type]

@@ -150,15 +150,27 @@ def test_a_model_without_errors_and_a_single_row() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"risk": "both"}, ArgumentError, "risk: must be 'selective' or 'generalised'"),
-        ({"accuracy": 0.9, "coverage": 0.5}, ArgumentError, "cannot be combined with coverage"),
-        ({"confidence_level": 0.9}, ArgumentError, "requires a target"),
+        ({"risk": "both"}, ArgumentError, "risk: must be 'selective' or 'generalised'; got 'both'"),
+        (
+            {"accuracy": 0.9, "coverage": 0.5},
+            ArgumentError,
+            "accuracy: cannot be combined with coverage; give one of them",
+        ),
+        ({"confidence_level": 0.9}, ArgumentError, "confidence_level: requires a target; pass accuracy or coverage"),
         ({"accuracy": 1.5}, ArgumentError, "accuracy: must lie between 0 and 1"),
         ({"points": 1}, ArgumentError, "points: must be an integer of at least 2; got 1"),
         ({"confidences": [1]}, UnknownArgumentError, "did you mean 'confidence'"),
-        ({"where": Y > 0, "loss": Y}, ArgumentError, "cannot be combined with confidence or loss; select the rows"),
-        ({"loss": {"other": Y}}, ArgumentError, "has no entry for model"),
-        ({"lens": "classwise"}, LensError, "risk_coverage requires one event per row"),
+        (
+            {"where": Y > 0, "loss": Y},
+            ArgumentError,
+            "where: cannot be combined with confidence or loss; select the rows of all first",
+        ),
+        ({"loss": {"other": Y}}, ArgumentError, r"loss: has no entry for model 'model'; its entries are \['other'\]"),
+        (
+            {"lens": "classwise"},
+            LensError,
+            "lens: risk_coverage requires one event per row; use 'top_label' or 'class:NAME'",
+        ),
     ],
 )
 def test_what_is_refused(keywords: dict[str, object], error: type[Exception], text: str) -> None:
@@ -167,9 +179,15 @@ def test_what_is_refused(keywords: dict[str, object], error: type[Exception], te
 
 
 def test_models_that_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="must contain one or more models with different names"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"y_prob: must contain one or more models with different names; for example \{'before': p, 'after': q\}",
+    ):
         risk_coverage_diagram(Y, {})
-    with pytest.raises(ArgumentError, match="must contain one or more models with different names"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"y_prob: must contain one or more models with different names; for example \{'before': p, 'after': q\}",
+    ):
         risk_coverage_diagram(Y, {1: P, "1": P})
     with pytest.raises(InputTypeError, match="must be Predictions, a View or a Sketch"):
         risk_coverage_diagram({"a": (Y, P)})

@@ -147,13 +147,17 @@ def test_renormalised_pictures_say_so() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'"),
-        ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1"),
-        ({"least": -1}, ArgumentError, "least: must be a non-negative number"),
-        ({"least": 1e6}, UndefinedMetricError, "no cell has a weight of at least"),
+        ({"kind": "dots"}, ArgumentError, "kind: must be 'arrows' or 'points'; got 'dots'"),
+        ({"bins": 0}, ArgumentError, "bins: must be an integer of at least 1; got 0"),
+        ({"least": -1}, ArgumentError, "least: must be a non-negative number; got -1"),
+        (
+            {"least": 1e6},
+            UndefinedMetricError,
+            r"simplex_diagram: no cell has a weight of at least 1e\+06; lower least or bins or use kind='points'",
+        ),
         ({"corners": [0, 1]}, ArgumentError, "corners: must be three different classes"),
         ({"corners": [0, 1, 1]}, ArgumentError, "corners: must be three different classes"),
-        ({"corners": [0, 1, 7]}, ArgumentError, "corners: unknown class 7"),
+        ({"corners": [0, 1, 7]}, ArgumentError, "corners: unknown class 7; the classes are 0 to 2"),
     ],
 )
 def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text: str) -> None:
@@ -162,15 +166,25 @@ def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text:
 
 
 def test_what_a_triangle_cannot_show() -> None:
-    with pytest.raises(ArgumentError, match=r"corners: .*are required for"):
+    with pytest.raises(ArgumentError, match="corners: are required for 5 classes; name three classes"):
         simplex_diagram(FIVE.y_true, FIVE.y_prob)
-    with pytest.raises(ArgumentError, match="must have at least three classes; got"):
+    with pytest.raises(
+        ArgumentError, match="y_prob: must have at least three classes; got 2; use a reliability diagram"
+    ):
         simplex_diagram([0, 1], [0.2, 0.7])
-    with pytest.raises(InputTypeError, match="expected probabilities of three classes, got a view of one score"):
+    with pytest.raises(
+        InputTypeError,
+        match="y_true: expected probabilities of three classes, got a view of one score; pass probabilities",
+    ):
         simplex_diagram(cal.Sketch.of(Y, P))
-    with pytest.raises(LensError, match="'points' are coloured by label, which is not defined for"):
+    with pytest.raises(
+        LensError, match="kind: 'points' are coloured by label, which is not defined for soft labels; use 'arrows'"
+    ):
         simplex_diagram(P, P, soft=True, kind="points")
-    with pytest.raises(LensError, match="selecting rows by label is not defined for soft labels"):
+    with pytest.raises(
+        LensError,
+        match="corners: selecting rows by label is not defined for soft labels; merge the other classes first",
+    ):
         simplex_diagram(FIVE.y_prob, FIVE.y_prob, soft=True, corners=[0, 1, 2])
-    with pytest.raises(LensError, match="no row has one of these labels and a positive probability for it"):
+    with pytest.raises(LensError, match="corners: no row has one of these labels and a positive probability for it"):
         simplex_diagram([0, 0], np.full((2, 5), 0.2), corners=[1, 2, 3])

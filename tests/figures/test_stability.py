@@ -247,16 +247,32 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "text"),
     [
-        ({"metric": "eec"}, UnknownMetricError, "unknown metric 'eec'"),
-        ({"over": "gamma"}, ArgumentError, "has no option"),
-        ({"over": "binning"}, ArgumentError, "are required to vary"),
-        ({"values": []}, ArgumentError, "must be one or more settings of"),
-        ({"values": 5}, ArgumentError, "must be one or more settings of"),
-        ({"over": "fraction", "values": [0, 1]}, ArgumentError, r"must be in \(0, 1\]"),
+        (
+            {"metric": "eec"},
+            UnknownMetricError,
+            r"metric: unknown metric 'eec'; did you mean 'lse_ece' or 'eci' or 'ece'\?",
+        ),
+        (
+            {"over": "gamma"},
+            ArgumentError,
+            "over: ece has no option 'gamma'; choose one of bins, binning, norm, fraction",
+        ),
+        ({"over": "binning"}, ArgumentError, "values: are required to vary binning; give the settings to evaluate"),
+        ({"values": []}, ArgumentError, r"values: must be one or more settings of bins; got \[\]"),
+        ({"values": 5}, ArgumentError, "values: must be one or more settings of bins; got 5"),
+        (
+            {"over": "fraction", "values": [0, 1]},
+            ArgumentError,
+            r"values: must be in \(0, 1\] for fractions; got \[0, 1\]",
+        ),
         ({"over": "fraction", "n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 2; got 0"),
-        ({"n_resamples": 0}, ArgumentError, "'interval' requires resamples"),
+        (
+            {"n_resamples": 0},
+            ArgumentError,
+            r"tolerance: 'interval' requires resamples; pass n_resamples or give a number such as 0\.1",
+        ),
         ({"tolerance": 2}, ArgumentError, "tolerance: must be 'interval' or lie between 0 and 1"),
-        ({"bins": 5}, ArgumentError, "conflicts with over"),
+        ({"bins": 5}, ArgumentError, "bins: conflicts with over; give its settings in values"),
         ({"bin": 5}, UnknownArgumentError, "did you mean 'bins'"),
         ({"values": [0, 5]}, ArgumentError, "bins"),
     ],
@@ -268,11 +284,14 @@ def test_what_is_refused(keywords: dict[str, Any], error: type[Exception], text:
 
 def test_views_that_are_refused() -> None:
     [view] = cal.top_k(2).views(MANY.predictions)
-    with pytest.raises(InputTypeError, match="a view of whole vectors cannot be resampled"):
+    with pytest.raises(InputTypeError, match="y_true: a view of whole vectors cannot be resampled; pass Predictions"):
         stability_diagram(view, metric="gece", over="gamma")
-    with pytest.raises(ArgumentError, match=r"lens: .*is determined by the view"):
+    with pytest.raises(ArgumentError, match="lens: is determined by the view; drop lens"):
         stability_diagram(cal.Sketch.of(Y, P), lens="binary")
-    with pytest.raises(UndefinedMetricError, match="is undefined at every setting of"):
+    with pytest.raises(
+        UndefinedMetricError,
+        match="cox_slope: is undefined at every setting of fraction; call the metric itself for the reason",
+    ):
         stability_diagram([0, 0, 0], [0.2, 0.3, 0.4], metric="cox_slope", over="fraction")
 
 

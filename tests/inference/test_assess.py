@@ -242,17 +242,19 @@ def test_odd_data_give_a_result_or_a_reason(metric: str, name: str) -> None:
 
 def test_bad_arguments_are_named() -> None:
     for words, text in [
-        ({"method": "magic"}, "unknown method"),
+        ({"method": "magic"}, "method: unknown method 'magic' for ece; choose one of auto, consistency, enumeration"),
         ({"alpha": 1.5}, "alpha: must lie between 0 and 1"),
         ({"alternative": "more"}, "alternative: must be"),
         ({"rng": -1}, "rng: must be None"),
-        ({"n_resamples": 0}, "must be an integer of at least 1; got"),
+        ({"n_resamples": 0}, "n_resamples: must be an integer of at least 1; got 0"),
         ({"bin": 3}, "bin"),
-        ({"soft": True}, "is not defined for soft labels"),
+        ({"soft": True}, "assess: is not defined for soft labels"),
     ]:
         with pytest.raises(cal.CalibrantError, match=text):
             cal.assess([0, 1, 1], [0.2, 0.4, 0.9], metric="ece", **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.ArgumentError, match="outcomes is too slow"):
+    with pytest.raises(
+        cal.ArgumentError, match=r"method: 'enumeration' of 2\^40 outcomes is too slow; use 'consistency'"
+    ):
         cal.assess([0, 1] * 20, [0.3, 0.6] * 20, metric="ece", method="enumeration")
     with pytest.raises(cal.ArgumentError, match="correction"):
         cal.assess_many(*A, metrics=["ece"], correction="magic")  # type: ignore[arg-type]
@@ -262,24 +264,45 @@ def test_words_that_nobody_takes_are_refused_with_the_functions_own() -> None:
     y, p = overconfident(50)
     for call, text in [
         (lambda: cal.assess(y, p, metrics="ece"), "did you mean 'metric'"),
-        (lambda: cal.assess(y, p, level=0.95), "use alpha = 1 - level"),
-        (lambda: cal.assess(y, p, random_state=0), "use rng"),
+        (
+            lambda: cal.assess(y, p, level=0.95),
+            "level: unexpected keyword of assess or ecce_mad; use alpha = 1 - level",
+        ),
+        (
+            lambda: cal.assess(y, p, random_state=0),
+            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
+        ),
         (lambda: cal.assess(y, p, bins=3), "unexpected keyword of assess or ecce_mad; assess or"),
-        (lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3), "use bins"),
+        (
+            lambda: cal.assess_many(y, p, metrics=["ece", "brier"], n_bins=3),
+            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
+        ),
         (
             lambda: cal.assess_many(y, p, metrics=["ece", "brier"], binz=3),
             "assess_many or its metrics; did you mean 'bins'",
         ),
         (lambda: cal.sequential_test(y, p, binz=3), "sequential_test; did you mean 'bins'"),
         (lambda: cal.safe_hosmer_lemeshow(y, p, confidence_level=0.9), "alpha = 1 - confidence_level"),
-        (lambda: cal.pit_test(y, p, random_state=1), "use rng"),
+        (
+            lambda: cal.pit_test(y, p, random_state=1),
+            "random_state: unexpected keyword of (assess or ecce_mad|pit_test); use rng",
+        ),
         (lambda: cal.calibration_band(y, p, digit=2), "did you mean 'digits'"),
         (lambda: cal.giviti_test(y, p, interval=0.9), "alpha = 1 - interval"),
         (lambda: cal.grade_tests(y, p, edge=[0, 1]), "did you mean 'edges'"),
-        (lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"), "unexpected keyword of"),
-        (lambda: cal.power("ece", 100, deviation=0.1, n_bins=3), "use bins"),
-        (lambda: cal.power("ece", 100, deviation=0.1, level=0.95), "use alpha"),
-        (lambda: cal.evaluate(y, p, level=0.95), "use interval"),
+        (
+            lambda: cal.hosmer_lemeshow_multinomial(y, p, combine="sum"),
+            "combine: unexpected keyword of hosmer_lemeshow_multinomial",
+        ),
+        (
+            lambda: cal.power("ece", 100, deviation=0.1, n_bins=3),
+            "n_bins: unexpected keyword of (assess_many or its metrics|power or ece); use bins",
+        ),
+        (
+            lambda: cal.power("ece", 100, deviation=0.1, level=0.95),
+            "level: unexpected keyword of power or ece; use alpha = 1 - level",
+        ),
+        (lambda: cal.evaluate(y, p, level=0.95), "level: unexpected keyword of evaluate; use interval"),
     ]:
         with pytest.raises(cal.UnknownArgumentError, match=text):
             call()
@@ -324,7 +347,10 @@ def test_the_law_of_one_question_is_not_taken_for_several() -> None:
         assert found.method == "consistency"
         rejected += found.pvalue <= 0.05
     assert rejected <= 6  # 1.5 are expected, and more than 6 come by chance once in a thousand times
-    with pytest.raises(cal.ArgumentError, match="distribution of one question"):
+    with pytest.raises(
+        cal.ArgumentError,
+        match="method: 'series' is the distribution for one event, and this lens has 3; use 'consistency' or use lens='class:NAME'",
+    ):
         cal.assess(rows, metric="ecce_mad", lens="classwise", method="series")
 
 
@@ -351,7 +377,10 @@ def test_outcomes_are_drawn_for_the_form_of_ecd_that_has_no_law() -> None:
     found = cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", rng=0, n_resamples=99)
     assert found.method == "consistency"
     assert "'normal' is not used: it is for the sum over all classes" in found.null_distribution
-    with pytest.raises(cal.UndefinedMetricError, match="the asymptotic distribution is known only for the whole sum"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="ecd: the asymptotic distribution is known only for the whole sum; use method='consistency'",
+    ):
         cal.assess(label, probs, metric="ecd", multiclass="true_vs_rest", method="normal")
 
 

@@ -22,7 +22,10 @@ def two_models() -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def test_rows_that_differ_between_models_are_no_pairs() -> None:
     y, models = two_models()
-    with pytest.raises(cal.ShapeError, match="selects different rows of"):
+    with pytest.raises(
+        cal.ShapeError,
+        match=r"models: output from 0\.8 to 1\.0 selects different rows of 'a' and 'b' in row 0; select the same rows for all, for example by a mask",
+    ):
         cal.compare(y, models, where=cal.select.output(low=0.8), n_resamples=50)
     with pytest.raises(cal.ShapeError, match="different rows"):
         cal.compare(y, {**models, "c": models["a"]}, where=cal.select.output(low=0.95) | cal.select.output(high=0.7))
@@ -32,7 +35,10 @@ def test_the_row_named_is_that_of_the_rows_given() -> None:
     y, models = two_models()
     weight = np.ones(200)
     weight[:7] = 0
-    with pytest.raises(cal.ShapeError, match="selects different rows of 'a' and 'b' in row 7") as caught:
+    with pytest.raises(
+        cal.ShapeError,
+        match=r"models: output from 0\.8 to 1\.0 selects different rows of 'a' and 'b' in row 7; select the same rows for all, for example by a mask",
+    ) as caught:
         cal.compare(y, models, where=cal.select.output(low=0.8), sample_weight=weight)
     assert caught.value.row == 7
 

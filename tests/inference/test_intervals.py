@@ -105,7 +105,7 @@ def test_whole_groups_are_drawn_together() -> None:
     naive = cal.interval(*twice, metric="esce", rng=0, n_resamples=1000)
     assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.15)
     assert naive.high - naive.low < 0.85 * (clustered.high - clustered.low)
-    with pytest.raises(cal.GroupError, match="are required for cluster resampling"):
+    with pytest.raises(cal.GroupError, match="groups: are required for cluster resampling; pass groups"):
         cal.interval(y, p, metric="ece", cluster=True)
 
 
@@ -217,10 +217,13 @@ def test_bad_arguments_are_named() -> None:
     for words, text in [
         ({"method": "magic"}, "method: must be one of"),
         ({"level": 0}, "level: must lie between 0 and 1"),
-        ({"n_resamples": 50}, "must be at least"),
-        ({"method": "normal"}, "needs a mean over rows, and ece is not one"),
+        ({"n_resamples": 50}, r"n_resamples: must be at least 200 for a level of 0\.95; got 50"),
+        ({"method": "normal"}, "method: 'normal' requires a mean over rows, and ece is not one; use 'auto'"),
         ({"cluster": True, "stratify": True}, "cannot be combined with cluster"),
-        ({"method": "normal", "stratify": True}, "'normal' is for one lens and rows that are resampled freely"),
+        (
+            {"method": "normal", "stratify": True},
+            "method: 'normal' applies to one lens and rows that are resampled freely; use 'auto'",
+        ),
     ]:
         with pytest.raises(cal.ArgumentError, match=text):
             cal.interval(*B, metric="ece", **words)  # type: ignore[arg-type]
@@ -247,7 +250,10 @@ def test_models_are_compared_on_the_same_rows() -> None:
         cal.compare(y, {"raw": p})
     with pytest.raises(cal.ArgumentError, match="was not compared"):
         found["mended", "other"]
-    with pytest.raises(cal.ArgumentError, match=r"write result\[a, b\] with two of"):
+    with pytest.raises(
+        cal.ArgumentError,
+        match=r"pair: 0 was not compared; write result\[a, b\] with two of \['raw', 'mended', 'same'\]",
+    ):
         found[0]
     assert repr(same) == "raw - same: 0 [0, 0], p = 1"
 
@@ -302,7 +308,7 @@ def test_a_value_for_each_row_cannot_follow_rows_that_are_drawn(metric: str, bes
     given = {"features": {"features": score[:, None]}, "groups": {"groups": rng.integers(3, size=60)}, "": {}}[beside]
     of_rows = {"piece": {"proximity": rng.random(60)}, "pce": {"partitions": [rng.integers(2, size=60)]}}[metric]
     words: dict[str, Any] = {"metric": metric, "rng": 0, **given, **of_rows}
-    problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass "
+    problem = f"{next(iter(of_rows))}: {metric} cannot be resampled with this option; pass (features|groups for one partition)"
     with pytest.raises(cal.ArgumentError, match=problem):
         cal.interval(label, score, **words)
     with pytest.raises(cal.ArgumentError, match=problem):
@@ -338,7 +344,7 @@ def test_whole_distributions_have_no_interval_of_the_metric_so_rows_are_drawn(me
     found = cal.interval(label, probs, **words)
     assert found.method == "corrected"
     assert found == cal.interval(label, probs, method="corrected", **words)
-    with pytest.raises(cal.ArgumentError, match="'asymptotic' requires one score per row"):
+    with pytest.raises(cal.ArgumentError, match="method: 'asymptotic' requires one score per row; use 'percentile'"):
         cal.interval(label, probs, method="asymptotic", **words)
 
 
@@ -399,9 +405,15 @@ def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     assert cal.interval(y, p, **words).method == "percentile"
     with pytest.raises(cal.ArgumentError, match="is not one with these options"):
         cal.interval(y, p, method="normal", **words)
-    with pytest.raises(cal.UndefinedMetricError, match="is not a mean over rows with these options"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="calibration_in_the_large: is not a mean over rows with these options, so rows have no contributions; see calibration_curve for the deviations by score",
+    ):
         cal.calibration_in_the_large.rows(y, p, form="logit")
-    with pytest.raises(cal.InputTypeError, match="contributions of rows cannot be computed from a sketch"):
+    with pytest.raises(
+        cal.InputTypeError,
+        match="y_true: contributions of rows cannot be computed from a sketch; pass the rows instead of a sketch",
+    ):
         cal.calibration_in_the_large.rows(cal.Sketch.of(y, p))
 
 

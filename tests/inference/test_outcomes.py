@@ -39,7 +39,10 @@ def test_metrics_of_the_true_class_are_not_enumerated() -> None:
     p = [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.45, 0.35, 0.2]]
     y = [0, 1, 2, 1]
     words: dict[str, Any] = {"metric": "wsmcs", "alternative": "greater", "classes": [0, 1, 2]}
-    with pytest.raises(cal.ArgumentError, match="a metric that does not ask for the class; use 'consistency'"):
+    with pytest.raises(
+        cal.ArgumentError,
+        match="method: 'enumeration' requires one score per row, and a metric that does not depend on the class; use 'consistency'",
+    ):
         cal.assess(y, p, method="enumeration", **words)
     own, wanted = cal.wsmcs(y, p, classes=[0, 1, 2]), 0.0
     for labels in itertools.product(range(3), repeat=4):
@@ -136,6 +139,6 @@ def test_other_tests_refuse_rows_by_label_too(test: Any) -> None:
     words = {"grades": np.arange(200) % 4} if test is cal.grade_tests else {}
     with pytest.raises(
         cal.errors.ArgumentError,
-        match="selects rows by their labels, which then do not follow the predicted probabilities",
+        match=r"where: label in \[1\] selects rows by their labels, which then do not follow the predicted probabilities; select by prediction or score instead",
     ):
         test(data.y_true, data.y_prob, where=cal.select.label(1), **words)

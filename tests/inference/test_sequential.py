@@ -304,7 +304,10 @@ def test_what_has_no_order_is_refused() -> None:
             with pytest.raises(cal.errors.WeightsNotSupportedError):
                 test(y, p, **weights)
     assert sequential_test(y, p, counts=[1, 1, 1, 1]).value == sequential_test(y, p).value
-    with pytest.raises(cal.errors.ArgumentError, match="which a sketch does not keep"):
+    with pytest.raises(
+        cal.errors.ArgumentError,
+        match="y_true: sequential_test requires the order of the rows, which a sketch does not keep; pass the rows instead of a sketch",
+    ):
         sequential_test(cal.Sketch.of(y, p))
 
 

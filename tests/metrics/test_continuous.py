@@ -113,7 +113,9 @@ def test_every_singular_covariance_is_named() -> None:
             np.linalg.cholesky(cov)
         except np.linalg.LinAlgError:
             refused += 1
-            with pytest.raises(cal.InputError, match="covariances must be positive definite") as caught:
+            with pytest.raises(
+                cal.InputError, match="cov: covariances must be positive definite in row 1; drop or correct the row"
+            ) as caught:
                 nees([[1, 0], [1, 0]], [[0, 0], [0, 0]], cov)
             assert caught.value.row == 1
     assert refused > 50
@@ -127,10 +129,18 @@ def test_other_containers() -> None:
 
 
 BAD: list[tuple[type[Exception], str, Any]] = [
-    (cal.ShapeError, "rows differ in length", lambda: nees([[1, 2], [3]], [0, 0], [1, 1])),
+    (
+        cal.ShapeError,
+        "x: rows differ in length; give every row the same number of entries",
+        lambda: nees([[1, 2], [3]], [0, 0], [1, 1]),
+    ),
     (cal.ShapeError, "x: is empty", lambda: nees([], [], [])),
     (cal.ShapeError, "entropy: is empty", lambda: ecd_density([1], [])),
-    (cal.InputTypeError, "expected numbers, got the text", lambda: nees(["a"], [0], [1])),
+    (
+        cal.InputTypeError,
+        r"x: expected numbers, got the text 'a' in row 0; convert it with float\(\) or read the column as numeric",
+        lambda: nees(["a"], [0], [1]),
+    ),
     (
         cal.InputTypeError,
         r"mean: missing value \(None\) in row 0; drop or fill these rows",
@@ -141,27 +151,39 @@ BAD: list[tuple[type[Exception], str, Any]] = [
         "x: expected real numbers, got dtype complex128; convert it to float first",
         lambda: nees([1j], [0], [1]),
     ),
-    (cal.InputError, "values must be finite", lambda: nees([0, math.nan], [0, 0], [1, 1])),
-    (cal.InputError, "values must be finite", lambda: nees([0], [math.inf], [1])),
     (
         cal.InputError,
-        "cov: values must be finite in row 1; drop or correct the row",
+        "x: values must be finite; got nan in row 1; drop or correct the row",
+        lambda: nees([0, math.nan], [0, 0], [1, 1]),
+    ),
+    (
+        cal.InputError,
+        "mean: values must be finite; got inf in row 0; drop or correct the row",
+        lambda: nees([0], [math.inf], [1]),
+    ),
+    (
+        cal.InputError,
+        "cov: values must be finite; got nan in row 1; drop or correct the row",
         lambda: nees([0, 0], [0, 0], [1, math.nan]),
     ),
-    (cal.InputError, "cov: values must be finite in row 0; drop or correct the row", lambda: nees([0], [0], math.nan)),
+    (
+        cal.InputError,
+        "cov: values must be finite; got nan in row 0; drop or correct the row",
+        lambda: nees([0], [0], math.nan),
+    ),
     (
         cal.ShapeError,
-        r"mean: must have the shape of x, .*; got \(2,\) and \(1,\)",
+        r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(2,\) and \(1,\)",
         lambda: nees([1], [0, 0], [1]),
     ),
     (
         cal.ShapeError,
-        r"mean: must have the shape of x, .*; got \(\) and \(\)",
+        r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(\) and \(\)",
         lambda: nees(1, 0, 1),
     ),
     (
         cal.ShapeError,
-        "must have the shape of x, .*; got \\(1, 1, 1\\)",
+        r"mean: must have the shape of x, \(N,\) or \(N, d\); got \(1, 1, 1\) and \(1, 1, 1\)",
         lambda: nees(np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), [1]),
     ),
     (
@@ -179,10 +201,26 @@ BAD: list[tuple[type[Exception], str, Any]] = [
         r"cov: expected shape \(1, 2, 2\), one covariance per row, or \(2, 2\); got \(3, 3\)",
         lambda: nees([[1, 2]], [[0, 0]], np.eye(3)),
     ),
-    (cal.InputError, "covariances must be symmetric", lambda: nees([[1, 2]], [[0, 0]], [[1, 0.5], [0, 1]])),
-    (cal.InputError, "covariances must be positive definite", lambda: nees([1, 1], [0, 0], [1, 0])),
-    (cal.InputError, "covariances must be positive definite", lambda: nees([[1, 2]], [[0, 0]], [[1, 2], [2, 1]])),
-    (cal.InputError, "covariances must be positive definite", lambda: ecd_gaussian([1], [0], [-1])),
+    (
+        cal.InputError,
+        "cov: covariances must be symmetric in row 0",
+        lambda: nees([[1, 2]], [[0, 0]], [[1, 0.5], [0, 1]]),
+    ),
+    (
+        cal.InputError,
+        "cov: covariances must be positive definite in row 1; drop or correct the row",
+        lambda: nees([1, 1], [0, 0], [1, 0]),
+    ),
+    (
+        cal.InputError,
+        "cov: covariances must be positive definite in row 0; drop or correct the row",
+        lambda: nees([[1, 2]], [[0, 0]], [[1, 2], [2, 1]]),
+    ),
+    (
+        cal.InputError,
+        "cov: covariances must be positive definite in row 0; drop or correct the row",
+        lambda: ecd_gaussian([1], [0], [-1]),
+    ),
     (cal.ShapeError, r"log_density: expected one number per row, got shape \(\)", lambda: ecd_density(-1, 1)),
     (
         cal.ShapeError,
@@ -191,17 +229,17 @@ BAD: list[tuple[type[Exception], str, Any]] = [
     ),
     (
         cal.InputError,
-        "log_density: values must be finite in row 1; drop or correct the row",
+        "log_density: values must be finite; got inf in row 1; drop or correct the row",
         lambda: ecd_density([0, math.inf], 1),
     ),
     (
         cal.InputError,
-        "log_density: values must be finite in row 0; drop or correct the row",
+        "log_density: values must be finite; got nan in row 0; drop or correct the row",
         lambda: ecd_density([math.nan], 1),
     ),
     (
         cal.InputError,
-        "entropy: values must be finite in row 0; drop or correct the row",
+        "entropy: values must be finite; got -inf in row 0; drop or correct the row",
         lambda: ecd_density([0], -math.inf),
     ),
     (
@@ -209,13 +247,21 @@ BAD: list[tuple[type[Exception], str, Any]] = [
         r"entropy: expected shape \(2,\) or one number, got shape \(3,\)",
         lambda: ecd_density([0, 0], [1, 1, 1]),
     ),
-    (cal.ShapeError, "sample_weight: expected one number for each of 3 rows", lambda: nees(*ONE, sample_weight=[1, 1])),
+    (
+        cal.ShapeError,
+        r"sample_weight: expected one number for each of 3 rows, got shape \(2,\)",
+        lambda: nees(*ONE, sample_weight=[1, 1]),
+    ),
     (
         cal.WeightError,
         "counts: all counts are zero; give at least one row a positive count",
         lambda: ecd_gaussian(*ONE, counts=[0, 0, 0]),
     ),
-    (cal.WeightError, "cannot be combined with counts", lambda: nees(*ONE, sample_weight=[1], counts=[1])),
+    (
+        cal.WeightError,
+        "sample_weight: cannot be combined with counts; multiply them, or drop one",
+        lambda: nees(*ONE, sample_weight=[1], counts=[1]),
+    ),
     (
         cal.WeightError,
         r"counts: counts must be non-negative integers; got 0\.5 in row 0; pass sample_weight for real weights",

@@ -276,7 +276,10 @@ def test_soft_labels_where_the_score_takes_them() -> None:
         assert cal.decompose(soft, scores, score="nll", soft=True, **options).to_dict() == pytest.approx(
             whole, abs=1e-13
         )
-    with pytest.raises(cal.UndefinedMetricError, match="is not defined for soft labels"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="ranked_probability: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
+    ):
         cal.decompose(soft, scores, score="ranked_probability", soft=True)
 
 
@@ -361,30 +364,50 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
     (
         cal.ArgumentError,
-        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability,",
+        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, dawid_sebastiani",
         {"score": "ece"},
     ),
     (
         cal.ArgumentError,
-        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical,",
+        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, dawid_sebastiani",
         {"score": "root_brier"},
     ),
-    (cal.UnknownMetricError, "unknown metric", {"score": "brierr"}),
-    (cal.ArgumentError, "is not proper with this option", {"score": "nll", "floor": 1e-15}),
-    (cal.ArgumentError, "has no effect with 'corp', which determines its own bins", {"method": "corp", "bins": 5}),
-    (cal.ArgumentError, "is required with the binning", {"binning": "equal_mass"}),
-    (cal.ArgumentError, "must be an integer of at least 1; got", {"bins": 0}),
+    (
+        cal.UnknownMetricError,
+        r"metric: unknown metric 'brierr'; did you mean 'brier' or 'spiegelhalter_z'\?",
+        {"score": "brierr"},
+    ),
+    (
+        cal.ArgumentError,
+        r"floor: nll is not proper with this option; clip the probabilities to \[eps, 1 - eps\] first",
+        {"score": "nll", "floor": 1e-15},
+    ),
+    (
+        cal.ArgumentError,
+        "bins: has no effect with 'corp', which determines its own bins; use method='murphy'",
+        {"method": "corp", "bins": 5},
+    ),
+    (cal.ArgumentError, "bins: is required with the binning 'equal_mass'; for example 15", {"binning": "equal_mass"}),
+    (cal.ArgumentError, "bins: must be an integer of at least 1; got 0", {"bins": 0}),
     (cal.ArgumentError, "scale: must be one of", {"scale": "quarter"}),
     (cal.UnknownArgumentError, "n_bins: unexpected keyword of decompose or brier; use bins", {"n_bins": 5}),
-    (cal.UnknownArgumentError, "combine: unexpected keyword of decompose", {"combine": "mean"}),
+    (cal.UnknownArgumentError, "combine: unexpected keyword of decompose or brier", {"combine": "mean"}),
     (
         cal.LensError,
         "lens: one event is decomposed at a time; this lens has 3; use 'class:NAME'",
         {"lens": "classwise"},
     ),
-    (cal.LensError, "requires one score per row, and 'canonical' has several", {"lens": "canonical", "method": "corp"}),
-    (cal.LensError, "requires one score per row, and 'canonical' has several", {"lens": "canonical", "bins": 4}),
-    (cal.LensError, "unknown lens", {"lens": "tob_label"}),
+    (
+        cal.LensError,
+        "lens: method='corp' requires one score per row, and 'canonical' has several; use 'binary'",
+        {"lens": "canonical", "method": "corp"},
+    ),
+    (
+        cal.LensError,
+        "lens: bins requires one score per row, and 'canonical' has several; use 'binary'",
+        {"lens": "canonical", "bins": 4},
+    ),
+    (cal.LensError, r"lens: unknown lens 'tob_label'; did you mean 'top_label'\?", {"lens": "tob_label"}),
 ]
 
 
@@ -400,7 +423,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(cal.LensError, match="class:NAME"):
         cal.decompose([[0, 1]], [[0.2, 0.9]], multilabel=True)
     view = cal.views.View(np.array([0.1, 0.9]), np.array([0, 1], np.uint8))
-    with pytest.raises(cal.LensError, match="is determined by the view"):
+    with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
         cal.decompose(view, lens="top_label")
     for more in ({"where": [True, False]}, {"counts": [1, 1]}):
         with pytest.raises(

@@ -57,7 +57,7 @@ def test_interval_distance_asks_whether_the_promise_is_kept() -> None:
         ({"distance": "mahalanobis", "matrix": np.eye(2)}, r"\(3, 3\)"),
         ({"distance": "mahalanobis", "matrix": np.diag([1, 1, -1])}, "least eigenvalue is -1"),
         ({"distance": "mahalanobis", "matrix": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "symmetric"),
-        ({"distance": "tv", "class_weight": [1, 1, 1]}, "requires the distance 'l2'; got"),
+        ({"distance": "tv", "class_weight": [1, 1, 1]}, "class_weight: requires the distance 'l2'; got 'tv'"),
         ({"distance": "l3"}, "must be one of"),
     ],
 )
@@ -71,7 +71,10 @@ def test_an_indefinite_matrix_is_taken_when_told() -> None:
     assert cal.gece(Y, P, distance="mahalanobis", matrix=matrix, indefinite=True) == pytest.approx(
         math.sqrt(GAP**2 @ np.diag(matrix))
     )
-    with pytest.raises(cal.UndefinedMetricError, match="the squared distance of a cell is negative"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="gece: the squared distance of a cell is negative; use a positive semi-definite matrix",
+    ):
         cal.gece(Y, P, distance="mahalanobis", matrix=-np.eye(3), indefinite=True)
 
 

@@ -62,7 +62,10 @@ def test_names_of_the_literature_find_their_metric(name: str, id: str) -> None:
 def test_an_id_wins_over_an_alias() -> None:
     # "MCE" is an alias of two metrics, "mce" the id of one of them.
     assert catalogue["mce"] is cal.mce
-    with pytest.raises(cal.AmbiguousMetricError, match=r"rmsce \(Kumar.*mce \(Naeini"):
+    with pytest.raises(
+        cal.AmbiguousMetricError,
+        match=r"metric: 'MCE' is the name of 3 metrics; use the id: rmsce \(Kumar, Liang and Ma \(2019\): Root mean squared calibration error\)",
+    ):
         catalogue["MCE"]
     assert "MCE" not in catalogue
 
@@ -201,14 +204,22 @@ def test_an_option_may_not_take_a_word_that_means_something_else(mixed: str) -> 
 
 def test_what_a_formula_needs_and_refuses_is_checked_before_it_runs() -> None:
     picky = private_metric(needs=("groups",))
-    with pytest.raises(cal.InputTypeError, match=r"groups: .*required by"):
+    with pytest.raises(cal.InputTypeError, match="groups: required by gap; pass groups"):
         picky(Y, P)
     assert picky(Y, P, groups=["a", "b", "a", "b"]) == pytest.approx(0.025)
-    with pytest.raises(cal.UndefinedMetricError, match="is not defined for soft labels"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="gap: is not defined for soft labels; use a metric that is linear in the label, such as ece or nll",
+    ):
         private_metric(soft=False)([0.1, 0.2, 0.3, 0.4], P, soft=True)
-    with pytest.raises(cal.WeightsNotSupportedError, match=r"counts: .*does not support counts"):
+    with pytest.raises(
+        cal.WeightsNotSupportedError, match="counts: gap does not support counts; repeat the rows instead"
+    ):
         private_metric(counts=False)(Y, P, counts=[1, 2, 1, 1])
-    with pytest.raises(cal.WeightsNotSupportedError, match=r"sample_weight: .*does not support real weights"):
+    with pytest.raises(
+        cal.WeightsNotSupportedError,
+        match="sample_weight: gap does not support real weights; pass counts for integer counts",
+    ):
         private_metric(importance=False)(Y, P, sample_weight=[1, 2, 1, 1])
     assert private_metric(counts=False)(Y, P, counts=[1, 1, 1, 1]) == pytest.approx(0.025)
 
@@ -231,7 +242,7 @@ def test_not_a_number_is_never_returned() -> None:
         ideal=0,
         cite="naeini2015",
     )
-    with pytest.raises(cal.UndefinedMetricError, match=r"hollow: .*is undefined for these data"):
+    with pytest.raises(cal.UndefinedMetricError, match="hollow: is undefined for these data"):
         hollow(Y, P)
 
 

@@ -132,9 +132,12 @@ def test_skill_reads_frames_and_drops_rows_without_weight() -> None:
 
 def test_infinite_and_perfect_references() -> None:
     assert cal.skill_score([0, 1, 1], [0.1, 0.0, 0.9], score="nll") == -math.inf
-    with pytest.raises(cal.UndefinedMetricError, match="for the reference"):
+    with pytest.raises(cal.UndefinedMetricError, match="nll: is inf for the reference; use a reference without zeros"):
         cal.skill_score([0, 1, 1], [0.1, 0.8, 0.9], score="nll", reference=0)
-    with pytest.raises(cal.UndefinedMetricError, match="for the reference, so the skill is undefined"):
+    with pytest.raises(
+        cal.UndefinedMetricError,
+        match="brier: is already 0 for the reference, so the skill is undefined; use another reference",
+    ):
         cal.skill_score([1, 1], [0.5, 0.9])
     for labels, scores in (T1, problem(29)):  # a constant at the base rate has no calibration error
         with pytest.raises(cal.UndefinedMetricError, match="use a proper score"):
@@ -145,8 +148,13 @@ def test_infinite_and_perfect_references() -> None:
 BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (cal.ArgumentError, "score: 'uce' has no finite optimum; use 'brier' or 'nll'", M3, {"score": "uce"}),
     (cal.ArgumentError, "score: 'dawid_sebastiani' has no finite", M3, {"score": "dawid_sebastiani"}),
-    (cal.UnknownMetricError, "unknown metric", T1, {"score": "skill"}),
-    (cal.ArgumentError, "numbers, one for each class; got one", M3, {"reference": 0.4}),
+    (
+        cal.UnknownMetricError,
+        "metric: unknown metric 'skill'; `calibrant metrics` lists all metrics",
+        T1,
+        {"score": "skill"},
+    ),
+    (cal.ArgumentError, "reference: expected 3 numbers, one for each class; got one", M3, {"reference": 0.4}),
     (cal.ArgumentError, r"reference: must lie in \[0, 1\]", T1, {"reference": 1.4}),
     (
         cal.ProbabilityError,
@@ -168,7 +176,12 @@ BAD_SKILL: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     ),
     (cal.InputTypeError, "reference: .*str", T1, {"reference": "old"}),
     (cal.UnknownArgumentError, "n_bins", T1, {"n_bins": 3}),
-    (cal.UnknownArgumentError, "unexpected keyword of skill_score", T1, {"refernce": 0.5}),
+    (
+        cal.UnknownArgumentError,
+        r"refernce: unexpected keyword of skill_score or brier; did you mean 'reference'\?",
+        T1,
+        {"refernce": 0.5},
+    ),
 ]
 
 

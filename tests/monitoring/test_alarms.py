@@ -128,13 +128,17 @@ def test_impossible_outcomes_go_on_among_themselves_only() -> None:
 def test_rows_without_a_group_are_refused_where_groups_are_watched(tmp_path: Path) -> None:
     y, p = day(99, 0, 300)
     made = Monitor.create(tmp_path / "a.db", reference=(y, p), groups=["x", "y"], **QUICK)
-    with pytest.raises(GroupError, match=r"groups: .*are required: this monitor has the groups"):
+    with pytest.raises(
+        GroupError, match="groups: are required: this monitor has the groups x, y; give the group of each row"
+    ):
         made.update(y, p, when="2026-02-01")
     assert made.status().n == 0
     joined = Monitor.create(tmp_path / "b.db", reference=(y, p), **QUICK)
     joined.update(y[:100], p[:100], when="2026-02-01")
     joined.update(y[100:200], p[100:200], when="2026-02-01", groups=["z"] * 100)
-    with pytest.raises(GroupError, match="are required: this monitor has the groups z"):
+    with pytest.raises(
+        GroupError, match="groups: are required: this monitor has the groups z; give the group of each row"
+    ):
         joined.update(y[200:], p[200:], when="2026-02-01")
     assert joined.status().n == 200
 
@@ -142,7 +146,9 @@ def test_rows_without_a_group_are_refused_where_groups_are_watched(tmp_path: Pat
 def test_times_of_counted_windows_are_refused(tmp_path: Path) -> None:
     y, p = day(99, 0, 300)
     made = Monitor.create(tmp_path / "a.db", reference=(y, p), rows=100)
-    with pytest.raises(ArgumentError, match="when: is for windows of time, and these are counted in rows; drop it"):
+    with pytest.raises(
+        ArgumentError, match="when: applies to windows of time, and these are counted in rows; drop when"
+    ):
         made.update(y, p, when="2026-02-01")
 
 

@@ -161,17 +161,19 @@ def test_one_row_and_no_alarm() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ArgumentError, match="run_length"):
+    with pytest.raises(ArgumentError, match="run_length: must be a finite number above 1; got 1; for example 1000"):
         start_detector(run_length=1)
-    with pytest.raises(ArgumentError, match="kind"):
+    with pytest.raises(ArgumentError, match="kind: must be 'sr' or 'cusum'; got 'ewma'"):
         start_detector(run_length=10, kind="ewma")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="a learner is not supported here"):
+    with pytest.raises(
+        ArgumentError, match="alternatives: a learner is not supported here; use fixed shifts and slopes"
+    ):
         start_detector(run_length=10, alternatives=Alternatives())
-    with pytest.raises(ShapeError, match="is empty"):
+    with pytest.raises(ShapeError, match="windows: is empty; pass a list of windows"):
         locate_change([])
-    with pytest.raises(LensError, match="have different lenses"):
+    with pytest.raises(LensError, match="windows: have different lenses; use one lens"):
         locate_change([cal.Sketch.of(Y, B), cal.Sketch.of(Y, B, lens="top_label")])
-    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
+    with pytest.raises(LensError, match="window: has the lens 'binary'; expected 'top_label'; use one lens"):
         start_detector(run_length=10).update(cal.Sketch.of(Y, B))
     with pytest.raises(WeightsNotSupportedError, match="weight"):
         locate_change([View(B, Y.astype(np.uint8), np.arange(1, 11) / 3, "importance")])

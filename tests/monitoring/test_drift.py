@@ -217,14 +217,19 @@ def test_same_seed_same_bits() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UnknownArgumentError, match="unknown distance"):
+    with pytest.raises(
+        UnknownArgumentError,
+        match=r"statistics: unknown distance 'hellinger'; choose one of \['energy_distance', 'jensen_shannon', 'ks_2samp', 'mean_shift', 'psi', 'wasserstein'\]",
+    ):
         score_drift(B, W, statistics=("psi", "hellinger"))
     with pytest.raises(ArgumentError, match="different names"):
         score_drift(B, W, statistics=("psi", "psi"))
-    with pytest.raises(UndefinedMetricError, match="has no rows"):
+    with pytest.raises(
+        UndefinedMetricError, match="score_drift: window has no rows; wait for more data, or use a longer window"
+    ):
         score_drift(B, cal.Sketch.empty("binary"))
     top = cal.Sketch.of([0, 1], [0.7, 0.9], lens="top_label")
-    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
+    with pytest.raises(LensError, match="window: has the lens 'top_label', and the reference 'binary'; use one lens"):
         score_drift(cal.Sketch.of([0, 1], [0.7, 0.9]), top)
     with pytest.raises(ArgumentError, match="alpha"):
         score_drift(B, W, alpha=0)

@@ -218,7 +218,7 @@ def test_first_crossing_is_kept() -> None:
 
 def test_refusals() -> None:
     state = start_eprocess(lens="top_label")
-    with pytest.raises(LensError, match="has the lens 'binary'; expected 'top_label'"):
+    with pytest.raises(LensError, match="window: has the lens 'binary'; expected 'top_label'; use one lens"):
         state.update(cal.Sketch.of(Y, B))
     with pytest.raises(InputTypeError, match="labelled Sketch or View"):
         state.update([0.5, 0.6])
@@ -226,13 +226,16 @@ def test_refusals() -> None:
         state.update(View(B, Y.astype(np.uint8), np.linspace(0.5, 1, 10), "importance", lens="top_label"))
     with pytest.raises(InputError, match="without labels"):
         state.update(View(B, None, lens="top_label"))
-    with pytest.raises(ArgumentError, match="alpha"):
+    with pytest.raises(ArgumentError, match=r"alpha: must lie between 0 and 1; got 1; for example 0\.05"):
         start_eprocess(alpha=1)
     for words, message in (
         ({"shifts": (0.0,)}, "shifts"),
         ({"slopes": (1.0,)}, "slopes"),
         ({"learner": "newton"}, "learner"),
-        ({"shifts": (), "slopes": (), "learner": None}, "at least one alternative is required"),
+        (
+            {"shifts": (), "slopes": (), "learner": None},
+            "shifts: at least one alternative is required; give shifts, slopes or a learner",
+        ),
         ({"shifts": [0.5]}, "tuple"),
     ):
         with pytest.raises(ArgumentError, match=message):

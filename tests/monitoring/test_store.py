@@ -103,11 +103,13 @@ def test_the_file_is_in_write_ahead_mode(store: Store) -> None:
 
 
 def test_create_refuses_a_file_and_takes_over_an_unfinished_one(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="exists already; open it, or choose another name"):
+    with pytest.raises(FileError, match=r"watch\.db: already exists; choose another name"):
         Store.create(store.path, {}, b"")
     (tmp_path / "begun.db").touch()
     assert Store.create(tmp_path / "begun.db", {"settings": 1}, b"").path.exists()
-    with pytest.raises(FileError, match="there is no such file; make it with"):
+    with pytest.raises(
+        FileError, match=r"none\.db: no such file; create it with Monitor\.create or `calibrant monitor init`"
+    ):
         Store.open(tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
 
@@ -190,12 +192,24 @@ def test_times_in_many_forms_agree() -> None:
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        ([1, 2], "expected times, got"),
-        (["2026-01-01", "soon"], "is not a time"),
-        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: missing time"),
-        (["2026-01-01"] * 3, "expected 2 times, one for each row; got 3"),
-        (np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"), "times must lie in the years 1 to 9999"),
-        (np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]), "when: missing time"),
+        (
+            [1, 2],
+            r"when: expected times, got int64; give datetimes such as 2026-01-31T12:00, or convert numbers of seconds with np\.array\(x, 'datetime64\[s\]'\)",
+        ),
+        (
+            ["2026-01-01", "soon"],
+            "when: 'soon' is not a time in row 1; write times as 2026-01-31 or 2026-01-31T12:00:00Z",
+        ),
+        (np.array(["2026-01-01", "NaT"], "datetime64[D]"), "when: missing time in row 1; drop or fill the row"),
+        (["2026-01-01"] * 3, "when: expected 2 times, one for each row; got 3"),
+        (
+            np.array(["2026-01-01", "50000-01-01"], "datetime64[s]"),
+            "when: times must lie in the years 1 to 9999; got 50000-01-01T00:00:00 in row 1; check the unit of the times",
+        ),
+        (
+            np.ma.masked_array(np.array(["2026-01-01"] * 2, "datetime64[us]"), [False, True]),
+            "when: missing time in row 1; drop or fill the row",
+        ),
     ],
 )
 def test_bad_times_are_named(when: object, message: str) -> None:
@@ -206,7 +220,8 @@ def test_bad_times_are_named(when: object, message: str) -> None:
 @pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "1.5h", "1 month", 3, None])
 def test_bad_durations(text: object) -> None:
     with pytest.raises(
-        cal.errors.ArgumentError, match=r"every: must be a positive integer followed by s, m, h, d or w; got"
+        cal.errors.ArgumentError,
+        match=r"every: must be a positive integer followed by s, m, h, d or w; got .*; for example '1d'",
     ):
         read_duration(text, "every")
 
@@ -214,12 +229,17 @@ def test_bad_durations(text: object) -> None:
 def test_numbers_are_no_times_though_python_reads_some() -> None:
     assert read_time("20260131") == read_time("2026-01-31")
     for digits in ("1767225600", "1767101600000", "17671016000"):  # the second and third would be of the year 1767
-        with pytest.raises(cal.InputError, match=f"holds '{digits}', which is no time; write times as 2026-01-31"):
+        with pytest.raises(
+            cal.InputError, match=f"when: '{digits}' is not a time; write times as 2026-01-31 or 2026-01-31T12:00:00Z"
+        ):
             read_time(digits)
 
 
 def test_ids_that_a_float_cannot_hold_are_refused() -> None:
     assert read_ids(np.array([7.0, 2.0**53 - 1]), 2) == ["7", "9007199254740991"]
     assert read_ids([2**64 - 1, 2**64 - 2], 2) == ["18446744073709551615", "18446744073709551614"]
-    with pytest.raises(cal.InputError, match=r"ids: .*store ids as text or as integers"):
+    with pytest.raises(
+        cal.InputError,
+        match=r"ids: 9007199254740992\.0 is a float so large that neighbouring ids are indistinguishable in row 1; store ids as text or as integers",
+    ):
         read_ids(np.array([7.0, 2.0**53]), 2)

@@ -297,7 +297,7 @@ def test_no_bound_is_given_where_the_rows_choose_the_number_of_bins(bins: str) -
     for metric in (cal.ece_sweep, cal.drmsce_bcs):
         with pytest.raises(
             cal.UndefinedMetricError,
-            match=r"error_bound: unknown for ece_sweep: the number of bins \('sweep'\) depends on the rows",
+            match=rf"error_bound: unknown for {metric.id}: the number of bins \('{metric.options['bins']}'\) depends on the rows; give a number of bins",
         ):
             sketch.error_bound(metric)
         assert sketch.error_bound(metric, bins=15) < 0.1
@@ -348,11 +348,11 @@ def test_the_bound_takes_a_lens() -> None:
 def test_damaged_bytes_are_refused() -> None:
     y, p = rows_of("even", 300)
     content = cal.Sketch.of(y, p).to_bytes()
-    with pytest.raises(cal.FileError, match="are not calibrant bytes, or are truncated"):
+    with pytest.raises(cal.FileError, match="content: are not calibrant bytes, or are truncated; write them again"):
         cal.Sketch.from_bytes(b"nothing of the kind" * 20)
     with pytest.raises(cal.InputTypeError, match="must be bytes"):
         cal.Sketch.from_bytes("text")  # type: ignore[arg-type]
-    with pytest.raises(cal.FileError, match="contain a Sketch; expected a Sketches"):
+    with pytest.raises(cal.FileError, match="content: contain a Sketch; expected a Sketches"):
         cal.Sketches.from_bytes(content)
     later = bytearray(content)
     struct.pack_into("<H", later, 10, 99)
@@ -424,7 +424,7 @@ def test_sketches_of_many_rows_travel_as_bytes(tmp_path: Any) -> None:
     large = doubled(cal.Sketches.of(y, p, groups=groups), 40)
     assert cal.Sketches.read(large.write(tmp_path / "year.sketch")) == large
     assert cal.nll(large) == pytest.approx(cal.nll(y, p), abs=1e-12)
-    with pytest.raises(cal.WeightsNotSupportedError, match=r"counts: .*sum to more than"):
+    with pytest.raises(cal.WeightsNotSupportedError, match="counts: sum to more than 9,007,199,254,740,992 rows"):
         doubled(large, 20)
 
 
@@ -437,7 +437,10 @@ def test_every_metric_reads_a_sketch_of_1e13_rows(metric: cal.metrics.Metric) ->
     words = {} if metric.lens == "auto" else {"lens": "binary"}
     some, many = (doubled(cal.Sketch.of(y, p), times) for times in (13, 37))
     if metric.id in ("calbin", "ece_knn"):
-        with pytest.raises(cal.WeightsNotSupportedError, match=r"lays counts out as rows, and 2\.75e\+13 are too many"):
+        with pytest.raises(
+            cal.WeightsNotSupportedError,
+            match=r"counts: \w+ expands counts to rows, and 2\.75e\+13 are too many; use fewer rows",
+        ):
             metric(many, **words)
         return
     found, wanted = metric(many, **words), metric(some, **words)
@@ -452,7 +455,10 @@ def test_numbers_that_no_rows_give_are_refused() -> None:
     cells, rows, low = np.array([3]), np.array([2]), np.array([1 << 43])
     head = {"cells": CELLS, "lens": "binary"}
     for more in ({}, {"rest_bits": 50}):
-        with pytest.raises(FileError, match="content: have impossible numbers; write them again"):
+        with pytest.raises(
+            FileError,
+            match=r"content: have (impossible numbers|sums of 50 bits, which no version writes); write them again",
+        ):
             cal.Sketch.from_bytes(pack("Sketch", head | more, [cells, rows, rows, rows, low]))
     assert cal.Sketch.from_bytes(pack("Sketch", head | {"rest_bits": 62}, [cells, rows, rows, rows * 0, low], 2)).n == 2
 
@@ -472,24 +478,38 @@ def test_what_does_not_fit_together_is_refused() -> None:
     three = cal.Sketches.of(y, p)
     with pytest.raises(cal.LensError, match="other classes"):
         three.merge(cal.Sketches.of([0, 1], [0.1, 0.9]))
-    with pytest.raises(cal.LensError, match="use the same lenses for both"):
+    with pytest.raises(
+        cal.LensError,
+        match=r"other: has other lenses: \['top_label'\] and \['top_label', 'class:0', 'class:1', 'class:2'\]; use the same lenses for both",
+    ):
         three.merge(cal.Sketches.of(y, p, lenses=["top_label"]))
     with pytest.raises(cal.InputTypeError, match="must be Sketches"):
         three.merge(cal.Sketch.of(y, p))  # type: ignore[arg-type]
-    with pytest.raises(cal.LensError, match="unknown lens 'binary'"):
+    with pytest.raises(
+        cal.LensError, match="lens: unknown lens 'binary'; choose one of top_label, class:0, class:1, class:2"
+    ):
         three.sketch("binary")
     with pytest.raises(cal.GroupError, match="no group"):
         three.group("west")
-    with pytest.raises(cal.InputTypeError, match="cannot be computed from a sketch"):
+    with pytest.raises(
+        cal.InputTypeError, match="y_true: vce cannot be computed from a sketch; pass the rows instead of a sketch"
+    ):
         cal.vce(three)
-    with pytest.raises(cal.InputTypeError, match="with default options only"):
+    with pytest.raises(
+        cal.InputTypeError,
+        match="y_true: sketches keep nll with default options only; pass the rows instead of a sketch",
+    ):
         cal.nll(three, base=2)
     with pytest.raises(cal.LensError, match="of whole rows"):
         cal.nll(three, lens="class:1")
     assert "of whole rows" in cal.evaluate(three, metrics=["nll"], lens="class:1").results[0].reason
-    with pytest.raises(cal.ArgumentError, match="requires several classes; this lens has one event"):
+    with pytest.raises(
+        cal.ArgumentError, match="class_weight: requires several classes; this lens has one event; use lens='classwise'"
+    ):
         cal.nll(three, class_weight=[1, 2, 3])
-    with pytest.raises(cal.UndefinedMetricError, match="these sketches do not contain the sums of whole rows"):
+    with pytest.raises(
+        cal.UndefinedMetricError, match="nll: these sketches do not contain the sums of whole rows; pass scores=True"
+    ):
         cal.nll(cal.Sketches.of(y, p, scores=False))
     with pytest.raises(cal.InputTypeError, match="pass the sketch alone"):
         cal.evaluate(three, where=[True])
@@ -530,9 +550,12 @@ def test_sketches_stand_in_for_rows() -> None:
 )
 def test_a_true_checksum_over_other_content_is_refused(head: dict[str, Any]) -> None:
     arrays = [np.zeros(0, np.int64)] * 5
-    with pytest.raises(FileError, match="content: have a grid of many cells instead of 19576; write them again"):
+    with pytest.raises(
+        FileError,
+        match=r"content: have (a grid of many cells instead of 19576|unexpected content \((KeyError|TypeError)\)); write them again",
+    ):
         cal.Sketch.from_bytes(pack("Sketch", head, arrays))
-    with pytest.raises(FileError, match=r"content: .*have unexpected content \("):
+    with pytest.raises(FileError, match=r"content: have unexpected content \((KeyError|TypeError)\); write them again"):
         cal.Sketches.from_bytes(pack("Sketches", head, arrays))
 
 

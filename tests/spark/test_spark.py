@@ -241,27 +241,27 @@ def bad(table: Any, column: str, row: int, value: Any) -> Any:
 
 # Column, row, value; the arguments; the error; what its message says.
 WRONG = {
-    "nan": ("p_1", 1500, float("nan"), {}, ProbabilityError, "row 300 of partition 2, column 'p_1', is nan"),
-    "null": ("p_1", 1500, None, {}, ProbabilityError, "row 300 of partition 2, column 'p_1', is null"),
-    "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0, entry 0, is 1.5"),
-    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "row 5 of partition 0 sums to 0.75"),
-    "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "row 300 of partition 2, entry 1, is null"),
-    "is not an array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "row 300 of partition 2 is null"),
+    "nan": ("p_1", 1500, float("nan"), {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows"),
+    "null": ("p_1", 1500, None, {}, ProbabilityError, "missing value in row 300, column 'p_1' of partition 2; drop or fill these rows; a column that a file lacks is read as null as well"),
+    "outside": ("probs", 5, [1.5, -0.5, 0.0], {"prob": "probs"}, ProbabilityError, "probabilities must be in [0, 1]; got 1.5 in row 5, column 0 of partition 0"),
+    "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; pass normalize=True"),
+    "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "missing value in row 300, column 1 of partition 2; drop or fill these rows"),
+    "no array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "prob (column 'probs'): missing value in row 300 of partition 2; drop or fill these rows; a column that a file lacks is read as null as well"),
     "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "expected"),
     "length of names": (
         "probs", 1200, [0.5, 0.5], {"prob": "probs", "label": "name", "classes": CLASSES}, ShapeError,
         "expected",
     ),
-    "label": ("y", 2999, 3, {}, LabelError, "labels must be"),
-    "minus one": ("y", 2999, -1, {}, LabelError, "row 1799 of partition 2 is -1, and"),
-    "no label": ("y", 2999, None, {}, LabelError, "row 1799 of partition 2 is null"),
+    "label": ("y", 2999, 3, {}, LabelError, "label (column 'y'): labels must be integers from 0 to 2; got 3 in row 1799 of partition 2; pass classes"),
+    "minus one": ("y", 2999, -1, {}, LabelError, "label (column 'y'): labels must be integers from 0 to 2; got -1 in row 1799 of partition 2"),
+    "no label": ("y", 2999, None, {}, LabelError, "label (column 'y'): missing value in row 1799 of partition 2; drop or fill these rows; a column that a file lacks is read as null as well"),
     "unknown name": (
         "name", 2999, "cow", {"label": "name", "classes": CLASSES}, LabelError,
-        "row 1799 of partition 2 is 'cow', which is not one of the classes ['cat', 'dog', 'owl']",
+        "label (column 'name'): labels must be among the classes ['cat', 'dog', 'owl']; got 'cow' in row 1799 of partition 2",
     ),
-    "no group": ("shift", 1199, None, {"by": "shift"}, GroupError, "row 199 of partition 1 is null"),
-    "count": ("n", 1199, -2, {"counts": "n"}, WeightError, "row 199 of partition 1 is -2"),
-    "does not support real weights": ("n", 1199, None, {"counts": "n"}, WeightError, "row 199 of partition 1 is null"),
+    "no group": ("shift", 1199, None, {"by": "shift"}, GroupError, "by (column 'shift'): missing value in row 199 of partition 1; drop or fill these rows"),
+    "count": ("n", 1199, -2, {"counts": "n"}, WeightError, "counts (column 'n'): counts must be non-negative integers; got -2 in row 199 of partition 1"),
+    "no count": ("n", 1199, None, {"counts": "n"}, WeightError, "counts (column 'n'): missing value in row 199 of partition 1; drop or fill these rows"),
 }  # fmt: skip
 
 
@@ -353,8 +353,7 @@ def test_errors_reach_the_driver_as_they_are(spark: Any, several: Any) -> None:
     with pytest.raises(ProbabilityError) as caught:
         cs.sketch(df, label="y", prob="p_*")
     assert str(caught.value) == (
-        "prob (columns 'p_0' to 'p_2'): row 500 of partition 2, column 'p_1', is nan, "
-        "and every entry must be a number in [0, 1]; drop or fill the missing rows"
+        "prob (columns 'p_0' to 'p_2'): missing value in row 500, column 'p_1' of partition 2; drop or fill these rows"
     )
     assert (caught.value.argument, caught.value.row) == ("prob (columns 'p_0' to 'p_2')", 500)
 
@@ -369,10 +368,12 @@ def test_partitions_of_other_widths(spark: Any) -> None:
 
 def test_no_rows(spark: Any, binary: Any) -> None:
     df = frame(spark, binary.slice(0, 0), [0, 0])
-    with pytest.raises(ShapeError, match=r"df: .*is empty; at least one row is required"):
+    with pytest.raises(
+        ShapeError, match="df: is empty; at least one row is required; check the filter or table it came from"
+    ):
         cs.sketch(df, label="y", prob="p")
     counted = frame(spark, pa.table({"y": [1], "p": [0.5], "n": [0]}), [1])
-    with pytest.raises(WeightError, match="all counts are zero"):
+    with pytest.raises(WeightError, match=r"counts \(column 'n'\): all counts are zero"):
         cs.sketch(counted, label="y", prob="p", counts="n")
 
 
@@ -402,30 +403,38 @@ def test_files_that_disagree(spark: Any, tmp_path: Path) -> None:
         ProbabilityError, match="drop or fill these rows; a column that a file lacks is read as null as well"
     ):
         cs.sketch(lacking, label="y", prob="p")
-    with pytest.raises(ColumnError, match="prob: there is no column 'q'; the columns are 'y'"):
+    with pytest.raises(ColumnError, match="prob: unknown column 'q'; the columns are 'y'"):
         cs.sketch(spark.read.parquet(str(tmp_path / "c" / "1.parquet")), label="y", prob="q")
 
 
 CALLS = {
     "label": ({"label": "why"}, ColumnError, "unknown column 'why'; the columns are 'y', 'name', 'probs',"),
     "near": ({"label": "nam"}, ColumnError, "did you mean 'name'?"),
-    "by": ({"by": 3}, ColumnError, "must be the name of a column; got"),
-    "prob": ({"prob": []}, ColumnError, "must be the name of a column, or a list of names; got"),
-    "pattern": ({"prob": "z_*"}, ColumnError, "prob: there is no column 'z_*'"),
-    "one": ({"prob": ["p_1"]}, ShapeError, "could be that of either class"),
-    "text": ({"label": "name"}, LabelError, "text labels require the names of the classes"),
-    "type": ({"prob": "name"}, InputTypeError, "which cannot hold"),
+    "by": ({"by": 3}, ColumnError, "by: must be the name of a column; got 3"),
+    "prob": ({"prob": []}, ColumnError, "prob: must be the name of a column, or a list of names; got []"),
+    "pattern": ({"prob": "z_*"}, ColumnError, "prob: unknown column 'z_*'; the columns are"),
+    "one": ({"prob": ["p_1"]}, ShapeError, "prob: the single column 'p_1' could be that of either class"),
+    "text": (
+        {"label": "name"},
+        LabelError,
+        "label (column 'name'): text labels require the names of the classes; pass classes",
+    ),
+    "type": ({"prob": "name"}, InputTypeError, "prob (column 'name'): has type string, which cannot hold"),
     "group": (
         {"by": "probs"},
         InputTypeError,
         "which cannot hold",
     ),
     "input": ({"input": "logits"}, ArgumentError, "input: must be"),
-    "lens": ({"lenses": ["class:cow"], "label": "name", "classes": CLASSES}, ArgumentError, "there is no class 'cow'"),
+    "lens": ({"lenses": ["class:cow"], "label": "name", "classes": CLASSES}, ArgumentError, "unknown class 'cow'"),
     "lenses": ({"lenses": ["canonical"]}, LensError, "has several scores per row"),
     "classes": ({"classes": ["a", "b"]}, LabelError, "classes: has 2 names"),
-    "twice": ({"classes": ["a", "b", "a"]}, LabelError, "classes: names 'a' twice"),
-    "set": ({"classes": {"a", "b"}}, InputTypeError, "classes: is of type set"),
+    "twice": ({"classes": ["a", "b", "a"]}, LabelError, "classes: 'a' occurs twice"),
+    "set": (
+        {"classes": {"a", "b"}},
+        InputTypeError,
+        "classes: expected a list of names in the order of the columns, got set",
+    ),
     "tolerance": ({"sum_tolerance": -1}, ArgumentError, "sum_tolerance: must be"),
 }
 
@@ -438,9 +447,9 @@ def test_wrong_calls_start_no_job(spark: Any, several: Any, monkeypatch: pytest.
             cs.sketch(df, **{"label": "y", "prob": "p_*", **words})
         assert message in str(caught.value), name
     twice = df.select("y", "p_0", df["p_1"].alias("p_0"))
-    with pytest.raises(ColumnError, match=r"df: .*has two columns named"):
+    with pytest.raises(ColumnError, match="df: has two columns named 'p_0'; rename one of them"):
         cs.sketch(twice, label="y", prob="p_0")
-    with pytest.raises(InputTypeError, match=r"df: must be a Spark DataFrame; got"):
+    with pytest.raises(InputTypeError, match=r"df: must be a Spark DataFrame; got list; use Sketches\.of for arrays"):
         cs.sketch([1, 2], label="y", prob="p")
 
 
@@ -533,7 +542,10 @@ def test_rows_without_a_score_stay_without(spark: Any, calibrators: dict[str, An
     )
     assert rows[1].calibrated is None
     wrong = spark.createDataFrame([(None,), (0.2,), (1.5,)], "p double").coalesce(1)
-    with pytest.raises(Exception, match=r"ProbabilityError: prob \(column 'p'\): row 2 of partition 0 is 1.5"):
+    with pytest.raises(
+        Exception,
+        match=r"ProbabilityError: prob \(column 'p'\): probabilities must be in \[0, 1\]; got 1\.5 in row 2 of partition 0",
+    ):
         cs.apply(calibrators["isotonic"], wrong, prob="p").collect()
 
 
@@ -547,7 +559,7 @@ def test_wrong_maps(spark: Any, binary: Any, calibrators: dict[str, Any], tmp_pa
         cs.apply(cal.PlattScaling(), df, prob="p")
     with pytest.raises(FileError, match="cannot be read"):
         cs.apply(tmp_path / "none.json", df, prob="p")
-    with pytest.raises(ColumnError, match=r"out: must be the name of a new column; got"):
+    with pytest.raises(ColumnError, match="out: must be the name of a new column; got 'Region'"):
         cs.apply(calibrators["isotonic"], df, prob="p", out="Region")
     with pytest.raises(ArgumentError, match="by: is required by GroupCalibration"):
         cs.apply(calibrators["groups"], df, prob="p")

@@ -115,9 +115,9 @@ def test_features_are_flat_and_their_layer_must_be_reached() -> None:
     assert ct.collect(model, loader, layer="conv").features.shape == (4, 2 * 4 * 4)
     with pytest.raises(ArgumentError, match="layer: 'unused' was not called by the model; name another layer"):
         ct.collect(model, loader, layer="unused")
-    with pytest.raises(ArgumentError, match="layer: expected a tensor, got tuple from 'pair'"):
+    with pytest.raises(ArgumentError, match="layer: expected a tensor, got tuple from 'pair'; name another layer"):
         ct.collect(model, loader, layer="pair")
-    with pytest.raises(ArgumentError, match=r"layer: .*the model has no layer"):
+    with pytest.raises(ArgumentError, match="layer: the model has no layer 'pol'; some of its layers are pool"):
         ct.collect(model, loader, layer="pol")
     assert not any(part._forward_hooks for part in model.modules())
 
@@ -281,11 +281,16 @@ def test_one_of_several_outputs(form: str, output: Any) -> None:
             "tuple",
             None,
             ArgumentError,
-            "is ambiguous: the model returned",
+            "output: is ambiguous: the model returned 2 outputs; choose with output=0, a key or a function",
         ),
-        ("tuple", 5, ArgumentError, "the model returned 2 outputs; got 5"),
-        ("dict", "probs", ArgumentError, "the model returned entries named 'aux', 'logits'; got 'probs'"),
-        ("object", "other", InputTypeError, "must be a tensor; the model returned"),
+        ("tuple", 5, ArgumentError, "output: the model returned 2 outputs; got 5"),
+        ("dict", "probs", ArgumentError, "output: the model returned entries named 'aux', 'logits'; got 'probs'"),
+        (
+            "object",
+            "other",
+            InputTypeError,
+            "output: must be a tensor; the model returned a int; choose one with output=0, a key or a function",
+        ),
         ("numbers", None, InputTypeError, "output: must be floating point"),
     ],
 )
@@ -309,7 +314,7 @@ def test_batches_that_are_mappings_or_need_taking_apart() -> None:
         ((x, y, y), "loader: batch 0 has 3 parts.*unpack=lambda batch"),
         (
             {"image": x, "class": y},
-            "and one of them must be the labels, named",
+            "loader: batch 0 has the entries 'image', 'class', and one of them must be the labels, named labels or label or targets or target or y",
         ),
         ({"x": x, "y": y, "label": y}, "one of them must be the labels"),
         (x, "loader: batch 0 is a Tensor"),
@@ -333,7 +338,8 @@ def test_one_output_is_two_classes() -> None:
 def test_pixels_are_rows_once_the_classes_are_last() -> None:
     z, y = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0)), torch.zeros(2, 4, 4, dtype=torch.long)
     with pytest.raises(
-        ShapeError, match=r"output: expected one row of logits for each prediction, got shape \(2, 3, 4, 4\)"
+        ShapeError,
+        match=r"output: expected one row of logits for each prediction, got shape \(2, 3, 4, 4\); move the classes last with output=lambda out: out\.movedim\(1, -1\)\.flatten\(0, -2\)",
     ):
         ct.collect(nn.Identity(), [(z, y)])
     found = ct.collect(nn.Identity(), [(z, y)], output=lambda out: out.movedim(1, -1).flatten(0, -2))
@@ -485,33 +491,41 @@ def test_what_was_collected_is_not_lost_to_a_row_that_cannot_be_read_here(error:
 @pytest.mark.parametrize(
     ("loader", "error", "message"),
     [
-        ([], InputError, "returned no rows"),
-        ([(torch.zeros(0, 3), torch.zeros(0))], InputError, "returned no rows"),
+        ([], InputError, "loader: returned no rows; an iterator can be consumed only once"),
+        (
+            [(torch.zeros(0, 3), torch.zeros(0))],
+            InputError,
+            "loader: returned no rows; an iterator can be consumed only once",
+        ),
         (
             [(torch.zeros(2, 3), torch.tensor([0, 3]))],
             LabelError,
-            "labels: must be from 0 to 2; got 3 in row 1; drop the rows to be ignored, or check the number of",
+            "labels: must be from 0 to 2; got 3 in row 1; drop the rows to be ignored, or check the number of classes",
         ),
         (
             [(torch.zeros(2, 3), torch.tensor([0, -100]))],
             LabelError,
-            "labels: must be from 0 to 2; got -100 in row 1; drop the rows to be ignored, or check the number of",
+            "labels: must be from 0 to 2; got -100 in row 1; drop the rows to be ignored, or check the number of classes",
         ),
         (
             [(torch.zeros(2, 3), torch.tensor([0.0, 0.5]))],
             LabelError,
-            r"labels: must be from 0 to 2; got 0\.5 in row 1; drop the rows to be ignored, or check the number of",
+            r"labels: must be from 0 to 2; got 0\.5 in row 1; drop the rows to be ignored, or check the number of classes",
         ),
         (
             [(torch.zeros(2, 3), torch.eye(3)[:2])],
             ShapeError,
-            r"labels: expected one class index per row, got shape \(2, 3\) in batch 0",
+            r"labels: expected one class index per row, got shape \(2, 3\) in batch 0; pass labels\.argmax\(dim=1\), in the loader or with unpack",
         ),
-        ([(torch.zeros(2, 3), torch.zeros(3))], ShapeError, "labels, and the model returned"),
+        (
+            [(torch.zeros(2, 3), torch.zeros(3))],
+            ShapeError,
+            "labels: batch 0 has 3 labels, and the model returned 2 rows",
+        ),
         (
             [(torch.zeros(2, 3), torch.zeros(2)), (torch.zeros(2, 4), torch.zeros(2))],
             ShapeError,
-            "classes in batch",
+            "output: has 4 classes in batch 1 and 3 in batch 0",
         ),
     ],
 )
@@ -521,7 +535,7 @@ def test_loaders_that_cannot_be_used(loader: Any, error: type[Exception], messag
 
 
 def test_the_device_is_where_the_model_is() -> None:
-    with pytest.raises(ArgumentError, match=r"device: .*the model is on"):
+    with pytest.raises(ArgumentError, match=r"device: the model is on cpu; got xpu; move it with model\.to\('xpu'\)"):
         ct.collect(net(), [rows()], device="xpu")
     with pytest.raises(InputTypeError, match="model: must be a module or a function"):
         ct.collect("resnet50", [rows()])
@@ -758,10 +772,16 @@ def test_rows_without_a_number_are_not_answered_and_no_rows_are_none() -> None:
 def test_one_row_needs_its_batch_dimension() -> None:
     x, _ = rows()
     model = nn.Linear(5, 4).to(DEVICE)
-    with pytest.raises(ShapeError, match=r"output: expected 1 row, as in the input; got shape \(4,\)"):
+    with pytest.raises(
+        ShapeError,
+        match=r"output: expected 1 row, as in the input; got shape \(4,\); add a batch dimension to a single row, x\[None\], or a column dimension to one number per row, x\[:, None\]",
+    ):
         ct.predict_with_threshold(model, x[6].to(DEVICE), 0.1)
     assert len(ct.predict_with_threshold(model, x[6][None].to(DEVICE), 0.1)) == 1
-    with pytest.raises(ShapeError, match=r"output: has shape \(5,\), and 1 row went in"):  # as many features as classes
+    with pytest.raises(
+        ShapeError,
+        match=r"output: expected 1 row, as in the input; got shape \(5,\); add a batch dimension to a single row, x\[None\], or a column dimension to one number per row, x\[:, None\]",
+    ):  # as many features as classes
         ct.predict_with_threshold(nn.Linear(5, 5).to(DEVICE), x[6].to(DEVICE), 0.1)
     single = nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)).to(DEVICE)
     assert len(ct.predict_with_threshold(single, x[6].to(DEVICE), 0.1)) == 1

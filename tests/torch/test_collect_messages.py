@@ -29,10 +29,16 @@ def net() -> Any:
 def test_a_squeezed_batch_of_one_row() -> None:
     x, y = rows()
     loader = [(x, y % 2), (x[:1], y[:1] % 2)]
-    with pytest.raises(ShapeError, match="output: is a single number without a dimension for rows"):
+    with pytest.raises(
+        ShapeError,
+        match=r"output: is a single number without a dimension for rows; use squeeze\(-1\) instead of squeeze\(\), which removes the dimension of a single row",
+    ):
         ct.collect(lambda x: x[:, :1].squeeze(), loader)
     assert len(ct.collect(lambda x: x[:, :1].squeeze(-1), loader)) == 13
-    with pytest.raises(ShapeError, match=r"labels: .*labels, and the model returned"):
+    with pytest.raises(
+        ShapeError,
+        match=r"labels: batch 1 has 1 labels, and the model returned 4 rows; use squeeze\(-1\), which keeps the dimension of a batch of one row, instead of squeeze\(\)",
+    ):
         ct.collect(lambda x: x.squeeze(), loader)
     assert len(ct.collect(lambda x: x.squeeze(-1), loader)) == 13
 
@@ -69,7 +75,7 @@ def test_a_layer_of_a_model_that_is_compiled_in_place_is_right_or_refused() -> N
 def test_what_is_collected_are_logits() -> None:
     x, y = rows()
     kept = ct.collect(nn.Softmax(dim=1), [(x, y)], output=lambda p: p.log())
-    message = r"input: .*logits are collected; got"
+    message = r"input: logits are collected; got 'prob'; for a model that returns probabilities, collect their logarithms with output=lambda p: p\.log\(\)"
     with pytest.raises(ArgumentError, match=message):
         kept.predictions(input="prob")
     with pytest.raises(ArgumentError, match=message):
@@ -98,16 +104,19 @@ def test_what_is_collected_are_logits() -> None:
 def test_labels_that_are_no_numbers(labels: Any, got: str) -> None:
     x, y = rows()
     with pytest.raises(
-        InputTypeError, match=f"labels: of batch 1 must be class numbers; got {got}; number the classes"
+        InputTypeError, match=f"labels: expected class indices, got {got} in batch 1; number the classes from 0"
     ):
         ct.collect(nn.Identity(), [(x, y), (x, labels)])
 
 
 def test_one_column_of_labels_for_each_class() -> None:
     x, y = rows()
-    with pytest.raises(ShapeError, match=r"labels: expected one class index per row, got shape \(12, 4\) in batch 0"):
+    with pytest.raises(
+        ShapeError,
+        match=r"labels: expected one class index per row, got shape \(12, 4\) in batch 0; pass labels\.argmax\(dim=1\), in the loader or with unpack",
+    ):
         ct.collect(nn.Identity(), [(x, nn.functional.one_hot(y, 4))])
-    with pytest.raises(ShapeError, match="expected one class index per row, got shape"):
+    with pytest.raises(ShapeError, match=r"labels: expected one class index per row, got shape \(12, 7\) in batch 0"):
         ct.collect(nn.Identity(), [(x, torch.zeros(12, 7))])
 
 
@@ -116,11 +125,14 @@ def test_devices() -> None:
     for device in ("gpu", 1.5):
         with pytest.raises(ArgumentError, match=f"device: {device!r} is not a torch device; for example 'cpu'"):
             ct.collect(net(), [(x, y)], device=device)
-    with pytest.raises(ArgumentError, match=r"device: .*tensors on the meta device have no data"):
+    with pytest.raises(
+        ArgumentError, match="device: tensors on the meta device have no data; for example 'cpu' or 'cuda'"
+    ):
         ct.collect(nn.Identity(), [(x, y)], device="meta")
     for words in ({}, {"device": "cpu"}):
         with pytest.raises(
-            ArgumentError, match="model: is on the meta device, where tensors have no data; load its weights"
+            ArgumentError,
+            match=r"model: is on the meta device, where tensors have no data; load its weights: model\.to_empty\(device='cpu'\), then model\.load_state_dict\(\.\.\.\)",
         ):
             ct.collect(nn.Linear(4, 4, device="meta"), [(x, y)], **words)
 
@@ -128,7 +140,7 @@ def test_devices() -> None:
 def test_one_tensor_is_not_several_outputs() -> None:
     x, y = rows(4)
     # Four rows of four classes: a row of them would pass for the outputs of four rows.
-    message = r"output: the model returned a single tensor of shape \(4, 4\)"
+    message = r"output: the model returned a single tensor of shape \(4, 4\); got 0, which would select one of its rows; drop output or pass a function"
     for call in (
         lambda: ct.collect(nn.Identity(), [(x, y % 2)], output=0),
         lambda: ct.predict_with_threshold(nn.Identity(), x, 0.5, output=0),

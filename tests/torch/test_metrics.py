@@ -125,18 +125,21 @@ def test_of_two_classes_the_second_is_asked_about_as_everywhere(dtype: Any, fuse
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        ([math.nan, 0.5], "1 hold NaN"),
-        ([0.5, math.nan], "1 hold NaN"),
-        ([1.2, -0.2], "outside 0 and 1"),
-        ([1.00005, 0.0], "outside 0 and 1"),
-        ([0.2, 0.2], "1 do not sum to 1"),
+        ([math.nan, 0.5], "preds: some rows are invalid: 1 contain NaN"),
+        ([0.5, math.nan], "preds: some rows are invalid: 1 contain NaN"),
+        ([1.2, -0.2], r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
+        ([1.00005, 0.0], r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
+        ([0.2, 0.2], "preds: some rows are invalid: 1 do not sum to 1"),
     ],
 )
 def test_of_two_classes_both_columns_are_checked(row: Any, text: str, fused: bool) -> None:
     probs, labels = drawn(n=20, k=2)
     probs[13] = row
     metric = filled(SketchMetric(2, fused=fused), probs, labels)
-    with pytest.raises(ProbabilityError, match=f"{text}.*the first is row 13"):
+    with pytest.raises(
+        ProbabilityError,
+        match=f"{text} in row 13; (use input='logit' if these are logits|pass ignore_index to skip rows)",
+    ):
         metric.compute()
 
 
@@ -418,11 +421,15 @@ def test_what_is_theirs_to_mend(fused: bool) -> None:
 def test_one_entry_outside_never_turns_a_batch_into_logits() -> None:
     metric = filled(BinaryCalibrationError(), np.array([0.2, 1.0000001, 0.4]), np.array([0, 1, 1]))
     with pytest.raises(
-        ProbabilityError, match=r"preds: some rows are invalid: 1 have entries outside \[0, 1\] in row 1"
+        ProbabilityError,
+        match=r"preds: some rows are invalid: 1 have entries outside \[0, 1\] in row 1; use input='logit' if these are logits",
     ):
         metric.compute()
     filled(metric, np.array([0.3]), np.array([1]))
-    with pytest.raises(ProbabilityError, match="first is row 1"):
+    with pytest.raises(
+        ProbabilityError,
+        match=r"preds: some rows are invalid: 1 have entries outside \[0, 1\] in row 1; use input='logit' if these are logits",
+    ):
         metric.compute()
     metric.reset()
     assert float(filled(metric, np.array([0.3]), np.array([1])).compute()) == pytest.approx(0.7)
@@ -443,7 +450,7 @@ def test_logits_are_said() -> None:
     assert float(event.compute()) == pytest.approx(
         cal.ece((labels == 0).numpy(), logits[:, 0].sigmoid().numpy()), abs=1e-6
     )
-    with pytest.raises(ArgumentError, match="the scale is not inferred"):
+    with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'; got 'auto'; the scale is not inferred"):
         SketchMetric(4, input="auto")  # type: ignore[arg-type]
 
 
@@ -451,13 +458,13 @@ def test_logits_are_said() -> None:
 @pytest.mark.parametrize(
     ("row", "label", "kind", "text"),
     [
-        ([math.nan, 0.5, 0.5], 0, ProbabilityError, "1 hold NaN"),
-        ([0.5, 0.5, math.nan], 0, ProbabilityError, "1 hold NaN"),
-        ([0.6, 0.6, -0.2], 0, ProbabilityError, "outside 0 and 1"),
-        ([math.inf, 0.0, 0.0], 0, ProbabilityError, "outside 0 and 1"),
-        ([0.2, 0.2, 0.2], 0, ProbabilityError, "1 do not sum to 1"),
-        ([0.6, 0.2, 0.2], 3, LabelError, "1 have a label that is no class"),
-        ([0.6, 0.2, 0.2], -1, LabelError, "1 have a label that is no class"),
+        ([math.nan, 0.5, 0.5], 0, ProbabilityError, "preds: some rows are invalid: 1 contain NaN"),
+        ([0.5, 0.5, math.nan], 0, ProbabilityError, "preds: some rows are invalid: 1 contain NaN"),
+        ([0.6, 0.6, -0.2], 0, ProbabilityError, r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
+        ([math.inf, 0.0, 0.0], 0, ProbabilityError, r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
+        ([0.2, 0.2, 0.2], 0, ProbabilityError, "preds: some rows are invalid: 1 do not sum to 1"),
+        ([0.6, 0.2, 0.2], 3, LabelError, "target: some rows are invalid: 1 have an unknown class as label"),
+        ([0.6, 0.2, 0.2], -1, LabelError, "target: some rows are invalid: 1 have an unknown class as label"),
     ],
 )
 def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str, fused: bool) -> None:
@@ -466,7 +473,9 @@ def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str,
     both = SketchMetric(3, lenses=("top_label", "classwise"), fused=fused)
     for metric in (SketchMetric(3, fused=fused), SketchMetric(3, lenses="classwise", fused=fused), both):
         filled(metric, probs, labels)
-        with pytest.raises(kind, match=f"{text}.*the first is row 13") as caught:
+        with pytest.raises(
+            kind, match=f"{text} in row 13; (use input='logit' if these are logits|pass ignore_index to skip rows)"
+        ) as caught:
             metric.compute()
         assert caught.value.row == 13
 
@@ -478,7 +487,8 @@ def test_groups_out_of_range(fused: bool) -> None:
         metric = SketchMetric(3, num_groups=2, lenses=lenses, fused=fused)
         filled(metric, probs, labels, np.arange(20) // 9)
         with pytest.raises(
-            GroupError, match="groups: some rows are invalid: 2 have an unknown group, the first in row 18"
+            GroupError,
+            match="groups: some rows are invalid: 2 have an unknown group, the first in row 18; pass num_groups to set their number",
         ):
             metric.compute()
 
@@ -507,7 +517,7 @@ def test_kinds_of_labels(kind: str, fused: bool) -> None:
 
 def test_no_rows_is_undefined() -> None:
     for metric in (BinaryCalibrationError(), CalibrationMetric("smece", 3)):
-        with pytest.raises(UndefinedMetricError, match="no rows were added"):
+        with pytest.raises(UndefinedMetricError, match=r"\w+: no rows were added; call update first"):
             metric.compute()
     empty = filled(SketchMetric(3), np.zeros((0, 3), np.float32), np.zeros(0, np.int64))
     assert empty.sketch() == cal.Sketch.empty("top_label")
@@ -516,10 +526,25 @@ def test_no_rows_is_undefined() -> None:
 @pytest.mark.parametrize(
     ("preds", "target", "kind", "text"),
     [
-        (np.zeros((4, 2), np.float32), np.zeros(4, int), ShapeError, r"preds: must have shape"),
-        (np.zeros((4, 3), np.float32), np.zeros(5, int), ShapeError, r"target: must have shape"),
+        (
+            np.zeros((4, 2), np.float32),
+            np.zeros(4, int),
+            ShapeError,
+            r"preds: must have shape \(N, 3, \.\.\.\), a probability for each class; got \(4, 2\)",
+        ),
+        (
+            np.zeros((4, 3), np.float32),
+            np.zeros(5, int),
+            ShapeError,
+            r"target: must have shape \(4,\) to match preds; got \(5,\)",
+        ),
         (np.zeros((4, 3), int), np.zeros(4, int), InputTypeError, "preds: must be floating point"),
-        (np.zeros((4, 3), np.float32), np.zeros(4), InputTypeError, "must contain integers; got"),
+        (
+            np.zeros((4, 3), np.float32),
+            np.zeros(4),
+            InputTypeError,
+            r"target: must contain integers; got torch\.float64; use target\.long\(\)",
+        ),
     ],
 )
 def test_shapes_and_types(preds: Any, target: Any, kind: Any, text: str) -> None:
@@ -528,7 +553,9 @@ def test_shapes_and_types(preds: Any, target: Any, kind: Any, text: str) -> None
 
 
 def test_messages_about_arguments() -> None:
-    with pytest.raises(InputTypeError, match="must be a torch tensor; got"):
+    with pytest.raises(
+        InputTypeError, match=r"preds: must be a torch tensor; got list; use torch\.as_tensor\(\.\.\.\)"
+    ):
         SketchMetric(3).update([[0.1, 0.9]], [1])  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="num_classes"):
         SketchMetric(1)
@@ -541,12 +568,16 @@ def test_messages_about_arguments() -> None:
     with pytest.raises(LensError, match="must be of top_label, classwise; got 'rank:2'"):
         SketchMetric(3, lenses="rank:2")
     with pytest.raises(
-        LensError, match="lenses: must be of binary; got 'classwise'; use lens='binary' or pass num_classes for several"
+        LensError,
+        match="lenses: must be of binary; got 'classwise'; use lens='binary' or pass num_classes for several classes",
     ):
         CalibrationMetric("cwce", lens="classwise")
-    with pytest.raises(ArgumentError, match="the index of the group, below 4"):
+    with pytest.raises(ArgumentError, match="groups: the index of the group, below 4, is required for each row"):
         filled(SketchMetric(num_groups=4), np.array([0.5]), np.array([1]))
-    with pytest.raises(ArgumentError, match="this metric accumulates bins instead of a sketch"):
+    with pytest.raises(
+        ArgumentError,
+        match="n_bins: this metric accumulates bins instead of a sketch; use SketchMetric or CalibrationMetric",
+    ):
         filled(BinaryCalibrationError(7), np.array([0.5]), np.array([1])).sketch()
 
 
@@ -577,7 +608,9 @@ def test_merge_and_state(tmp_path: Any) -> None:
     again.load_state_dict(torch.load(tmp_path / "state.pt", map_location="cpu"))
     filled(again, probs, labels)
     assert again.sketch() == whole.sketch().merge(whole.sketch())
-    with pytest.raises(InputTypeError, match="merge metrics of the same kind"):
+    with pytest.raises(
+        InputTypeError, match="incoming: has other lenses than this metric; merge metrics of the same kind"
+    ):
         whole.merge_state(SketchMetric(5, input="logit"))
     with pytest.raises(InputTypeError, match="another size"):
         whole.merge_state(SketchMetric(5, lenses="classwise").state_dict())
@@ -730,7 +763,10 @@ def test_promised_rows_are_counted_the_same_without_the_checks(rows: int, classe
     for bad in (torch.full_like(p[:1], math.nan), p[:1] * 0 + 2):
         promised.reset()
         promised.update(bad, y[:1])
-        with pytest.raises(cal.errors.ProbabilityError, match="rows contain NaN or an entry above 1"):
+        with pytest.raises(
+            cal.errors.ProbabilityError,
+            match="preds: 1 rows contain NaN or an entry above 1; pass validate_args=True to locate them",
+        ):
             promised.compute()
     promised.reset()
     promised.update(p[:1], y[:1] + classes)  # a wrong prediction, as was promised

@@ -126,7 +126,7 @@ def test_faults_that_were_merged_are_said_to_be() -> None:
     whole.merge_state(bad)
     with pytest.raises(
         ProbabilityError,
-        match=r"preds: some rows are invalid: 96 have entries outside \[0, 1\], 104 do not sum to 1, on another process or from merge_state",
+        match=r"preds: some rows are invalid: 96 have entries outside \[0, 1\], 104 do not sum to 1, on another process or from merge_state; use input='logit' if these are logits",
     ):
         whole.compute()
 
@@ -152,6 +152,6 @@ def test_collections_are_made_and_read_as_in_torchmetrics() -> None:
     assert len(both) == 2
     with pytest.raises(InputTypeError, match="one list or mapping"):
         MetricCollection(parts, CalibrationMetric("mce", 4))
-    with pytest.raises(InputTypeError, match=r"prefix: must be text or None; got"):
+    with pytest.raises(InputTypeError, match="prefix: must be text or None; got int"):
         MetricCollection(parts, prefix=3)  # type: ignore[arg-type]
     assert np.isfinite(float(both.compute()["ece"]))

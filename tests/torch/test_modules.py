@@ -406,8 +406,8 @@ def test_a_network_exports_and_keeps_its_state() -> None:
     [
         ({"held_out": 0.0}, "held_out: must leave rows on both sides"),
         ({"held_out": 0.001}, "held_out: must leave rows on both sides"),
-        ({"epochs": 0}, "must be an integer of at least"),
-        ({"rng": -1}, "must be an integer of at least"),
+        ({"epochs": 0}, "epochs: must be an integer of at least 1; got 0"),
+        ({"rng": -1}, "rng: must be an integer of at least 0; got -1"),
     ],
 )
 def test_a_network_refuses(words: dict[str, Any], message: str) -> None:
@@ -451,14 +451,20 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
     # One output is the log-odds of the second class.
     binary = ct.CalibratedModule(model, scaled, output=lambda out: out[1])
     assert torch.allclose(binary.predict_proba(x)[:, 1], torch.sigmoid(model.second(x)[:, 0] / 2))
-    with pytest.raises(ArgumentError, match=r"output: .*is ambiguous: the model returned"):
+    with pytest.raises(
+        ArgumentError,
+        match="output: is ambiguous: the model returned 2 outputs; choose with output=0, a key or a function",
+    ):
         ct.CalibratedModule(model, scaled)(x)
     with pytest.raises(
         InputTypeError,
-        match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule.from_calibrator",
+        match=r"calibrator: must be a torch module; got TemperatureScaling; CalibratorModule\.from_calibrator\(calibrator\) converts a calibrator",
     ):
         ct.CalibratedModule(model, cal.TemperatureScaling())  # type: ignore[arg-type]
-    with pytest.raises(InputTypeError, match=r"model: must be a torch module; got"):
+    with pytest.raises(
+        InputTypeError,
+        match=r"model: must be a torch module; got function; write a function as the forward of an nn\.Module",
+    ):
         ct.CalibratedModule(lambda x: x, scaled)  # type: ignore[arg-type]
 
 
@@ -474,10 +480,25 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
             ShapeError,
             r"logits: must have two dimensions \(rows, classes\); got shape \(3,\)",
         ),
-        (torch.zeros(3, 1), [0, 1, 1], ShapeError, "must have one column for each class, at least two; got shape"),
-        (torch.zeros(0, 3), [], ShapeError, r"must have two dimensions \(rows, classes\); got shape \("),
-        (torch.zeros(2, 3, 3), [0, 1], ShapeError, r"must have two dimensions \(rows, classes\); got shape \("),
-        (np.zeros((2, 3)), [0, 1], InputTypeError, "must be a torch tensor; got"),
+        (
+            torch.zeros(3, 1),
+            [0, 1, 1],
+            ShapeError,
+            r"logits: must have one column for each class, at least two; got shape \(3, 1\); for one output z of two classes, pass torch\.stack\(\[torch\.zeros_like\(z\), z\], dim=-1\)",
+        ),
+        (torch.zeros(0, 3), [], ShapeError, r"logits: must have two dimensions \(rows, classes\); got shape \(0, 3\)"),
+        (
+            torch.zeros(2, 3, 3),
+            [0, 1],
+            ShapeError,
+            r"logits: must have two dimensions \(rows, classes\); got shape \(2, 3, 3\); for dense predictions, pass logits\.movedim\(1, -1\)\.flatten\(0, -2\)",
+        ),
+        (
+            np.zeros((2, 3)),
+            [0, 1],
+            InputTypeError,
+            r"logits: must be a torch tensor; got ndarray; use torch\.as_tensor\(\.\.\.\)",
+        ),
         (torch.zeros(2, 3, dtype=torch.long), [0, 1], InputTypeError, "must be floating point"),
         (
             torch.zeros(2, 3),
@@ -486,22 +507,37 @@ def test_a_calibrated_module_is_the_map_of_the_model() -> None:
             r"labels: expected 2 labels, one for each row of logits; got shape \(1,\)",
         ),
         (torch.zeros(2, 3), [[0, 0, 1], [1, 0, 0]], ShapeError, r"labels.argmax\(dim=1\)"),
-        (torch.zeros(2, 3), [0, 3], LabelError, "must be from 0 to"),
-        (torch.zeros(2, 3), [-100, 1], LabelError, "drop the rows to be ignored, or check the number of classes"),
+        (
+            torch.zeros(2, 3),
+            [0, 3],
+            LabelError,
+            "labels: must be from 0 to 2; got 3 in row 1; drop the rows to be ignored, or check the number of classes",
+        ),
+        (
+            torch.zeros(2, 3),
+            [-100, 1],
+            LabelError,
+            "labels: must be from 0 to 2; got -100 in row 0; drop the rows to be ignored, or check the number of classes",
+        ),
         (
             torch.zeros(2, 3),
             [0.0, 0.5],
             LabelError,
-            r"labels: must be from 0 to 2; got 0\.5 in row 1; drop the rows to be ignored, or check the number of",
+            r"labels: must be from 0 to 2; got 0\.5 in row 1; drop the rows to be ignored, or check the number of classes",
         ),
         (
             torch.tensor([[0.0, 1, 2], [0, float("nan"), 1]]),
             [0, 1],
             InputError,
-            "must be finite",
+            "logits: must be finite in row 1; drop the row, or use a large negative number such as -1e4 for a masked class",
         ),
-        (torch.tensor([[0.0, 1, -float("inf")]]), [0], InputError, "must be finite"),
-        (torch.zeros(2, 4), [0, 1], ShapeError, "classes; the module expects"),
+        (
+            torch.tensor([[0.0, 1, -float("inf")]]),
+            [0],
+            InputError,
+            "logits: must be finite in row 0; drop the row, or use a large negative number",
+        ),
+        (torch.zeros(2, 4), [0, 1], ShapeError, "logits: have 4 classes; the module expects 3"),
     ],
 )
 def test_rows_that_cannot_be_fitted(logits: Any, labels: Any, error: type[Exception], message: str) -> None:
@@ -526,21 +562,26 @@ def test_labels_may_be_whole_floats_or_a_list() -> None:
 def test_what_is_no_module_or_no_map_is_named() -> None:
     with pytest.raises(ShapeError, match="logits: have 4 classes; the module expects 3"):
         ct.VectorModule(3)(torch.zeros(2, 4))
-    with pytest.raises(ArgumentError, match="n_classes: must be an integer of at least 2"):
+    with pytest.raises(ArgumentError, match="n_classes: must be an integer of at least 2; got 1"):
         ct.VectorModule(1)
     with pytest.raises(ArgumentError, match="input: must be 'prob' or 'logit'"):
         ct.VectorModule(3, input="logits")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number"):
+    with pytest.raises(ArgumentError, match="temperature: must be a positive finite number; got 0"):
         ct.TemperatureModule(temperature=0)
     with pytest.raises(ArgumentError, match="off_diagonal"):
         ct.MatrixModule(3, off_diagonal=-1)
-    with pytest.raises(NotFittedError, match=r"TemperatureScaling: .*is not fitted"):
+    with pytest.raises(NotFittedError, match=r"TemperatureScaling: is not fitted; call fit\(scores, y\) first"):
         ct.CalibratorModule.from_calibrator(cal.TemperatureScaling())
-    with pytest.raises(InputTypeError, match="must be one of"):
+    with pytest.raises(
+        InputTypeError,
+        match="calibrator: must be one of BetaCalibration, BiasCorrectedTemperature, DirichletCalibration, IntraOrderPreserving, MatrixScaling, TemperatureScaling, VectorScaling",
+    ):
         ct.CalibratorModule.from_calibrator(cal.IsotonicCalibration())
-    with pytest.raises(InputTypeError, match="must be one of"):
+    with pytest.raises(InputTypeError, match="calibrator: must be one of VectorScaling; got TemperatureScaling"):
         ct.VectorModule.from_calibrator(cal.TemperatureScaling())
-    with pytest.raises(ArgumentError, match=r"n_classes: .*is unknown"):
+    with pytest.raises(
+        ArgumentError, match="n_classes: is unknown; fit the module, or pass n_classes to the constructor"
+    ):
         ct.TemperatureModule().to_calibrator()
     logits, labels = drawn(n=100)
     pooled = cal.BetaCalibration(input="logit", multiclass="pooled").fit(logits, labels)
@@ -570,11 +611,17 @@ def test_a_network_takes_dense_logits() -> None:
 def test_one_row_is_not_as_many_rows_as_classes() -> None:
     calibrated = ct.CalibratedModule(nn.Linear(10, 4), ct.TemperatureModule(temperature=2.0))
     x = torch.randn(5, 10)
-    with pytest.raises(ShapeError, match=r"output: expected 1 row, as in the input; got shape \(4,\)"):
+    with pytest.raises(
+        ShapeError,
+        match=r"output: expected 1 row, as in the input; got shape \(4,\); add a batch dimension to a single row, x\[None\], or a column dimension to one number per row, x\[:, None\]",
+    ):
         calibrated.predict_proba(x[0])
     assert calibrated.predict_proba(x[:1]).shape == (1, 4)
     square = ct.CalibratedModule(nn.Linear(4, 4), ct.TemperatureModule(temperature=2.0))
-    with pytest.raises(ShapeError, match=r"and 1 row went in"):  # as many features as classes
+    with pytest.raises(
+        ShapeError,
+        match=r"output: expected 1 row, as in the input; got shape \(4,\); add a batch dimension to a single row, x\[None\], or a column dimension to one number per row, x\[:, None\]",
+    ):  # as many features as classes
         square.predict_proba(torch.randn(4))
 
 
@@ -599,7 +646,10 @@ def test_forward_takes_rows_of_any_shape_and_says_what_it_is() -> None:
     module = ct.VectorModule(3)
     assert module(torch.zeros(2, 3, 5)).shape == (2, 3, 5)
     assert module(torch.zeros(3)).shape == (3,)
-    with pytest.raises(ShapeError, match="classes must be on axis 1; got shape"):
+    with pytest.raises(
+        ShapeError,
+        match=r"logits: the 3 classes must be on axis 1; got shape \(2, 5, 3\); move them with logits\.movedim\(-1, 1\)",
+    ):
         module(torch.zeros(2, 5, 3))
     assert repr(module) == "VectorModule(n_classes=3)"
     with warnings.catch_warnings():

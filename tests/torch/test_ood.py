@@ -130,30 +130,34 @@ def test_graphs_and_gradients() -> None:
         (
             lambda: ct.ood_energy(torch.log_softmax(tensor(Z), 1)),
             InputError,
-            "are log-probabilities, which are normalized",
+            "logits: are log-probabilities, which are normalized; pass the model's own logits",
         ),
         (
             lambda: ct.ood_max_logit(torch.log_softmax(tensor(Z, torch.float32), 1)),
             InputError,
-            "are log-probabilities, which are normalized",
+            "logits: are log-probabilities, which are normalized; pass the model's own logits",
         ),
         (lambda: ct.ood_energy(torch.softmax(tensor(Z), 1)), InputError, "logits: are probabilities"),
-        (lambda: ct.ood_energy(tensor([[1, float("inf")]])), InputError, "non-finite value in row 0"),
+        (lambda: ct.ood_energy(tensor([[1, float("inf")]])), InputError, "logits: logits must be finite in row 0"),
         (lambda: ct.ood_energy(tensor(Z), temperature=0), ArgumentError, "temperature"),
         (lambda: ct.ood_msp(tensor([[0, 1], [0, float("nan")]])), InputError, "logits: logits must be finite in row 1"),
         (
             lambda: ct.ood_msp(tensor(Z), input="prob"),
             ProbabilityError,
-            "rows must be probabilities that sum to 1 in row 0; use input='logit' if",
+            "logits: rows must be probabilities that sum to 1 in row 0; use input='logit' if these are logits",
         ),
         (lambda: ct.ood_msp(tensor(Z), input="probs"), ArgumentError, "input: must be 'prob' or 'logit'"),
         (
             lambda: ct.ood_msp(tensor([1.0, 2.0])[:1]),
             ShapeError,
-            "logits: must have one column for each class, at least two",
+            r"logits: must have one column for each class, at least two; got shape \(1,\); for one output z of two classes, pass torch\.stack\(\[torch\.zeros_like\(z\), z\], dim=-1\)",
         ),
         (lambda: ct.ood_msp(np.zeros((2, 2))), InputTypeError, "must be a torch tensor"),
-        (lambda: ct.ood_variance(tensor(E)[:1], input="prob"), UndefinedMetricError, "requires at least two members"),
+        (
+            lambda: ct.ood_variance(tensor(E)[:1], input="prob"),
+            UndefinedMetricError,
+            "ood_variance: requires at least two members",
+        ),
         (
             lambda: ct.ood_variance(tensor(Z)),
             ShapeError,
@@ -163,9 +167,13 @@ def test_graphs_and_gradients() -> None:
         (
             lambda: ct.ood_variance([np.zeros((2, 3))] * 2),
             InputTypeError,
-            "must be torch tensors; got",
+            r"members: must be torch tensors; got ndarray; use torch\.as_tensor",
         ),
-        (lambda: ct.ood_variance(None), InputTypeError, "must be torch tensors; got"),
+        (
+            lambda: ct.ood_variance(None),
+            InputTypeError,
+            r"members: must be torch tensors; got NoneType; use torch\.as_tensor",
+        ),
     ],
 )
 def test_outputs_that_cannot_be_scored(call: Any, error: type[Exception], message: str) -> None:
@@ -255,7 +263,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             lambda: ct.OodMahalanobis().fit(tensor([[1, 2]]), [0]),
             UndefinedMetricError,
-            "the features are constant within classes",
+            "OodMahalanobis: the features are constant within classes",
         ),
         (
             lambda: ct.OodMahalanobis(shrinkage="none").fit(tensor([[0, 0], [1, 1], [2, 2]]), [0, 0, 0]),
@@ -269,18 +277,22 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             InputError,
             "features: features of length 0 cannot be normalised in row 0; use normalise=False",
         ),
-        (lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])), InputError, "must be finite"),
+        (lambda: ct.OodKnn().fit(tensor([[1, float("nan")]])), InputError, "features: values must be finite in row 0"),
         (lambda: ct.OodKnn().fit(torch.zeros(2, 3, 4)), ShapeError, r"features.flatten\(1\)"),
-        (lambda: ct.OodKnn().fit(np.ones((2, 2))), ShapeError, "must be a tensor of rows and columns; got"),
+        (
+            lambda: ct.OodKnn().fit(np.ones((2, 2))),
+            ShapeError,
+            r"features: must be a tensor of rows and columns; got ndarray; use features\.flatten\(1\)",
+        ),
         (
             lambda: ct.OodKnn(normalise=False).fit(tensor(KNOWN)).score(tensor([[1, 2, 3]])),
             ShapeError,
-            "columns; expected",
+            "features: expected 2 columns, as in fit; got 3",
         ),
         (
             lambda: ct.OodKnn().fit(tensor([[1, 2]])).score(tensor([[1, 2]]), exclude_self=True),
             UndefinedMetricError,
-            "a single training row has no neighbours",
+            "OodKnn: a single training row has no neighbours",
         ),
     ],
 )
@@ -299,7 +311,8 @@ def test_no_rows_have_no_scores_and_dense_logits_are_rows_first(score: Any) -> N
     assert score(torch.zeros(0, 4, device=DEVICE)).shape == (0,)
     dense = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(0)).to(DEVICE)
     with pytest.raises(
-        ShapeError, match=r"logits: must have two dimensions \(rows, classes\); got shape \(2, 4, 5, 3\)"
+        ShapeError,
+        match=r"logits: must have two dimensions \(rows, classes\); got shape \(2, 4, 5, 3\); for dense predictions, pass logits\.movedim\(1, -1\)\.flatten\(0, -2\) and labels\.flatten\(\)",
     ):
         score(dense)
     assert score(dense.movedim(1, -1).flatten(0, -2)).shape == (30,)

@@ -44,13 +44,13 @@ def test_the_lens_of_a_view_is_its_own() -> None:
     rows = view()
     for lens in ("auto", "binary", "canonical"):
         assert resolve.views_of(rows, lens, "canonical") == [rows]
-    with pytest.raises(cal.LensError, match="is determined by the view"):
+    with pytest.raises(cal.LensError, match="lens: is determined by the view; drop lens"):
         resolve.views_of(rows, "top_label")
     sketch = cal.Sketch.of(Y, P)
     assert resolve.views_of(sketch, "binary") == [sketch.view()]
     with pytest.raises(
         cal.LensError,
-        match="lens: the sketch has 'binary'; got 'top_label'; use lens='binary' or pass the rows instead of a",
+        match="lens: the sketch has 'binary'; got 'top_label'; use lens='binary' or pass the rows instead of a sketch",
     ):
         resolve.views_of(sketch, "top_label")
 

@@ -232,7 +232,7 @@ def _named(metrics: Any) -> dict[str, SketchMetric]:
         if not isinstance(name, str) or not name or "." in name or hasattr(empty, name):
             raise ArgumentError(
                 "metrics",
-                f"{name!r} cannot be the name of a submodule: it contains a dot or is an attribute of torch modules",
+                f"names must be text without dots that is not an attribute of torch modules; got {name!r}",
                 "choose another name; prefix and postfix can be any text",
             )
         if name in found:

@@ -221,24 +221,27 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 BAD: list[tuple[str, Any]] = [
-    ("n: must be an integer of at least 1", lambda: make_calibrated(0)),
-    ("n: must be an integer of at least 1", lambda: make_miscalibrated(2.5, warp=bump())),
+    ("n: must be an integer of at least 1; got 0", lambda: make_calibrated(0)),
+    ("n: must be an integer of at least 1; got 2.5", lambda: make_miscalibrated(2.5, warp=bump())),
     ("classes: must be an integer of at least 2; got 1", lambda: make_calibrated(5, classes=1)),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1, 0))),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1,))),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution="beta")),
     ("distribution: must be two or more positive numbers", lambda: make_calibrated(5, distribution=(1, math.inf))),
     (
-        "numbers for",
+        "distribution: has 4 numbers for 3 classes; give one number per class",
         lambda: make_calibrated(5, distribution=(1, 1, 2, 1), classes=3),
     ),
     ("rng: must be None, a seed or a Generator", lambda: make_calibrated(5, rng="seed")),
     (
-        "must be a warp or a function of the score; got",
+        "warp: must be a warp or a function of the score; got temperature; for example",
         lambda: make_miscalibrated(5, warp=temperature),
     ),
-    ("must be a warp or a function of the score; got", lambda: true_calibration_error(1.5)),
-    (r"warp: .*is defined for two classes only", lambda: make_miscalibrated(5, warp=bias(1), distribution=(1, 1, 1))),
+    ("warp: must be a warp or a function of the score; got 1.5; for example", lambda: true_calibration_error(1.5)),
+    (
+        r"warp: bias\(d=1\) is defined for two classes only; use temperature, softmax_map, label_noise, confusion",
+        lambda: make_miscalibrated(5, warp=bias(1), distribution=(1, 1, 1)),
+    ),
     ("warp: must give one number per score", lambda: make_miscalibrated(5, warp=lambda s: s[:2])),
     ("warp: must give probabilities", lambda: make_miscalibrated(5, warp=lambda s: s + 1)),
     ("k: must be a positive finite number", lambda: temperature(0)),
@@ -248,12 +251,12 @@ BAD: list[tuple[str, Any]] = [
     ("d: must be a number", lambda: bias(math.nan)),
     ("h: must lie in", lambda: bump(2)),
     ("c: must lie in", lambda: bump(0.1, -1)),
-    ("w: must be a positive finite number", lambda: bump(0.1, 0.5, 0)),
+    ("w: must be a positive finite number; got 0", lambda: bump(0.1, 0.5, 0)),
     ("e: must lie in", lambda: label_noise(1.5)),
     ("before: must lie between 0 and 1", lambda: prior_shift(0, 0.5)),
     ("after: must lie between 0 and 1", lambda: prior_shift(0.5, 1)),
     (
-        "must be the mean of the scores",
+        r"before: must be the mean of the scores, 0\.5; got 0\.4",
         lambda: true_value(prior_shift(0.4, 0.2, shift_scores=True)),
     ),
     ("matrix: must be square", lambda: confusion([[0.5, 0.4], [0, 1]])),
@@ -264,16 +267,28 @@ BAD: list[tuple[str, Any]] = [
         lambda: make_miscalibrated(5, warp=confusion([[1, 0], [0, 1]]), distribution=(1, 1, 1)),
     ),
     ("warps: must map groups to warps", lambda: by_group({})),
-    ("warps: of group 'a' must leave", lambda: by_group({"a": by_group({"b": bias(1)})})),
-    ("warps: of group 'a' must leave", lambda: by_group({"a": prior_shift(0.5, 0.2, shift_scores=True)})),
     (
-        "the integral is over one score; got",
+        "warps: the warp of group 'a' must not change groups or the distribution of the scores; got",
+        lambda: by_group({"a": by_group({"b": bias(1)})}),
+    ),
+    (
+        "warps: the warp of group 'a' must not change groups or the distribution of the scores; got",
+        lambda: by_group({"a": prior_shift(0.5, 0.2, shift_scores=True)}),
+    ),
+    (
+        "distribution: the integral is over one score; got 3 classes; simulate instead",
         lambda: true_calibration_error(bump(), (1, 1, 1)),
     ),
-    ("norm: must be a number of at least 1, or inf", lambda: true_calibration_error(bump(), norm=0.5)),
-    ("bins: must be an integer of at least 1", lambda: true_calibration_error(bump(), bins=0)),
-    ("edges must increase strictly from 0 to 1; got", lambda: true_calibration_error(bump(), bins=[0, 0.5])),
-    ("the population value of", lambda: true_value(bump(), metric="vce")),
+    (
+        r"norm: must be a number of at least 1, or inf; got 0\.5; for example 1, 2 or math\.inf",
+        lambda: true_calibration_error(bump(), norm=0.5),
+    ),
+    ("bins: must be an integer of at least 1; got 0", lambda: true_calibration_error(bump(), bins=0)),
+    (
+        r"bins: edges must increase strictly from 0 to 1; got \[0\.0, 0\.5\]; for example \[0, 0\.5, 0\.9, 1\]",
+        lambda: true_calibration_error(bump(), bins=[0, 0.5]),
+    ),
+    ("metric: the population value of 'vce' is unknown", lambda: true_value(bump(), metric="vce")),
 ]
 
 
