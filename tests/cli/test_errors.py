@@ -47,13 +47,23 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ),
     ("weight absent", GOOD, ["--weight", "w"], ["--weight", "unknown column 'w'; the columns are 'label', 'prob',"]),
     ("group absent", GOOD, ["--by", "city"], ["--by", "unknown column 'city'; the columns are 'label', 'prob',"]),
-    ("missing probability", "label,prob\n0,0.2\n1,\n", [], ["missing value", "drop or fill these rows"]),
-    ("probability above one", "label,prob\n0,0.2\n1,1.5\n", [], ["probabilities must be in [0, 1]; got 1.5", "logit"]),
+    (
+        "missing probability",
+        "label,prob\n0,0.2\n1,\n",
+        [],
+        ["--prob: missing value on line 3", "drop or fill these rows"],
+    ),
+    (
+        "probability above one",
+        "label,prob\n0,0.2\n1,1.5\n",
+        [],
+        ["--prob: probabilities must be in [0, 1]; got 1.5 on line 3", "logit"],
+    ),
     (
         "rows that do not sum",
         "label,p_0,p_1,p_2\n0,0.2,0.2,0.2\n",
         [],
-        ["each row must sum to 1 within 0.001; got a sum of 0.6", "normalize"],
+        ["each row must sum to 1 within 0.001; got a sum of 0.6 on line 2", "normalize"],
     ),
     (
         "label out of range",
@@ -67,14 +77,19 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         [],
         ["--label: text labels require the names of the classes; got 'spam' on line 2", "--classes", "--pos-label"],
     ),
-    ("text", f"{MANY}1,N/A\n", [], ["expected numbers, got the text 'N/A'", "drop or fill"]),
-    ("percents", f"{MANY}1,70%\n", [], ["expected numbers, got the text '70%'", "0.7 for 70%"]),
-    ("decimal comma", f'{MANY}1,"0,7"\n', [], ["expected numbers, got the text '0,7'", "with a point"]),
+    ("text", f"{MANY}1,N/A\n", [], ["--prob: expected numbers, got the text 'N/A' on line 32", "drop or fill"]),
+    ("percents", f"{MANY}1,70%\n", [], ["--prob: expected numbers, got the text '70%' on line 32", "0.7 for 70%"]),
+    (
+        "decimal comma",
+        f'{MANY}1,"0,7"\n',
+        [],
+        ["--prob: expected numbers, got the text '0,7' on line 32", "with a point"],
+    ),
     (
         "shares as labels",
         "label,prob\n0.5,0.2\n",
         [],
-        ["name another column with --label", "labels must be 0 and 1, or -1 and 1; got 0.5"],
+        ["name another column with --label", "labels must be 0 and 1, or -1 and 1; got 0.5 on line 2"],
     ),
     (
         "comment among rows",
@@ -82,7 +97,7 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
         [],
         ["cannot be split into columns: a row does not match the", "such as comments"],
     ),
-    ("table of no database", GOOD, ["--table", "x"], ["applies to DuckDB databases only"]),
+    ("table of no database", GOOD, ["--table", "x"], ["--table: applies to DuckDB databases only"]),
     ("interval", GOOD, ["--interval", "7"], ["error: --interval: must"]),
     ("no SQL", GOOD, ["--where", "region ="], ["--where", 'not a valid SQL expression: syntax error at or near ")"']),
     ("two statements", GOOD, ["--where", "1); DROP TABLE x; SELECT (1"], ["--where"]),
@@ -95,17 +110,17 @@ CASES: list[tuple[str, str | bytes, list[str], list[str]]] = [
     ("union", GOOD, ["--where", "true) UNION ALL SELECT 1, 1 WHERE (true"], ["--where"]),
     ("unknown column in SQL", GOOD, ["--where", "regoin = 'a'"], ["--where", "the columns are"]),
     ("nothing fits", GOOD, ["--where", "prob > 2"], ["has no rows that satisfy --where; relax --where"]),
-    ("unknown metric", GOOD, ["--metrics", "ecee"], ["unknown metric 'ecee'", "'ece'"]),
+    ("unknown metric", GOOD, ["--metrics", "ecee"], ["--metrics: unknown metric 'ecee'", "'ece'"]),
     ("no gate", GOOD, ["--fail-if", "ece"], ["--fail-if", "ece > 0.05"]),
     ("gate that nothing can fail", GOOD, ["--fail-if", "ece > nan"], ["--fail-if", "is not a condition"]),
-    ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["unknown metric 'foo'"]),
+    ("gate on unknown metric", GOOD, ["--fail-if", "foo > 1"], ["--fail-if: unknown metric 'foo'"]),
     (
         "gate without a value",
         GOOD,
         ["--fail-if", "ece > 1", "--lens", "canonical"],
         ["ece > 1 cannot be evaluated: --lens: ece requires one score"],
     ),
-    ("bins", GOOD, ["--bins", "0"], ["must be an integer of at least 1; got 0"]),
+    ("bins", GOOD, ["--bins", "0"], ["bins: must be an integer of at least 1; got 0"]),
     ("lens", GOOD, ["--lens", "toplabel"], ["unknown lens 'toplabel'"]),
     ("option that does not exist", GOOD, ["--binz", "3"], ["--binz"]),
     ("binary rubbish as Parquet", b"PAR1 rubbish", ["--format", "parquet"], ["cannot be read as parquet"]),
@@ -250,7 +265,7 @@ def test_rows_printed_with_few_decimals_need_not_sum_to_one(tmp_path: Path, run:
     path.write_text(f"label,{columns}\n" + "3," + ",".join(["0.101"] * 6 + ["0.1"] * 4) + "\n")
     code, _, err = run("evaluate", path, "--metrics", "brier")
     assert code == 2
-    assert "each row must sum to 1 within 0.005; got a sum of 1.006" in err
+    assert "each row must sum to 1 within 0.005; got a sum of 1.006 on line 2" in err
     assert "--normalize" in err
 
 
@@ -260,10 +275,13 @@ def test_rows_are_named_by_the_lines_of_the_file(tmp_path: Path, run: Run) -> No
     path.write_bytes(f"label,prob,note\r\n{good}\r\n1,1.5,x\r\n".encode())
     for more in ([], ["--stream"]):
         assert "line 13" in run("evaluate", path, *more)[2]  # five rows of two lines and an empty one after the header
-    assert "probabilities must be in [0, 1]; got 1.5" in run("assess", path, "--where", "label = 1 OR prob < 0.2")[2]
+    assert (
+        "probabilities must be in [0, 1]; got 1.5 in row 3 (counted from 0 among those"
+        in run("assess", path, "--where", "label = 1 OR prob < 0.2")[2]
+    )
     frame = tmp_path / "p.parquet"
     pl.DataFrame({"label": [0, 1], "prob": [0.2, 1.5]}).write_parquet(frame)
-    assert "probabilities must be in [0, 1]; got 1.5" in run("evaluate", frame)[2]
+    assert "probabilities must be in [0, 1]; got 1.5 in row 1 (counted from 0)" in run("evaluate", frame)[2]
     assert "row 1 (counted from 0)" in run("evaluate", frame, "--stream")[2]
 
 

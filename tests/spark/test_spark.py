@@ -247,10 +247,10 @@ WRONG = {
     "sum": ("probs", 5, [0.5, 0.25, 0.0], {"prob": "probs"}, ProbabilityError, "each row must sum to 1 within 1e-06; got a sum of 0.75 in row 5 of partition 0; pass normalize=True"),
     "entry": ("probs", 1500, [0.5, None, 0.5], {"prob": "probs"}, ProbabilityError, "missing value in row 300, column 1 of partition 2; drop or fill these rows"),
     "no array": ("probs", 1500, None, {"prob": "probs"}, ProbabilityError, "prob (column 'probs'): missing value in row 300 of partition 2; drop or fill these rows; a column that a file lacks is read as null as well"),
-    "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "expected"),
+    "length": ("probs", 1500, [0.5, 0.5], {"prob": "probs"}, ShapeError, "expected 3 entries, as in the first row; got 2 in row 300 of partition 2"),
     "length of names": (
         "probs", 1200, [0.5, 0.5], {"prob": "probs", "label": "name", "classes": CLASSES}, ShapeError,
-        "expected",
+        "expected 3 entries, one per class; got 2 in row 0 of partition 2",
     ),
     "label": ("y", 2999, 3, {}, LabelError, "label (column 'y'): labels must be integers from 0 to 2; got 3 in row 1799 of partition 2; pass classes"),
     "minus one": ("y", 2999, -1, {}, LabelError, "label (column 'y'): labels must be integers from 0 to 2; got -1 in row 1799 of partition 2"),
@@ -360,9 +360,15 @@ def test_errors_reach_the_driver_as_they_are(spark: Any, several: Any) -> None:
 
 def test_partitions_of_other_widths(spark: Any) -> None:
     table = pa.table({"y": [0, 1, 0, 1], "q": [[0.5, 0.5], [0.25, 0.75], [0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]})
-    with pytest.raises(ShapeError, match="entries in partition"):
+    with pytest.raises(
+        ShapeError,
+        match="prob: arrays have 3 entries in partition 1 and 2 in partition 0; give every row one entry per class",
+    ):
         cs.sketch(frame(spark, table, [2, 2]), label="y", prob="q")
-    with pytest.raises(ShapeError, match="expected"):
+    with pytest.raises(
+        ShapeError,
+        match="expected 2 entries, one per class; got 3 in row 0 of partition 1; give every row one entry per class",
+    ):
         cs.sketch(frame(spark, table, [2, 2]), label="y", prob="q", classes=[0, 1])
 
 
