@@ -133,7 +133,7 @@ def test_separated_labels_get_a_remedy_that_there_is() -> None:
         assert "firth" not in str(caught.value)
 
 
-SWAPPED = r"^scores: and y look swapped: y contains fractions, which are not labels; pass \(scores, y\): scores first, labels second"
+SWAPPED = r"^scores: looks swapped with y, which contains fractions instead of labels; pass \(scores, y\): scores first, labels second"
 
 
 @pytest.mark.parametrize(
