@@ -499,7 +499,7 @@ def test_the_command_line_speaks_of_options(tmp_path: Path, capsys: pytest.Captu
         (["--probs", "z_*"], "error: --probs: "),
         (["--label", "g", "--prob", "p"], "labels must be among the classes 0, 1; got"),
         (["--where", "z = 1"], "error: --where:"),
-        (["--where", "p > 2"], r"p\.parquet: no row satisfies the condition; relax the condition"),
+        (["--where", "p > 2"], "p.parquet: no row satisfies the condition; relax the condition"),
         (["--by", "z"], "error: --by:"),
         (["--table", "z"], "error: --table:"),
         (["--classes", "0,1,2"], "error: --classes:"),
