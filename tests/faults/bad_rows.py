@@ -443,7 +443,7 @@ FRAMES = [
     kind(ColumnError, ValueError, "prob")(
         "pattern without columns",
         lambda: cal.ece(FRAME, label="y", prob="q_*"),
-        "unknown column 'q_*'",
+        "no column matches 'q_*'",
         "the columns are 'y', 'p', 'w'",
     ),
     kind(ColumnError, ValueError, "prob")(
