@@ -327,7 +327,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),
         (("apply", fitted, tmp_path / "none.csv", *target), "no such file"),
         (("apply", fitted, tmp_path, *target), "is a folder"),
-        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "unknown column 'z_*'"),
+        (("apply", fitted, new_rows, *target, "--probs", "z_*"), "no column matches 'z_*'"),
         (("apply", fitted, new_rows, *target, "--where", "id < 0"), "no rows that satisfy --where"),
         (("apply", fitted, new_rows, *target, "--where", "nothing = 1"), "--where"),
         (("apply", fitted, new_rows, *target, "--where", "id = (SELECT 1)"), "without subqueries"),

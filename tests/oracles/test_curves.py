@@ -143,7 +143,7 @@ def test_infinite_slopes_are_refused_and_named() -> None:
             assert math.isfinite(metric(y, p, penalty="firth"))
         with pytest.raises(SeparatedError):
             curves.logistic(view_of(y, p))
-    with pytest.raises(cal.UndefinedMetricError, match="all scores are the same"):
+    with pytest.raises(cal.UndefinedMetricError, match="cox_slope: is undefined: all scores are equal"):
         cal.cox_slope([0, 1, 1], [0.3, 0.3, 0.3])
 
 

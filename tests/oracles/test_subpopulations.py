@@ -171,7 +171,7 @@ def test_sure_rows_in_a_subpopulation() -> None:
 
 def test_what_is_missing_is_said() -> None:
     y, p, features = problem(60)
-    with pytest.raises(cal.InputTypeError, match="groups= or features="):
+    with pytest.raises(cal.InputTypeError, match="groups: required by mcm; pass groups or features"):
         cal.mcm(y, p)
     with pytest.raises(cal.InputTypeError, match="features"):
         cal.mcm(y, p, groups=y, subpopulations="tree")
