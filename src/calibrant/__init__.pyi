@@ -232,6 +232,7 @@ from .metrics import topk_ece as topk_ece
 from .metrics import uce as uce
 from .metrics import ucme as ucme
 from .metrics import vce as vce
+from .metrics import vce_db as vce_db
 from .metrics import vece as vece
 from .metrics import wsmcs as wsmcs
 from .monitoring import Monitor as Monitor

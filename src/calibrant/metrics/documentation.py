@@ -105,6 +105,7 @@ RELATED: dict[str, tuple[str, ...]] = {
     "dce_lower": ("smce", "smece", "sice"),
     "ecce_mad": ("ecce_r", "bbt"),
     "uce": ("vce",),
+    "vce": ("vce_db", "ece", "uce"),
     "fott_isotonic": ("decompose", "fott_spline"),
     "mcm": ("pce", "ecce_r"),
 }
@@ -290,6 +291,7 @@ def _type(metric: Metric, option: str) -> str:
         kind = TYPES[bare]
     elif literals:
         kind = " or ".join(_quoted(get_args(each)) for each in literals)
+        kind += " or callable" if any(get_origin(each) is Callable for each in get_args(hint)) else ""
     elif bare in ("Any", "float | str") and option in TYPES_BY_NAME:
         kind = TYPES_BY_NAME[option]
     else:
