@@ -272,7 +272,9 @@ def _read(
     if (p.labels == p.labels[0]).all():
         raise UndefinedMetricError("y_true", "recalibration requires rows of two classes; all labels are equal")
     if p.n < 2 * folds:
-        raise UndefinedMetricError("y_true", f"{folds} folds require at least {2 * folds} rows; got {p.n}")
+        raise UndefinedMetricError(
+            "y_true", f"too few rows for {folds} folds: at least {2 * folds} are required; got {p.n}"
+        )
     return rows_summing_to_one(p), p.classes
 
 
