@@ -192,13 +192,12 @@ def paper_spec(values: Values, titles: Titles) -> Spec:
 _WHOLE = ("config", "autosize", "background", "padding")
 
 
-def _unit(title: str, grid: bool = False) -> Spec:
+def _unit(title: Any, grid: bool = False) -> Spec:
     """Return the encoding of a quantity from 0 to 1."""
     return {
         "type": "quantitative",
-        "title": title,
         "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"grid": grid, "tickCount": 5, "format": ".1f"},
+        "axis": {"title": title, "grid": grid, "tickCount": 5, "format": ".1f"},
     }
 
 
