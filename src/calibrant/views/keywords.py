@@ -58,7 +58,10 @@ torch objects are accepted and matched by position.""",
         "array-like of shape (N,) or str, optional",
         "Number of identical rows that each row represents; excludes `sample_weight`.",
     ),
-    "groups": ("array-like of shape (N,) or str, optional", "Group of each row, or its column in the frame."),
+    "groups": (
+        "array-like of shape (N,) or str, optional",
+        "Group of each row, or its column in the frame, for metrics and selections that use groups.",
+    ),
     "features": (
         "array-like of shape (N, d) or list of str, optional",
         "Numeric features of each row, for metrics that use them.",
@@ -79,9 +82,9 @@ prediction was correct). It is never inferred.""",
         "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
     ),
     "lens": (
-        'str or Lens, default "auto"',
-        """Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``,
-``"rank:2"``, or a lens such as ``top_k(5)``. ``"auto"`` takes the positive class of two, else the top label.""",
+        "str or Lens, optional",
+        """What is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``, ``"rank:2"``, or a lens such as
+``top_k(5)``. By default the lens of the metric; ``"auto"`` is ``"binary"`` for two classes and ``"top_label"`` for more.""",
     ),
     "where": (
         "array-like of bool or Selection, optional",
