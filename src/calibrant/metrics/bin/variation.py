@@ -312,7 +312,6 @@ def _canonical(probs: Floats, weights: Floats) -> NDArray[np.intp]:
     soft=False,
     sketch=False,
     cost="N K log N",
-    use_cases=("multiclass",),
     aliases=("VCE-DB", "debiased VCE"),
     cite="thompson2026",
     certainty="fairly sure of the measure of variation and the bins, which are those of the paper; the correction is defined here, since the paper has none",
