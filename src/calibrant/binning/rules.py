@@ -122,7 +122,8 @@ class EqualWidth(BinningRule):
     def __post_init__(self) -> None:
         _check_closed(self.closed)
         pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
-        low, high = self.range if pair else (None, None)
+        ends: tuple[Any, Any] = self.range if pair else (None, None)
+        low, high = ends
         low = 0.0 if isinstance(low, str) and low == LEAST_CONFIDENCE else low
         if not (is_number(low) and is_number(high) and 0 <= low < high <= 1):
             raise ArgumentError(
