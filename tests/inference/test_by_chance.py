@@ -46,7 +46,6 @@ def test_enumerated_it_is_the_expected_value(metric: str) -> None:
         "ecce_r",
         "bbt",
         "skce_uq",
-        "sbct",
     ],
 )
 def test_closed_forms_agree_with_simulation(metric: str) -> None:
