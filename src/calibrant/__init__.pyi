@@ -174,6 +174,7 @@ from .metrics import fott_pl3 as fott_pl3
 from .metrics import fott_platt as fott_platt
 from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
+from .metrics import gece_db as gece_db
 from .metrics import global_squared_bias as global_squared_bias
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber

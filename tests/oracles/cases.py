@@ -257,6 +257,12 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
     return {**options, "lens": lens}
 
 
+def _gece_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+    options = _gece(number, rng)
+    options.pop("class_weight", None)
+    return {**options, "distance": _pick(("tv", "l1"), number), "weight_kinds": ("none", "counts")}
+
+
 OPTIONS = {
     "ece": _with_norm,
     "rmsce": _with_norm,
@@ -276,6 +282,7 @@ OPTIONS = {
     "vce_db": _vce_db,
     "uce": _uce,
     "gece": _gece,
+    "gece_db": _gece_db,
 }
 
 

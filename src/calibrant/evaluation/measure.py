@@ -101,7 +101,8 @@ def evaluate(
     interval : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
-        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation.
+        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
+        that is expected by chance: that of the metric if the predictions were calibrated.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
     rng : None, int or numpy.random.Generator, default 0
@@ -116,7 +117,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, p-value and direction of each metric),
+        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, ``by_chance``, p-value and direction of each metric),
         ``groups`` and ``left_out`` hold the rest, ``to_frame()`` a table of all of it.
 
     Raises
@@ -443,7 +444,7 @@ class Inference(NamedTuple):
         if self.assess:
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
             if tested is not None:
-                result = replace(result, pvalue=tested.pvalue)
+                result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
                 notes.append(side_note(m, result.lens, tested.alternative))
         return replace(result, note="; ".join(filter(None, notes)))
 

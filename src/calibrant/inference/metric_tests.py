@@ -79,6 +79,8 @@ class TestOutcome:
     null_hypothesis: str = ""
     """The null hypothesis, where it is not calibration as a whole."""
     lower_critical_value: float | None = None
+    by_chance: float | None = None
+    """Expected value of the metric under the null hypothesis; None where unknown."""
 
 
 Condition = Callable[[TestInput], str]

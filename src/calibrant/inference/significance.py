@@ -102,8 +102,9 @@ def assess(
     Returns
     -------
     SignificanceResult
-        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``null_hypothesis``,
-        ``method``, ``null_distribution`` (a description), ``null`` (the simulated values), ``rejected`` and ``verdict``.
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``by_chance``
+        (the expected value under the null hypothesis), ``null_hypothesis``, ``method``, ``null_distribution`` (a description),
+        ``null`` (the simulated values), ``rejected`` and ``verdict``.
 
     Raises
     ------
@@ -497,6 +498,7 @@ def _result(
         n_resamples=0 if null is None or method == "enumeration" else len(null),
         null=null,
         detail=found.detail,
+        by_chance=found.by_chance,
     )
 
 

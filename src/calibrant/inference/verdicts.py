@@ -58,6 +58,9 @@ class SignificanceResult(Record):
         Further quantities of the test, such as degrees of freedom.
     unused : tuple of str, default ()
         Arguments that were given but had no effect, because nothing was simulated.
+    by_chance : float, optional
+        Expected value of the statistic under the null hypothesis: the mean of the simulated values, or that of the asymptotic null
+        distribution; None if unknown.
     """
 
     _hidden = ("null", "detail", "unused")
@@ -78,6 +81,7 @@ class SignificanceResult(Record):
     null: Floats | None = field(default=None, repr=False, compare=False)
     detail: Mapping[str, float] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    by_chance: float | None = None
 
     @property
     def rejected(self) -> bool:

@@ -1731,6 +1731,40 @@ class _gece(Metric):
 
 gece: _gece
 
+class _gece_db(Metric):
+    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        distance: Literal["tv", "l1"] = "tv",
+        binning: Any = "auto",
+        bins: Bins = 15,
+        gamma: float = 0.1,
+        min_size: int = 10,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+gece_db: _gece_db
+
 class _tace(Metric):
     """Adaptive calibration error of every class over the scores above a threshold."""
     def __call__(

@@ -91,6 +91,8 @@ RELATED: dict[str, tuple[str, ...]] = {
     "ece": ("ece_db", "drmsce_bcs", "smece", "cwce"),
     "ece_em": ("ece", "ece_db", "ece_sweep"),
     "rmsce": ("drmsce", "ece"),
+    "gece": ("gece_db", "multiclass_ce", "vce"),
+    "gece_db": ("gece", "skce_uq", "t_cal"),
     "cwce": ("ace", "tace", "mdca"),
     "mce": ("ece", "emax"),
     "esce": ("calibration_in_the_large", "abc_above", "abc_below"),
