@@ -78,6 +78,8 @@ class TestOutcome:
     null_hypothesis: str = ""
     """The null hypothesis, where it is not calibration as a whole."""
     lower_critical_value: float | None = None
+    statistic: float | None = None
+    """The value that is compared with the critical values, where the test chooses options of the metric, such as the bins, by itself."""
 
 
 Condition = Callable[[TestInput], str]
