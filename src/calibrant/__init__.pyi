@@ -96,6 +96,8 @@ from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram
 from .inference import assess as assess
+from .inference import assess_density as assess_density
+from .inference import assess_gaussian as assess_gaussian
 from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare

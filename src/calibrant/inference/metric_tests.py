@@ -81,6 +81,8 @@ class TestOutcome:
     lower_critical_value: float | None = None
     by_chance: float | None = None
     """Expected value of the metric under the null hypothesis; None where unknown."""
+    statistic: float | None = None
+    """The value that is compared with the critical values, where the test chooses options of the metric, such as the bins, by itself."""
 
 
 Condition = Callable[[TestInput], str]

@@ -484,7 +484,7 @@ def _result(
     view = asked.view
     return SignificanceResult(
         metric=metric.id,
-        statistic=asked.statistic,
+        statistic=asked.statistic if found.statistic is None else found.statistic,
         pvalue=min(1.0, max(0.0, found.pvalue)),
         critical_value=found.critical_value,
         lower_critical_value=found.lower_critical_value,
