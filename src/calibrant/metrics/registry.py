@@ -34,6 +34,7 @@ from ..views.lenses import Lens
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
+from .names import named, nearest
 from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
 
@@ -747,9 +748,7 @@ class Catalogue(Mapping[str, Metric]):
             raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
         if name in self._metrics:
             return self._metrics[name]
-        found = [
-            m for m in self._metrics.values() if _plain(name) in {_plain(alias) for alias in (m.id, m.name, *m.aliases)}
-        ]
+        found = named(name, self._metrics.values())
         if len(found) == 1:
             return found[0]
         if found:
@@ -757,10 +756,7 @@ class Catalogue(Mapping[str, Metric]):
             raise AmbiguousMetricError(
                 "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
             )
-        from difflib import get_close_matches
-
-        ids = {_plain(alias): m.id for m in self._metrics.values() for alias in (*m.aliases, m.name, m.id)}
-        near = list(dict.fromkeys(ids[match] for match in get_close_matches(_plain(name), ids, 3, 0.6)))
+        near = nearest(name, self._metrics.values())
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
         raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
@@ -790,7 +786,7 @@ class Catalogue(Mapping[str, Metric]):
         Parameters
         ----------
         text : str, default ""
-            Text that must occur in the entry, in any field; case is ignored.
+            Name of the metric in any spelling, or text that must occur in a field of the entry; case is ignored.
         **criteria
             Values of fields; a field that is a tuple matches if it contains the value, and a bool matches if it is non-empty.
 
@@ -822,8 +818,9 @@ class Catalogue(Mapping[str, Metric]):
                     value = bool(value)
                 if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
-            return text.lower() in " ".join(map(str, entry.values())).lower()
+            return entry["id"] in called or text.lower() in " ".join(map(str, entry.values())).lower()
 
+        called = {m.id for m in named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m.to_dict())]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
@@ -865,10 +862,6 @@ class Catalogue(Mapping[str, Metric]):
 
 
 catalogue = Catalogue()
-
-
-def _plain(name: str) -> str:
-    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:

@@ -120,7 +120,13 @@ multiclass_ce = preset(
     summary="Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex.",
     binning="simplex_grid",
     bins=10,
-    aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
+    aliases=(
+        "canonical calibration error",
+        "strong calibration error",
+        "full ECE",
+        "simplex ECE",
+        "full multiclass ECE",
+    ),
     cite="vaicenavicius2019",
     pros="evaluates the whole distribution on fixed cells",
     cons="with more than a few classes most rows are alone in their cell; such a row contributes 1 minus the probability of its true class, "

@@ -58,6 +58,10 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     return report(groups.score, groups.weight, rate, norm)
 
 
+# Names of all metrics of this family.
+FOTT = ("FOTT", "fit on the test", "fit-on-the-test calibration error")
+
+
 def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """Declare a metric of this family with the facts that they share."""
     explain = {"norm": NORM, **facts.pop("explain", {})}
@@ -68,7 +72,7 @@ def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Calla
         range=(0, 1),
         ideal=0,
         cost="N log N per step",
-        aliases=aliases,
+        aliases=(*aliases, *FOTT),
         cite=cite,
         explain=explain,
         **facts,
@@ -88,7 +92,7 @@ CHOICE = (
 
 @_fott(
     "piecewise linear",
-    ("PL", "FOTT-PL"),
+    ("PL", "FOTT-PL", "ECE-PL", "piecewise linear"),
     "kaengsepp2025",
     pros="the number of pieces is chosen by cross-validation; fitted by least squares without iterations",
     cons="deviations finer than its pieces are missed; with fewer than 200 rows the curve is a straight line",
@@ -103,7 +107,7 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
 
 @_fott(
     "piecewise linear in log-odds",
-    ("PL3", "FOTT-PL3"),
+    ("PL3", "FOTT-PL3", "ECE-PL3", "PL in logit-logit space", "piecewise linear in logit-logit space"),
     "kaengsepp2025",
     pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
     cons="deviations finer than its pieces are missed",
@@ -201,7 +205,7 @@ fott_em = preset(
     cost="N log N",
     recommended=False,
     use_cases=(),
-    aliases=("FOTT-EM",),
+    aliases=("FOTT-EM", *FOTT),
     cite="kaengsepp2025",
     pros="makes the assumption of binning explicit, a calibration curve with slope 1 inside each bin; ``bins='cv'`` chooses their number by "
     "cross-validation",
@@ -216,7 +220,7 @@ fott_ew = preset(
     summary="Mean distance between the score and a calibration curve with slope 1 in each equal-width bin, through the means of the bin.",
     binning="equal_width",
     cost="N",
-    aliases=("FOTT-EW",),
+    aliases=("FOTT-EW", *FOTT),
     cons="equal to `ece` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
 )
 

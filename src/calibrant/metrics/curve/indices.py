@@ -148,7 +148,7 @@ def ici(
 @metric(
     "Percentile of the calibration error",
     **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
-    aliases=("EP", "EX"),
+    aliases=("EP", "EX", "error percentile"),
     cite="austin2019",
     pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
@@ -210,7 +210,7 @@ emax = preset(
     "Maximum calibration error of a smooth curve",
     summary="Largest absolute difference between an observed score and a smooth calibration curve.",
     q=1.0,
-    aliases=("Emax",),
+    aliases=("Emax", "Emax index", "Harrell's Emax", "Harrell's Emax index"),
     cite="harrell2015",
     pros="reports the worst error over the scores; no bins",
     cons="determined by one score, even if few rows are near it, as at the ends of the curve",

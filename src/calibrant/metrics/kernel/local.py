@@ -59,7 +59,7 @@ SCALE_NOTE = (
     sketch=False,
     cost="N^2 K",
     use_cases=("local",),
-    aliases=("KLCE",),
+    aliases=("KLCE", "I-trustworthy"),
     cite="vashistha2025",
     pros="no bins: detects errors of the same sign among rows with similar forecasts and features; its expected value is 0 where forecasts are "
     "calibrated given the features",
@@ -312,7 +312,7 @@ def mlce(
     sketch=False,
     cost="N K log N",
     use_cases=("local",),
-    aliases=("Gweon's chi-square",),
+    aliases=("Gweon's chi-square", "Pearson chi-square reliability statistic"),
     cite="gweon2023",
     pros="tests the whole distribution at typical forecasts, with the number of neighbours that a given power requires",
     cons="a test statistic, not an effect size; not informative about forecasts between the anchors",

@@ -94,7 +94,7 @@ def smce(view: View) -> float:
     range=(0, 1),
     ideal=0,
     cost="a linear program",
-    aliases=("dCE", "DCE", "lower distance from calibration"),
+    aliases=("dCE", "DCE", "lower distance from calibration", "distance from calibration", "distance to calibration"),
     cite="blasiok2023",
     pros="the mean distance that scores must be moved to be calibrated: the reference for other errors",
     cons="a linear program on a grid; above 2000 distinct scores these are first rounded to cells",
