@@ -35,8 +35,10 @@ from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
 from .names import named, nearest
+from .properties import PROPERTIES
 from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
+from .use_cases import USE_CASES
 
 __all__ = [
     "COSTS",
@@ -154,7 +156,10 @@ class Facts:
     order_dependent: bool = False
     repeatable: bool = True
     ordinal: bool = False
-    use_cases: tuple[str, ...] = ()
+    full_vector: bool = False
+    one_sided: bool = False
+    probability_scale: bool = False
+    robust: bool = True
     pros: str = ""
     cons: str = ""
     certainty: str = "certain"
@@ -224,14 +229,21 @@ class Metric(Facts):
         Whether a count of 3 is equivalent to three identical rows; it is not where neighbours are counted in rows.
     ordinal : bool, default False
         Whether the metric uses the order of the classes.
-    use_cases : tuple of str
-        Use cases of `recommend` that list the metric.
+    full_vector : bool, default False
+        Whether the default value shows errors of the whole predicted distribution where the top label and every class are calibrated.
+    one_sided : bool, default False
+        Whether only deviations in the direction `above` contribute.
+    probability_scale : bool, default False
+        Whether forecasts that are all too high by d, or all too low by d, have the value d.
+    robust : bool, default True
+        Whether one row among many has little influence: one of 200 changes the value by at most two standard deviations of its
+        sampling noise.
     pros : str
         Strengths, separated by semicolons.
     cons : str
         Limitations, separated by semicolons.
     certainty : str, default "certain"
-        How certain it is that the definition is that of the paper.
+        How certain it is that the definition is that of the paper; ``"certain; ..."`` adds a remark on the defaults.
     notes : str
         Further remarks on definition and computation.
     takes : {"View", "VectorView", "Block"}
@@ -609,6 +621,21 @@ class Metric(Facts):
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
 
     @property
+    def certain(self) -> bool:
+        """Whether the definition is certainly that of the paper; only such metrics are recommended."""
+        return self.certainty.split(";")[0] == "certain"
+
+    @property
+    def use_cases(self) -> tuple[str, ...]:
+        """Use cases of `recommend` that list the metric."""
+        return tuple(name for name, use_case in USE_CASES.items() if self.id in use_case.metrics)
+
+    @property
+    def properties(self) -> dict[str, bool]:
+        """Whether the metric has each of the properties that `Catalogue.find` accepts."""
+        return {name: one.holds(self) for name, one in PROPERTIES.items()}
+
+    @property
     def tests(self) -> tuple[str, ...]:
         """Methods of `assess` that are specific to this metric; empty if its null distribution is only simulated."""
         fill("tests of metrics")
@@ -690,7 +717,7 @@ class Metric(Facts):
             Facts of the metric by name.
         """
         facts = [fact.name for fact in fields(Facts)]
-        further = ("tests", "recommended", "reference", "summary", "base")
+        further = ("tests", "use_cases", "certain", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
 
     def __repr__(self) -> str:
@@ -788,7 +815,9 @@ class Catalogue(Mapping[str, Metric]):
         text : str, default ""
             Name of the metric in any spelling, or text that must occur in a field of the entry; case is ignored.
         **criteria
-            Values of fields; a field that is a tuple matches if it contains the value, and a bool matches if it is non-empty.
+            Properties, True or False: `proper`, `test`, `direction`, `bins`, `full_vector`, `weights`, `sketch`, `certain`, and Hagopian's
+            five, `reproducible`, `representative`, `interpretable`, `parsimonious` and `efficient`. Or values of fields of the entry;
+            a field that is a tuple matches if it contains the value, and True or False whether it is non-empty.
 
         Returns
         -------
@@ -798,30 +827,37 @@ class Catalogue(Mapping[str, Metric]):
         Raises
         ------
         UnknownArgumentError
-            If a criterion is not a field of the entries.
+            If a criterion is neither a property nor a field of the entries.
 
         Examples
         --------
         >>> import calibrant as cal
-        >>> [m.id for m in cal.catalogue.find(proper="strictly")]
+        >>> [m.id for m in cal.catalogue.find(proper=True)]
         ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
+        >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
+        ['calibration_in_the_large']
         """
-        known = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
+        known = [*PROPERTIES, *(next(iter(self._metrics.values())).to_dict() if self._metrics else {})]
         for name in criteria:
             if name not in known:
-                raise unknown_keyword("find", name, criteria[name], list(known))
+                raise unknown_keyword("find", name, criteria[name], known)
 
-        def fits(entry: dict[str, Any]) -> bool:
+        def fits(metric: Metric) -> bool:
+            entry = metric.to_dict()
             for name, wanted in criteria.items():
-                value = entry[name]
+                if name in PROPERTIES and isinstance(wanted, bool):
+                    if PROPERTIES[name].holds(metric) != wanted:
+                        return False
+                    continue
+                value = entry.get(name)
                 if isinstance(value, tuple) and isinstance(wanted, bool):
                     value = bool(value)
                 if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
-            return entry["id"] in called or text.lower() in " ".join(map(str, entry.values())).lower()
+            return metric.id in called or text.lower() in " ".join(map(str, entry.values())).lower()
 
         called = {m.id for m in named(text, self._metrics.values())}
-        return [m for m in self._metrics.values() if fits(m.to_dict())]
+        return [m for m in self._metrics.values() if fits(m)]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.

@@ -71,6 +71,7 @@ def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Calla
         subfamily="fit on the test",
         range=(0, 1),
         ideal=0,
+        probability_scale=True,
         cost="N log N per step",
         aliases=(*aliases, *FOTT),
         cite=cite,
@@ -109,6 +110,7 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
     "piecewise linear in log-odds",
     ("PL3", "FOTT-PL3", "ECE-PL3", "PL in logit-logit space", "piecewise linear in logit-logit space"),
     "kaengsepp2025",
+    robust=False,
     pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
     cons="deviations finer than its pieces are missed",
     notes=CHOICE
@@ -204,7 +206,6 @@ fott_em = preset(
     subfamily="fit on the test",
     cost="N log N",
     recommended=False,
-    use_cases=(),
     aliases=("FOTT-EM", *FOTT),
     cite="kaengsepp2025",
     pros="makes the assumption of binning explicit, a calibration curve with slope 1 inside each bin; ``bins='cv'`` chooses their number by "
@@ -229,6 +230,7 @@ fott_ew = preset(
     "Platt",
     ("FOTT-Platt", "Platt-fitted ECE"),
     "platt1999",
+    robust=False,
     pros="two parameters, hence little variance; consistent if the calibration curve is linear in log-odds",
     cons="deviations that are not linear in log-odds are missed or distorted",
     notes="This is the logistic curve of `cox_slope` and `cox_intercept`, fitted to the outcomes without smoothed targets. "

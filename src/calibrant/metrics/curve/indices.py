@@ -103,6 +103,7 @@ CURVE: dict[str, Any] = {
     "subfamily": "fitted curve",
     "range": (0, math.inf),
     "ideal": 0,
+    "probability_scale": True,
     "cost": "N log N",
     "explain": EXPLAIN,
 }
@@ -209,6 +210,7 @@ emax = preset(
     "emax",
     "Maximum calibration error of a smooth curve",
     summary="Largest absolute difference between an observed score and a smooth calibration curve.",
+    robust=False,
     q=1.0,
     aliases=("Emax", "Emax index", "Harrell's Emax", "Harrell's Emax index"),
     cite="harrell2015",

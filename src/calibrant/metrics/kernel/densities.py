@@ -81,6 +81,8 @@ NODES_PER_WIDTH = 12
     subfamily="kernel density",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
+    robust=False,
     ideal_for="nothing",
     cost="N log N per step",
     aliases=(
@@ -237,11 +239,12 @@ def _ratio_debiased(view: View, score: Floats, ties: Ties, kernel: DirichletKern
     subfamily="kernel density",
     range=(0, 2),
     ideal=0,
+    full_vector=True,
+    robust=False,
     ideal_for="nothing",
     lens="canonical",
     sketch=False,
     cost="N^2 K",
-    use_cases=("multiclass",),
     aliases=(
         "DKDE",
         "ECE-KDE",
@@ -316,6 +319,7 @@ GRID = np.linspace(-0.6, 1.6, 1 << 14)
     subfamily="kernel density",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     ideal_for="nothing",
     aliases=(
         "SKDE",

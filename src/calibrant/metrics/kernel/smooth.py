@@ -29,9 +29,9 @@ MOST_SCORES, CELLS = 2000, 1000
     subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     cost="N log N",
     recommended=True,
-    use_cases=("parameter-free",),
     aliases=("SMECE", "smECE", "SmoothECE", "convolved ECE", "smooth ECE"),
     cite="blasiok2024",
     pros="no bins and no parameter; continuous in the scores; at least half of the lower distance to calibration and at most twice its square "
@@ -73,6 +73,7 @@ def _log_odds(score: Floats) -> Floats:
     subfamily="function class",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     cost="N log N",
     aliases=("SCE", "smCE", "smooth calibration error", "weak calibration error"),
     cite="blasiok2023",
@@ -93,12 +94,13 @@ def smce(view: View) -> float:
     subfamily="function class",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     cost="a linear program",
     aliases=("dCE", "DCE", "lower distance from calibration", "distance from calibration", "distance to calibration"),
     cite="blasiok2023",
     pros="the mean distance that scores must be moved to be calibrated: the reference for other errors",
     cons="a linear program on a grid; above 2000 distinct scores these are first rounded to cells",
-    certainty="definition certain; the grid is chosen here",
+    certainty="certain; the grid is chosen here",
     notes="Scores may move to multiples of ``1 / grid`` and to other scores. The dual problem is solved, which has two unknowns for each place. "
     "With more than 2000 distinct scores, rows are merged into 1000 cells at their mean score, which changes the value by less than the "
     "width of a cell.",
