@@ -9,9 +9,9 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.evaluation.recommendation import USE_CASES
 from calibrant.inference.metric_tests import OWN_TESTS
 from calibrant.metrics import Metric
+from calibrant.metrics.use_cases import USE_CASES
 
 from .problems import (
     COLUMNS,

@@ -407,16 +407,21 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "--for",
     "use_case",
     metavar="USE_CASE",
-    help="Only the metrics recommended for a use case, and why: comparison, classwise, multiclass, direction, parameter-free, local, "
-    "safety or familiar.",
+    help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
+    "parameter-free, safety, comparison or familiar.",
 )
+@options.property_options
 @options.json_option
 @options.debug_option
-def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference."""
+def metrics(name: str | None, use_case: str | None, as_json: bool, **properties: bool | None) -> None:
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
+
+    NAME is an id, or a name of the literature such as "Kuiper statistic". Properties such as --test --no-bins select the metrics that
+    are listed.
+    """
     from . import listing
 
-    listing.run(name, use_case, as_json)
+    listing.run(name, use_case, as_json, {word: has for word, has in properties.items() if has is not None})
 
 
 @cli.command(short_help="Evaluate the predictions of a real model.")

@@ -29,10 +29,11 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     subfamily="whole distribution",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
+    full_vector=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
-    use_cases=("multiclass",),
     aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
     pros="one definition for any lens, selection, binning and distance",
@@ -91,6 +92,7 @@ def gece(
     subfamily="debiased",
     range=(-1 / math.e, 1),  # the limit of -(1 - 1/K)^K: K rows, one of each class, at equal probabilities
     ideal=0,
+    full_vector=True,
     lens="canonical",
     sketch=False,
     importance=False,
@@ -124,7 +126,7 @@ def gece_db(
 ) -> float:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
     cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
-    _, sums = _sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
+    _, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
     found = math.fsum(np.abs(sums).sum(axis=1)) - expected_absolute_gaps(view, cell, count)
     return found / view.total / (2 if distance == "tv" else 1)
 
