@@ -186,7 +186,7 @@ def _inferred(
     draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": seed, **options}
     low, high, pvalue = result.low, result.high, None
     notes = [] if low is None else [result.note]
-    several = result.lens == "classwise"
+    several = result.lens in ("classwise", "ordinal")
     late = _too_long(metric, p, options, n_resamples)
     if level is not None and low is None:
         known = not several and (metric.is_row_mean or metric.id in OWN_INTERVALS)

@@ -80,8 +80,8 @@ prediction was correct). It is never inferred.""",
     ),
     "lens": (
         'str or Lens, default "auto"',
-        """Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``,
-``"rank:2"``, or a lens such as ``top_k(5)``. ``"auto"`` takes the positive class of two, else the top label.""",
+        """Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"ordinal"`` (at
+most each of the ordered classes), ``"class:NAME"``, ``"rank:2"``, or a lens such as ``top_k(5)``. ``"auto"`` takes the positive class of two, else the top label.""",
     ),
     "where": (
         "array-like of bool or Selection, optional",
@@ -93,7 +93,7 @@ prediction was correct). It is never inferred.""",
     ),
     "class_weight": (
         "array-like of shape (K,), optional",
-        """Weight of each class, for ``combine="mean"`` or ``"sum"``.""",
+        """Weight of each class (of each cut for ``"ordinal"``), for ``combine="mean"`` or ``"sum"``.""",
     ),
     "metric": (
         "str or Metric",
