@@ -139,7 +139,7 @@ class SignificanceResult(Record):
             f"  null hypothesis: {self.null_hypothesis}",
             f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
-            f"  method {self.method}: {self.null_distribution}",
+            f"  method: {self.method}; null distribution: {self.null_distribution}",
         ]
         return "\n".join(lines)
 

@@ -44,7 +44,7 @@ HERE = Path(__file__).parent
 # Options that several metrics share; a metric's own text takes precedence.
 OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges from 0 to 1; or a rule that chooses the "
-    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'``.",
+    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates).",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_mass'``, ``'equal_area'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",
@@ -188,7 +188,7 @@ def reached_by(metric: Metric) -> str:
     """Which forecasts attain the ideal value, in words that follow "attained by"."""
     if metric.ideal_for == "calibrated":
         given = {"groups": " in every group", "features": " given the features"}
-        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)}, up to sampling noise"
+        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)} up to sampling noise"
     if metric.ideal_for == "nothing":
         return "no class of forecasts in general: calibrated forecasts need not attain it"
     # A mean of losses over rows is 0 only where each of them is; single rows may attain an infinite ideal.
@@ -419,7 +419,7 @@ def _notes(metric: Metric) -> list[str]:
     lines = ["Notes", "-----"]
     text = formula_texts().get(metric.id)
     if text is not None:
-        lines += ["The value is [1]_", "", ".. math::", ""]
+        lines += ["The metric is defined as [1]_", "", ".. math::", ""]
         lines += [f"    {line.strip()}" for line in text.formula.split("\n")]
         lines += [""]
         lines += _paragraphs(text.remarks) if text.remarks else []
