@@ -176,6 +176,7 @@ from .metrics import fott_platt as fott_platt
 from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
 from .metrics import global_squared_bias as global_squared_bias
+from .metrics import grouping_loss as grouping_loss
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber
 from .metrics import ici as ici
