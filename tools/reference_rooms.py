@@ -33,7 +33,10 @@ ROOMS = {
                 "Many metrics at once", ("evaluation.measure", "evaluation.discrimination", "evaluation.recommendation")
             ),
             Section("The catalogue", ("metrics.registry",)),
-            Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
+            Section(
+                "Curves and parts",
+                ("metrics.reliability_curve", "binning.table", "metrics.decomposition", "metrics.grouping"),
+            ),
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),

@@ -85,6 +85,7 @@ from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram
 from .figures import reliability_panels as reliability_panels
@@ -178,6 +179,7 @@ from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
 from .metrics import gece_db as gece_db
 from .metrics import global_squared_bias as global_squared_bias
+from .metrics import grouping_loss as grouping_loss
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber
 from .metrics import ici as ici
@@ -278,6 +280,7 @@ from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups
 from .views import class_hierarchy as class_hierarchy
+from .views import ordinal as ordinal
 from .views import pair as pair
 from .views import rank as rank
 from .views import select as select
