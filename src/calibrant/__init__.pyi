@@ -75,6 +75,7 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after
@@ -253,6 +254,7 @@ from .recalibration import HistogramBinning as HistogramBinning
 from .recalibration import IntraOrderPreserving as IntraOrderPreserving
 from .recalibration import IsotonicCalibration as IsotonicCalibration
 from .recalibration import KernelCalibration as KernelCalibration
+from .recalibration import LensCalibration as LensCalibration
 from .recalibration import MatrixScaling as MatrixScaling
 from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration import MultiCalibration as MultiCalibration
