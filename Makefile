@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
+	$(BIN)/python tools/make_family_tree.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
