@@ -9,9 +9,9 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.evaluation.recommendation import USE_CASES
 from calibrant.inference.metric_tests import OWN_TESTS
 from calibrant.metrics import Metric
+from calibrant.metrics.use_cases import USE_CASES
 
 from .problems import (
     COLUMNS,
@@ -66,7 +66,7 @@ def test_every_use_case_can_be_asked_for(metric: Metric) -> None:
 
 
 # Estimators of an error that may fall below 0 by sampling noise: their sign shows no direction.
-CENTRED = {"ce2_db", "ece_db", "gece_db", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd"}
+CENTRED = {"ce2_db", "ece_db", "gece_db", "vce_db", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd"}
 
 
 @every_metric
@@ -162,7 +162,7 @@ def test_what_miscalibration_can_lower_is_tested_on_both_sides(id: str) -> None:
 
 # A bound that only options, lenses or many classes reach.
 WIDER = {"ecd", "l1_eps", "huber", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd", "mmce_w"}
-WIDER |= {"ici", "ep", "e50", "e90", "emax", "fott_iop", "cox_intercept", "cox_slope"}
+WIDER |= {"vce_db", "ici", "ep", "e50", "e90", "emax", "fott_iop", "cox_intercept", "cox_slope"}
 
 
 def extreme_problems() -> list[tuple[np.ndarray, np.ndarray]]:

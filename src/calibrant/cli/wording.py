@@ -31,7 +31,6 @@ OPTIONS = {
     "rng": ("--seed",),
     "confidence_level": ("--confidence",),
     "kind": ("--compare",),
-    "recalibrate": ("--recalibrate",),
     "path": ("--out",),
 }
 # Options that take no value, or other values than the argument.

@@ -102,12 +102,12 @@ def evaluate(
         Distance between mean forecast and mean label of a cell, for `gece`, `gece_db` and `multiclass_ce`.
     where
     budget : float, default 60
-        Seconds. The most expensive metrics whose estimated time exceeds it are left out and listed in ``left_out``. Intervals and
+        Time limit in seconds. If the estimated total exceeds it, the slowest metrics are left out and listed in ``left_out``. Intervals and
         p-values use the time that remains, those of the fastest metrics first.
     interval : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
-        Whether to add a p-value under the null hypothesis of calibration, by the metric's own test or by simulation, and the value
+        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
         that is expected by chance: that of the metric if the predictions were calibrated.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
@@ -147,7 +147,8 @@ def evaluate(
 
     Notes
     -----
-    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %. A
+    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %; a blank means not
+    significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 
     Examples

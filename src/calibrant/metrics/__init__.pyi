@@ -1,6 +1,6 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ..binning.parse import Binning, Bins
@@ -11,6 +11,8 @@ from .continuous import nees as nees
 from .decomposition import Decomposition as Decomposition
 from .decomposition import decompose as decompose
 from .decomposition import skill_score as skill_score
+from .grouping import GroupingLoss as GroupingLoss
+from .grouping import grouping_loss as grouping_loss
 from .registry import Combine
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue
@@ -1576,7 +1578,20 @@ class _vce(Metric):
         y_true: Any,
         y_prob: Any = None,
         *,
-        variation: Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"] = "entropy",
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
         bins: Bins = 10,
         binning: Binning = "equal_width",
         norm: float = 1,
@@ -1601,6 +1616,53 @@ class _vce(Metric):
     ) -> float: ...
 
 vce: _vce
+
+class _vce_db(Metric):
+    """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
+        bins: Bins = 10,
+        binning: Binning = "equal_width",
+        n_draws: int = 100,
+        rng: Any = 0,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+vce_db: _vce_db
 
 class _uce(Metric):
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
