@@ -32,6 +32,7 @@ CALIBRATORS = {
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
     "venn": ("VennAbers",),
+    "safe": ("SafeCalibration",),
     "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
 }
 NAMES = {**CALIBRATORS, "choosing": ("recalibrate",), "persistence": ("load", "save")}
