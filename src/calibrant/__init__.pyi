@@ -96,6 +96,8 @@ from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram
 from .inference import assess as assess
+from .inference import assess_density as assess_density
+from .inference import assess_gaussian as assess_gaussian
 from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
@@ -175,6 +177,7 @@ from .metrics import fott_pl3 as fott_pl3
 from .metrics import fott_platt as fott_platt
 from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
+from .metrics import gece_db as gece_db
 from .metrics import global_squared_bias as global_squared_bias
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber
@@ -233,6 +236,7 @@ from .metrics import topk_ece as topk_ece
 from .metrics import uce as uce
 from .metrics import ucme as ucme
 from .metrics import vce as vce
+from .metrics import vce_db as vce_db
 from .metrics import vece as vece
 from .metrics import wsmcs as wsmcs
 from .monitoring import Monitor as Monitor

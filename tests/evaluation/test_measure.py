@@ -198,7 +198,20 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert list(content) == ["header", "metrics", "groups", "left_out"]
-    keys = ["metric", "name", "value", "lens", "ideal", "direction", "reason", "low", "high", "pvalue", "note"]
+    keys = [
+        "metric",
+        "name",
+        "value",
+        "lens",
+        "ideal",
+        "direction",
+        "reason",
+        "low",
+        "high",
+        "pvalue",
+        "note",
+        "by_chance",
+    ]
     assert list(content["metrics"][0]) == keys
     assert content["metrics"][0]["value"] == "inf"
     assert list(content["groups"]) == ["a", "b"]
@@ -355,9 +368,22 @@ def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
         LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200, budget=600
     )
     headings, (row,) = found.table()
-    assert headings == ["metric", "name", "all", "low", "high", "p-value", "north", "south", "west", "lens", ""]
+    assert headings == [
+        "metric",
+        "name",
+        "all",
+        "low",
+        "high",
+        "by chance",
+        "p-value",
+        "north",
+        "south",
+        "west",
+        "lens",
+        "",
+    ]
     assert float(row[3]) < float(row[2]) < float(row[4])
-    for place, name in enumerate(("north", "south", "west"), 6):
+    for place, name in enumerate(("north", "south", "west"), 7):
         assert float(row[place]) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
 
 

@@ -218,7 +218,7 @@ OPTIONS = [
         "variation",
         "unknown variation",
         lambda: cal.vce(Y3, P3, variation="var"),
-        "must be one of 'entropy', 'confidence', 'variation_ratio', 'iqv', 'gini'",
+        "must be one of 'entropy', 'confidence', 'freeman_variation_ratio', 'wilcox_variation_ratio', 'iqv', 'gini'",
         "got 'var'",
     ),
     option("base", "base 1", lambda: cal.nll(Y, P, base=1), "must be positive, finite and not 1", "got 1"),

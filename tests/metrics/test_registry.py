@@ -96,15 +96,6 @@ def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
     assert found == cal.calibration_in_the_large(y, p, form="logit") < 0 < cal.calibration_in_the_large(y, p)
 
 
-def test_the_variation_ratio_is_freemans() -> None:
-    """Freeman's is 1 - max; Wilcox's is that times K / (K - 1)."""
-    y, p = [2, 2, 1, 0], [[0.5, 0.3, 0.2]] * 4
-    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(abs((1 - 0.5) - (1 - 0.5)))
-    y = [0, 0, 0, 1]
-    assert cal.vce(y, p, variation="variation_ratio", bins=1) == pytest.approx(0.75 - 0.5)
-    assert "Freeman's ``'variation_ratio'``" in cal.vce.explain["variation"]
-
-
 @pytest.mark.parametrize(("name", "near"), [("eec", "'ece'"), ("breir", "'brier'"), ("log los", "'nll'")])
 def test_a_near_miss_is_told(name: str, near: str) -> None:
     with pytest.raises(cal.UnknownMetricError, match=near):

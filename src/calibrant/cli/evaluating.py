@@ -230,7 +230,7 @@ def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
                 reason = found.reason if found is not None else "left out because of the time budget"
                 raise ArgumentError("--fail-if", f"{gate} cannot be evaluated{place}: {reason}")
             if gate.holds(found.value):
-                failures.append(f"{gate}: the value is {found.value:.6g}{place}")
+                failures.append(f"{gate} holds{place}: the value is {found.value:.6g}")
     return failures
 
 

@@ -19,6 +19,7 @@ BESIDE = [
     "further functions, in Python",
     "  assess, interval, compare          significance tests, confidence intervals, comparison of models",
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
+    "  assess_gaussian, assess_density    significance tests of continuous estimates",
     "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
     "  calibration_curve                  observed rates by bin, with confidence intervals",
     "  calibration_band                   simultaneous confidence band of the calibration curve",

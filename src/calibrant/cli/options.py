@@ -91,7 +91,7 @@ score_options = with_options(
 label_option = click.option(
     "--label",
     metavar="COLUMN",
-    help="Column with the true class; by default one with a usual name, such as label, y_true or target.",
+    help="Column with the true class; by default a column with a common name, such as label, y_true or target.",
 )
 where_option = click.option(
     "--where", metavar="SQL", help="Use only the rows that satisfy an SQL expression, such as \"country = 'FR'\"."
@@ -106,7 +106,7 @@ file_options = with_options(
     click.option(
         "--format",
         type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
-        help="File format, if it is not clear from the file name.",
+        help="Format of the input file, if it is not clear from its name.",
     ),
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),

@@ -29,7 +29,6 @@ OPTIONS = {
     "rng": ("--seed",),
     "confidence_level": ("--confidence",),
     "kind": ("--compare",),
-    "recalibrate": ("--recalibrate",),
     "path": ("--out",),
 }
 # Options that take no value, or other values than the argument.

@@ -96,12 +96,13 @@ def evaluate(
         Binning rule of every metric that has the option, in place of its own default.
     where
     budget : float, default 60
-        Seconds. The most expensive metrics whose estimated time exceeds it are left out and listed in ``left_out``. Intervals and
+        Time limit in seconds. If the estimated total exceeds it, the slowest metrics are left out and listed in ``left_out``. Intervals and
         p-values use the time that remains, those of the fastest metrics first.
     interval : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
-        Whether to add a p-value under the null hypothesis of calibration, by the metric's own test or by simulation.
+        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
+        that is expected by chance: that of the metric if the predictions were calibrated.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
     rng : None, int or numpy.random.Generator, default 0
@@ -116,7 +117,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, p-value and direction of each metric),
+        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, ``by_chance``, p-value and direction of each metric),
         ``groups`` and ``left_out`` hold the rest, ``to_frame()`` a table of all of it.
 
     Raises
@@ -140,7 +141,8 @@ def evaluate(
 
     Notes
     -----
-    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %. A
+    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %; a blank means not
+    significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 
     Examples
@@ -442,7 +444,7 @@ class Inference(NamedTuple):
         if self.assess:
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
             if tested is not None:
-                result = replace(result, pvalue=tested.pvalue)
+                result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
                 notes.append(side_note(m, result.lens, tested.alternative))
         return replace(result, note="; ".join(filter(None, notes)))
 

@@ -49,7 +49,7 @@ RAISED = (
     "bootstrap replicates of an error are biased upwards because rows repeat, so the interval {}; "
     "method='corrected' corrects for this bias"
 )
-CORRECTED = "the estimate is biased upwards at this sample size; the interval is corrected for the bias"
+CORRECTED = "bootstrap replicates are biased upwards because rows repeat; the interval is corrected for this bias"
 OUTSIDE = (
     "the estimate lies outside the interval because the bootstrap is biased; method='corrected' corrects for this bias"
 )

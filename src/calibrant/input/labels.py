@@ -73,7 +73,9 @@ def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_lab
         raise LabelError(
             "y_true",
             f"text labels require the names of the classes; got {_short(y[0])}",
-            (Use("classes", None, "in the order of the columns"), *([Use("pos_label")] if k == 2 else [])),
+            (Use("pos_label", None, "to name the positive class"), Use("classes", None, "with the positive class last"))
+            if k == 2
+            else Use("classes", None, "in the order of the columns"),
             row=0,
         )
     else:

@@ -1,6 +1,6 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ..binning.parse import Binning, Bins
@@ -1606,7 +1606,20 @@ class _vce(Metric):
         y_true: Any,
         y_prob: Any = None,
         *,
-        variation: Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"] = "entropy",
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
         bins: Bins = 10,
         binning: Binning = "equal_width",
         norm: float = 1,
@@ -1631,6 +1644,53 @@ class _vce(Metric):
     ) -> float: ...
 
 vce: _vce
+
+class _vce_db(Metric):
+    """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        variation: Literal[
+            "entropy",
+            "confidence",
+            "freeman_variation_ratio",
+            "wilcox_variation_ratio",
+            "iqv",
+            "gini",
+            "avdev",
+            "mndif",
+            "varnc",
+            "stdev",
+            "hrel",
+        ]
+        | Callable[..., float] = "entropy",
+        bins: Bins = 10,
+        binning: Binning = "equal_width",
+        n_draws: int = 100,
+        rng: Any = 0,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+vce_db: _vce_db
 
 class _uce(Metric):
     """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
@@ -1700,6 +1760,40 @@ class _gece(Metric):
     ) -> float: ...
 
 gece: _gece
+
+class _gece_db(Metric):
+    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        distance: Literal["tv", "l1"] = "tv",
+        binning: Any = "auto",
+        bins: Bins = 15,
+        gamma: float = 0.1,
+        min_size: int = 10,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+gece_db: _gece_db
 
 class _tace(Metric):
     """Adaptive calibration error of every class over the scores above a threshold."""

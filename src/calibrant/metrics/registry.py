@@ -329,8 +329,15 @@ class Metric(Facts):
             __module__="calibrant",
         )
 
-    def __call__(self, y_true: Any, y_prob: Any = None, **keywords: Any) -> float:
+    def __call__(self, y_true: Any, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
+        if more:
+            example = next(
+                (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"
+            )
+            raise InputTypeError(
+                self.id, "takes only y_true and y_prob by position", f"pass options by keyword, such as {example}"
+            )
         return self._found(y_true, y_prob, keywords)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:

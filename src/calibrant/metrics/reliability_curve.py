@@ -93,7 +93,7 @@ class CalibrationCurve(Result):
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
     def _title(self) -> str:
-        interval = f", {self.level:.0%} {self.method} intervals" if self.level else ""
+        interval = f", {100 * self.level:g}% {self.method.replace('_', '-').title()} intervals" if self.level else ""
         return f"Calibration curve ({self.lens}{interval})"
 
 

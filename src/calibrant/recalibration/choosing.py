@@ -181,12 +181,14 @@ def recalibrate(
 ) -> Recalibration:
     r"""Select a calibrator by cross-validation and fit it on all rows.
 
-    Compares calibration methods, among them no recalibration, by their mean loss on held-out folds, and fits the best on all
+    Compares calibration methods, including no recalibration, by their mean loss on held-out folds, and fits the best on all
     rows. Pass validation data that the classifier was not trained on.
 
     Parameters
     ----------
-    y_true
+    y_true : array-like of shape (N,), frame or Predictions
+        Observed labels: class indices, booleans, -1 and 1, class names, or one-hot rows. Alternatively a frame, with `label` and `prob`
+        naming its columns, or `Predictions`; `y_prob` is then omitted.
     y_prob
     method : str, iterable of str or Calibrator, default "auto"
         Name of a method (``"temperature"``, ``"platt"``, ``"isotonic"``, ...), several names, or an unfitted calibrator. ``"auto"``
@@ -195,7 +197,7 @@ def recalibrate(
         Strictly proper scoring rule by which methods are compared. In the negative log-likelihood, probabilities below 1e-12 are
         replaced by 1e-12.
     folds : int, default 5
-        Number of folds. A row with a count is not split.
+        Number of folds. All observations that a row represents (`counts`) are in the same fold.
     level : float, default 0.95
         Confidence level of the interval of the gain.
     rng : None, int or numpy.random.Generator, default 0
@@ -210,7 +212,7 @@ def recalibrate(
     Raises
     ------
     UndefinedMetricError
-        If there is not one class per row, all labels are equal, or there are fewer than two rows per fold.
+        If labels are soft or multilabel, all labels are equal, or there are fewer than two rows per fold.
     ArgumentError
         If a parameter is invalid.
 
@@ -233,8 +235,7 @@ def recalibrate(
     Examples
     --------
     >>> import calibrant as cal
-    >>> from calibrant.inference.simulation import temperature
-    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> data = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), rng=0)
     >>> found = cal.recalibrate(data.y_true, data.y_prob)
     >>> found.method, round(found.gain, 4)
     ('temperature', 0.0365)
@@ -270,9 +271,13 @@ def _read(
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         raise UndefinedMetricError("y_true", "recalibration requires one class for each row", _remedy(p))
     if (p.labels == p.labels[0]).all():
-        raise UndefinedMetricError("y_true", "recalibration requires rows of two classes; all labels are equal")
+        raise UndefinedMetricError(
+            "y_true", "recalibration requires rows of at least two classes; all labels are equal"
+        )
     if p.n < 2 * folds:
-        raise UndefinedMetricError("y_true", f"{folds} folds require at least {2 * folds} rows; got {p.n}")
+        raise UndefinedMetricError(
+            "y_true", f"too few rows for {folds} folds: at least {2 * folds} are required; got {p.n}"
+        )
     return rows_summing_to_one(p), p.classes
 
 

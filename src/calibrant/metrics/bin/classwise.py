@@ -15,7 +15,8 @@ from ...util.checks import check_whole
 from ...views.view import Block, VectorView, View
 from ..registry import metric, preset
 from .bins import ece
-from .joint import gece, ranked
+from .joint import gece
+from .variation import ranked
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
-from ..bin.joint import ranked
+from ..bin.variation import ranked
 from ..registry import metric, preset
 from .distributions import bridge_survival
 
