@@ -30,10 +30,19 @@ ROOMS = {
         "start.md",
         (
             Section(
-                "Many metrics at once", ("evaluation.measure", "evaluation.discrimination", "evaluation.recommendation")
+                "Many metrics at once",
+                (
+                    "evaluation.measure",
+                    "evaluation.confidence",
+                    "evaluation.discrimination",
+                    "evaluation.recommendation",
+                ),
             ),
             Section("The catalogue", ("metrics.registry",)),
-            Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
+            Section(
+                "Curves and parts",
+                ("metrics.reliability_curve", "binning.table", "metrics.decomposition", "metrics.grouping"),
+            ),
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
@@ -91,6 +100,7 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
+            Section("One event of several classes", ("recalibration.targets",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),

@@ -75,6 +75,7 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after
@@ -85,6 +86,7 @@ from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram
 from .figures import reliability_panels as reliability_panels
@@ -179,6 +181,7 @@ from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
 from .metrics import gece_db as gece_db
 from .metrics import global_squared_bias as global_squared_bias
+from .metrics import grouping_loss as grouping_loss
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber
 from .metrics import ici as ici
@@ -252,6 +255,7 @@ from .recalibration import HistogramBinning as HistogramBinning
 from .recalibration import IntraOrderPreserving as IntraOrderPreserving
 from .recalibration import IsotonicCalibration as IsotonicCalibration
 from .recalibration import KernelCalibration as KernelCalibration
+from .recalibration import LensCalibration as LensCalibration
 from .recalibration import MatrixScaling as MatrixScaling
 from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration import MultiCalibration as MultiCalibration
@@ -279,6 +283,7 @@ from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups
 from .views import class_hierarchy as class_hierarchy
+from .views import ordinal as ordinal
 from .views import pair as pair
 from .views import rank as rank
 from .views import select as select

@@ -27,6 +27,7 @@ LENSES: list[dict[str, Any]] = [
     {"lens": "class:1"},
     {"lens": "rank:2"},
     {"lens": "within_top:2"},
+    {"lens": "ordinal"},
 ]
 COMBINATIONS = [{word: value for word, value in lens.items() if word != "lens"} for lens in LENSES[3:9]]
 BINNINGS: list[dict[str, Any]] = [

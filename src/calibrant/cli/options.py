@@ -141,7 +141,7 @@ def by_option(help: str) -> Callable[[Command], Command]:
 
 
 metric_options = with_options(
-    click.option("--lens", help="What is evaluated: top_label, classwise, class:NAME, rank:2, ..."),
+    click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option("--bins", type=int, help="Number of bins."),
     click.option(
         "--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How scores are divided into bins."

@@ -22,7 +22,7 @@ from ..metrics.registry import Metric
 from ..util.checks import check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, shared_name
 from ..views.view import VectorView, View
 from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, documents_plot, finish, source_of
 from .canvas import PAPER_WIDTH, ink_on, tones_of
@@ -343,7 +343,7 @@ def stability_diagram(
         tolerance=tolerance,
         level=level,
         n_resamples=n_resamples,
-        lens=seen[0].lens if len(seen) == 1 else "classwise",
+        lens=shared_name(seen),
     )
 
 

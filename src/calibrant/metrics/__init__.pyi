@@ -11,6 +11,8 @@ from .continuous import nees as nees
 from .decomposition import Decomposition as Decomposition
 from .decomposition import decompose as decompose
 from .decomposition import skill_score as skill_score
+from .grouping import GroupingLoss as GroupingLoss
+from .grouping import grouping_loss as grouping_loss
 from .registry import Combine
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue

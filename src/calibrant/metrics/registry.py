@@ -30,7 +30,7 @@ from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
-from ..views.lenses import Lens
+from ..views.lenses import Lens, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
@@ -366,7 +366,7 @@ class Metric(Facts):
             value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
-        name = views[0].lens if len(views) == 1 else "classwise"
+        name = shared_name(views)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -447,7 +447,7 @@ class Metric(Facts):
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
-            raise LensError("lens", "a row has several contributions under this lens", "use 'class:NAME'")
+            raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
         found = self.rows_of(views[0], options)
         if found is None:
             raise self._no_row_mean()
@@ -505,6 +505,8 @@ class Metric(Facts):
                 raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
+        if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
+            source = source.in_order(self.id)
         views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
@@ -592,7 +594,8 @@ class Metric(Facts):
 
     def _refuse_cancelled(self, views: list[AnyView]) -> None:
         """Raise for classes that exclude each other, since their probabilities sum to 1 and signed values cancel."""
-        if views[0].rows is None or not views[0].rows.is_multilabel:
+        exclusive = views[0].rows is None or not views[0].rows.is_multilabel
+        if exclusive and shared_name(views) != "ordinal":
             raise LensError(
                 "lens",
                 f"values of {self.id} cancel over the classes, whose probabilities sum to 1",

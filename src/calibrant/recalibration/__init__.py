@@ -31,6 +31,7 @@ CALIBRATORS = {
     "class_temperature": ("MiscalibrationAwareTemperature",),
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
+    "targets": ("LensCalibration",),
     "venn": ("VennAbers",),
     "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
 }

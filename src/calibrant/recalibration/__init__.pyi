@@ -36,4 +36,5 @@ from .scaling import TemperatureScaling as TemperatureScaling
 from .scaling import VectorScaling as VectorScaling
 from .scores import Scores as Scores
 from .scores import TrainingData as TrainingData
+from .targets import LensCalibration as LensCalibration
 from .venn import VennAbers as VennAbers

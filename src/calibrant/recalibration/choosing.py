@@ -27,10 +27,12 @@ from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
 from ..views.keywords import checks_keywords
+from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
 from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
+from .targets import carried_over, induced, owners, read_target
 
 __all__ = ["Candidate", "Recalibration", "recalibrate"]
 
@@ -109,6 +111,8 @@ class Recalibration(Result):
         Remarks on the selection; empty if there are none.
     warned : str
         Warnings of the fit of the selected calibrator, which `note` includes; empty if there were none.
+    lens : str
+        Event that was calibrated and on which the methods were compared; empty for all classes.
     """
 
     method: str
@@ -119,6 +123,7 @@ class Recalibration(Result):
     n: int
     note: str = ""
     warned: str = ""
+    lens: str = ""
 
     def predict_proba(self, scores: Any) -> Floats:
         """Predict calibrated probabilities with the selected calibrator.
@@ -141,7 +146,7 @@ class Recalibration(Result):
         return next(c.gain for c in self.candidates if c.method == self.method)
 
     def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("method", "loss", "level", "n", "note", "candidates")}
+        return {name: getattr(self, name) for name in ("method", "loss", "lens", "level", "n", "note", "candidates")}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {name: [getattr(c, name) for c in self.candidates] for name in Candidate.__dataclass_fields__}
@@ -161,7 +166,8 @@ class Recalibration(Result):
         if self.method == "none":
             tried = len(self.candidates) > 1
             return "none: no calibrator reduces the held-out loss" if tried else "none: no calibrator was tried"
-        return f"{self.method}: selected by cross-validation on {self.n:,} rows"
+        event = f" for {self.lens}" if self.lens else ""
+        return f"{self.method}: selected by cross-validation on {self.n:,} rows{event}"
 
     def _notes(self) -> list[str]:
         return [f"note: {self.note}"] if self.note else []
@@ -177,6 +183,7 @@ def recalibrate(
     folds: int = 5,
     level: float = 0.95,
     rng: Any = 0,
+    lens: str | Lens | Mapping[Any, Any] | None = None,
     **keywords: Any,
 ) -> Recalibration:
     r"""Select a calibrator by cross-validation and fit it on all rows.
@@ -202,6 +209,10 @@ def recalibrate(
         Confidence level of the interval of the gain.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the assignment to folds. The result does not depend on the order of the rows.
+    lens : str, Lens or mapping, optional
+        Event that is calibrated in place of all classes, and on which the methods are compared: a mapping from groups to classes or
+        `calibrant.class_groups`, ``"class:NAME"``, ``"top_label"``, ``"within_top:K"``, or ``"band:LOW,HIGH"`` for the rows of a band of
+        confidence. The result is carried over to all classes; see `LensCalibration`.
     **keywords
 
     Returns
@@ -220,6 +231,7 @@ def recalibrate(
     --------
     save : Write the result to a file.
     GroupCalibration : One calibrator per group.
+    LensCalibration : The calibrator of one event that `lens` selects.
     calibrant.sklearn.CalibratedModel : The same as a scikit-learn meta-estimator.
 
     Notes
@@ -247,17 +259,32 @@ def recalibrate(
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     p, names = _read(y_true, y_prob, keywords, folds)
+    target = None if lens is None else read_target(lens)
+    whole = TrainingData(p)
+    if target is not None:
+        owner = owners(target, range(p.k) if names is None else names)
+        p = induced(whole, target, owner)
+        _check_rows(p, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
     candidates = _compared(held, p, loss, level)
     best, chosen, told = _chosen(candidates, calibrators, TrainingData(p))
+    if target is not None:
+        chosen = (
+            carried_over(target, chosen, whole, names, owner)
+            if best.method != "none"
+            else _fitted(calibrators["none"], whole)[0]
+        )
     if names is not None:
         chosen.classes_ = names_array(names)
     note = _whole_note(best, candidates, told)
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
-    return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""))
+    event = "" if target is None else target.name
+    return Recalibration(
+        best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""), event
+    )
 
 
 def _read(
@@ -274,11 +301,15 @@ def _read(
         raise UndefinedMetricError(
             "y_true", "recalibration requires rows of at least two classes; all labels are equal"
         )
+    _check_rows(p, folds)
+    return rows_summing_to_one(p), p.classes
+
+
+def _check_rows(p: Predictions, folds: int) -> None:
     if p.n < 2 * folds:
         raise UndefinedMetricError(
             "y_true", f"too few rows for {folds} folds: at least {2 * folds} are required; got {p.n}"
         )
-    return rows_summing_to_one(p), p.classes
 
 
 def _remedy(p: Predictions) -> str:

@@ -188,7 +188,7 @@ def _inferred(
     low, high = result.low, result.high
     pvalue = by_chance = None
     notes = [] if low is None else [result.note]
-    several = result.lens == "classwise"
+    several = result.lens in ("classwise", "ordinal")
     late = _too_long(metric, p, options, n_resamples)
     if level is not None and low is None:
         known = not several and (metric.is_row_mean or metric.id in OWN_INTERVALS)
