@@ -111,6 +111,7 @@ SURVEY = {
     "ESCE": "esce",
     "miscalibration score": "esce",
     "MCS": "esce",
+    "ECE averaged over bin widths": "ece_widths",
     "DICI": "dici",
     "WSMCS": "wsmcs",
     "soft-binning ECE": "sbece",

@@ -281,7 +281,7 @@ class TestEveryEntry:
             assert explained[1].strip()
         for section in ("Parameters", "Returns", "References", "Examples"):
             assert f"\n{section}\n{'-' * len(section)}\n" in (m.__doc__ or "")
-        assert (m.__doc__ or "").startswith(f"{m.id}(y_true, y_prob=None, *, ")
+        assert (m.__doc__ or "").startswith(f"{m.id}(y_true, y_prob=None, *,")
         assert f"\n\n{m.summary}\n\n" in (m.__doc__ or "")
 
     def test_survives_pickling_and_copying(self, m: Metric) -> None:

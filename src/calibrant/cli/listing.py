@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
@@ -26,7 +27,7 @@ BESIDE = [
 ]
 
 
-def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, bool]) -> None:
+def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, Any]) -> None:
     """Print the catalogue or a part of it, one metric, or a recommendation."""
     given = [word for word, has in (("NAME", name), ("--for", use_case), ("properties", properties)) if has]
     if len(given) > 1:
