@@ -93,7 +93,7 @@ def learn_matrix(
     y_true
     y_prob
     ratings : array-like of shape (N,), optional
-        Severity of the error of each row, on a scale on which 0 is no error and twice the number is twice as bad.
+        Severity of the error of each row, on a scale on which 0 denotes none and twice the number is twice as bad.
     worse : array-like of int of shape (m, 2), optional
         Pairs of rows, in place of `ratings`: the error of the first is worse than that of the second.
     shrinkage : float, default 0.01
