@@ -58,6 +58,7 @@ docs: $(VENV)/.docs
 
 gallery: $(VENV)/.dev
 	$(BIN)/python tools/make_gallery.py
+	$(BIN)/python tools/make_report_image.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments.published

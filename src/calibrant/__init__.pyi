@@ -264,6 +264,7 @@ from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit
+from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling

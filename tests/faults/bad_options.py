@@ -690,7 +690,7 @@ NAMES = [
         "misspelt metric",
         lambda: cal.catalogue["eec"],
         "unknown metric 'eec'",
-        "did you mean 'ece' or 'lse_ece' or 'eci'?",
+        "did you mean 'ece', 'lse_ece' or 'eci'?",
     ),
     metric(
         "unknown metric",

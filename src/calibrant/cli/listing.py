@@ -22,6 +22,7 @@ BESIDE = [
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
     "  assess_gaussian, assess_density    significance tests of continuous estimates",
     "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
+    "  grouping_loss                      calibration, grouping and irreducible loss, with features",
     "  calibration_curve                  observed rates by bin, with confidence intervals",
     "  calibration_band                   simultaneous confidence band of the calibration curve",
 ]

@@ -146,6 +146,30 @@ metric_options = with_options(
     click.option(
         "--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How scores are divided into bins."
     ),
+    click.option(
+        "--gamma",
+        type=float,
+        metavar="SHARE",
+        help="Largest share of the rows in a cell of gece and gece_db, whose cells are those of a k-d tree; 0.1 by default.",
+    ),
+    click.option(
+        "--distance",
+        type=click.Choice(["tv", "l1", "l2"]),
+        help="Distance between mean forecast and mean label of a cell of gece, gece_db and multiclass_ce; total variation (tv) by default.",
+    ),
+    click.option(
+        "--class-groups",
+        metavar="GROUPS",
+        help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+    ),
+    click.option(
+        "--select",
+        "selections",
+        metavar="ROWS",
+        multiple=True,
+        help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
+        "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
+    ),
 )
 
 
@@ -192,6 +216,12 @@ fit_options = with_options(
         help="Loss by which calibrators are compared in cross-validation.",
     ),
     click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of the cross-validation."),
+    click.option(
+        "--safe",
+        type=float,
+        metavar="ALPHA",
+        help="Shrink every calibrator until its mean confidence exceeds its accuracy with at most this probability, such as 0.05.",
+    ),
 )
 preprocessing_option = click.option(
     "--preprocessing",

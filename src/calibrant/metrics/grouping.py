@@ -56,8 +56,8 @@ class GroupingLoss(Record):
     calibration : float
         Estimated calibration loss, without the part within bins; unbiased, so that it may be negative.
     grouping : float
-        Estimated lower bound of the grouping loss, `explained` minus `induced`; it may be negative, which is no evidence of a
-        grouping loss.
+        Estimated lower bound of the grouping loss, `explained` minus `induced`; it may be negative, if nothing was
+        found.
     irreducible : float
         Remainder: an upper bound of the irreducible loss, as the other terms are lower bounds.
     explained : float

@@ -794,7 +794,11 @@ class Catalogue(Mapping[str, Metric]):
                 "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
             )
         near = nearest(name, self._metrics.values())
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
+        hint = (
+            f"did you mean {' or '.join(', '.join(map(repr, near)).rsplit(', ', 1))}?"
+            if near
+            else "`calibrant metrics` lists all metrics"
+        )
         raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
     def __contains__(self, name: object) -> bool:
