@@ -672,14 +672,14 @@ EVALUATE = [
         "use_case",
         "unknown use case",
         lambda: cal.recommend("fast"),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got 'fast'",
     ),
     option(
         "use_case",
         "use cases as a list",
         lambda: cal.recommend(["safety"]),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got ['safety']",
     ),
     group(
@@ -731,8 +731,9 @@ NAMES = [
     ambiguous(
         "ABC",
         lambda: cal.catalogue["abc"],
-        "'abc' is the name of 2 metrics",
-        "use the id: abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
+        "'abc' is the name of 3 metrics",
+        "use the id: ece (Naeini, Cooper and Hauskrecht (2015): Expected calibration error)",
+        "abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
         "abc_below (Hagopian et al. (2023): Area between curves, below the diagonal)",
     ),
     option(
