@@ -51,12 +51,14 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
+	$(BIN)/python tools/make_family_tree.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 gallery: $(VENV)/.dev
 	$(BIN)/python tools/make_gallery.py
+	$(BIN)/python tools/make_report_image.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments.published

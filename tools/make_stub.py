@@ -45,7 +45,12 @@ def metrics_stub() -> str:
         for name, value in vars(inspect.getmodule(metric.formula)).items():
             if getattr(value, "__origin__", None) is not None and str(value).startswith("typing.Literal"):
                 ALIASES[name] = str(value).replace("typing.", "")
-    lines = [HEAD, "from collections.abc import Sequence", "from typing import Any, Literal", "import numpy as np"]
+    lines = [
+        HEAD,
+        "from collections.abc import Callable, Sequence",
+        "from typing import Any, Literal",
+        "import numpy as np",
+    ]
     lines += ["from numpy.typing import NDArray", *imports(calibrant.metrics)]
     lines += [
         "from ..binning.parse import Binning, Bins",
@@ -80,7 +85,9 @@ def shown(parameter: inspect.Parameter) -> str:
     default = "" if parameter.default is inspect.Parameter.empty else f" = {parameter.default!r}"
     if default == " = inf":
         default = " = ..."
-    return f"{parameter.name}: {ALIASES.get(annotation, annotation)}{default}"
+    for part in annotation.split(" | "):
+        annotation = annotation.replace(part, ALIASES.get(part, part))
+    return f"{parameter.name}: {annotation}{default}"
 
 
 def formatted(text: str, target: Path) -> str:

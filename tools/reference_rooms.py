@@ -39,7 +39,10 @@ ROOMS = {
                 ),
             ),
             Section("The catalogue", ("metrics.registry",)),
-            Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
+            Section(
+                "Curves and parts",
+                ("metrics.reliability_curve", "binning.table", "metrics.decomposition", "metrics.grouping"),
+            ),
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
@@ -56,6 +59,7 @@ ROOMS = {
         "assess.md",
         (
             Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),

@@ -69,7 +69,7 @@ entries, and the two are equal to rounding in all repetitions that were measured
 
 The paper calls confidence the largest probability. Read to the letter, the observed value of a bin is then the share
 of the most frequent rank, which need not be the first. One less that is Freeman's variation ratio, so `vce` with
-`variation_ratio` and mirrored bins is the literal reading. It differs from ECE in 37 of 80 repetitions with 10 000
+`freeman_variation_ratio` and mirrored bins is the literal reading. It differs from ECE in 37 of 80 repetitions with 10 000
 rows, by up to 0.0016, in 22 of 80 with 100 000, by up to 0.00005, and in 5 of 16 with 1 000 000, by up to 0.00001. So
 the identity needs the first reading."""
 

@@ -22,7 +22,7 @@ BINS = 10
 CELLS = 100_000
 """Fine cells of a score; a multiple of BINS, so that equal-width bins are whole cells."""
 BINNINGS = ("equal_width", "equal_mass")
-OTHERS = ("confidence", "variation_ratio", "iqv", "gini")
+OTHERS = ("confidence", "freeman_variation_ratio", "iqv", "gini")
 SEED = 20_260
 MANY = 100_000
 
@@ -197,7 +197,7 @@ def measure_whole(labels: NDArray[Any], probs: Floats) -> Values:
         found[f"ece {binning}"] = cal.ece(rows, binning=confidences[binning])
         found[f"top {binning}"] = cal.vce(rows, variation="confidence", binning=confidences[binning])
         _free(len(labels))
-    found["literal equal_width"] = cal.vce(rows, variation="variation_ratio", binning=ratio_bins(classes))
+    found["literal equal_width"] = cal.vce(rows, variation="freeman_variation_ratio", binning=ratio_bins(classes))
     for variation in OTHERS:
         found[f"other {variation}"] = cal.vce(rows, variation=variation, bins=BINS)
     return found

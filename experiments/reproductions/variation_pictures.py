@@ -25,7 +25,7 @@ METRICS = ("vce", "ece", "uce")
 WORDS = {
     "entropy": "entropy",
     "confidence": "confidence",
-    "variation_ratio": "variation ratio",
+    "freeman_variation_ratio": "variation ratio",
     "iqv": "index of qualitative variation",
     "gini": "Gini index",
 }

@@ -404,9 +404,9 @@ def test_a_curve_holds_its_table_and_says_what_it_is() -> None:
     y, p = [0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.6, 0.8, 0.9, 1.0]
     curve = cal.calibration_curve(y, p, bins=4, interval=0.9, method="wilson")
     assert (len(curve), curve.lens, curve.level, curve.method) == (4, "binary", 0.9, "wilson")
-    assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% wilson intervals)"
+    assert repr(curve).splitlines()[0] == "Calibration curve (binary, 90% Wilson intervals)"
     assert len(repr(curve).splitlines()) == 6
-    assert "<p>Calibration curve (binary, 90% wilson intervals)</p>" in curve._repr_html_()
+    assert "<p>Calibration curve (binary, 90% Wilson intervals)</p>" in curve._repr_html_()
     found = curve.to_dict()
     assert (found["lower"][1], found["upper"][1], found["rate"][1]) == (None, None, None)
     assert list(curve.to_frame().columns)[-2:] == ["lower", "upper"]

@@ -158,8 +158,8 @@ def test_specs_name_only_their_own_fields() -> None:
             for value in part:
                 walk(value)
 
-    for spec in (reliability_spec(), histogram_spec(), threshold_spec(), paper_spec([])):
+    for spec in (reliability_spec(), histogram_spec(), threshold_spec(), paper_spec([], ("x", "y"))):
         walk(spec)
         assert "url" not in json.dumps(spec)
     assert found == known
-    assert ON_PAPER.over in json.dumps(paper_spec([]))
+    assert ON_PAPER.over in json.dumps(paper_spec([], ("x", "y")))

@@ -68,6 +68,17 @@ def test_hovering_shows_values(binary: Page) -> None:
     assert binary.run("document.getElementById('tip').hidden")
 
 
+def test_axes_bear_the_names_of_the_selected_lens(many: Page) -> None:
+    titles = "[...document.querySelectorAll('#reliability .role-axis-title')].map(e => e.textContent)"
+    names = many.run("[...document.getElementById('lens').options].map(o => o.textContent)")
+    assert names[0] == "Top label"
+    choose(many, lens=0)
+    assert many.run(titles) == ["mean confidence", "accuracy"]
+    choose(many, lens=2)
+    event = names[2].removeprefix("P(").removesuffix(")")
+    assert many.run(titles) == [f"mean predicted P({event})", f"observed rate of {event}"]
+
+
 def wider_than(page: Page, width: int) -> list[str]:
     """What reaches beyond the width, less what is hidden from sight."""
     return list(

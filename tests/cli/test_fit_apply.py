@@ -340,7 +340,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
         (("fit", validation, "--folds", "1", *target), "folds"),
         (("fit", validation, "--loss", "ece", *target), "--loss"),
         (("fit", validation, "--method", "temperature", "--out", nowhere), "cannot be written"),
-        (("fit", validation, "--where", "id < 5", *target), "at least 10 rows"),
+        (("fit", validation, "--where", "id < 5", *target), "at least 10 are required"),
         (
             ("select", validation),
             "--accuracy: exactly one target is required: accuracy, coverage or cost; got none; use --accuracy 0.95",

@@ -265,7 +265,7 @@ def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path,
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
     assert run("evaluate", rows, "--calibrator", rows)[2].endswith("; give a file written by save or `calibrant fit`\n")
     assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
-        "error: --label: recalibration requires rows of two classes"
+        "error: --label: recalibration requires rows of at least two classes"
     )
     assert "'fixed'" not in run("select", rows, "--coverage", "0.9", "--method", "sgr")[2]
 

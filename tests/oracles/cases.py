@@ -27,6 +27,7 @@ LENSES: list[dict[str, Any]] = [
     {"lens": "class:1"},
     {"lens": "rank:2"},
     {"lens": "within_top:2"},
+    {"lens": "ordinal"},
 ]
 COMBINATIONS = [{word: value for word, value in lens.items() if word != "lens"} for lens in LENSES[3:9]]
 BINNINGS: list[dict[str, Any]] = [
@@ -191,13 +192,25 @@ def _mdca(number: int, rng: np.random.Generator) -> dict[str, Any]:
     return {}
 
 
+INEXACT = ("wilcox_variation_ratio", "avdev", "mndif", "stdev")
+VARIATIONS = ("entropy", "confidence", "freeman_variation_ratio", "iqv", "gini", "varnc", "hrel", *INEXACT)
+
+
 def _vce(number: int, rng: np.random.Generator) -> dict[str, Any]:
-    variation = _pick(("entropy", "confidence", "variation_ratio", "iqv", "gini"), number)
+    variation = _pick(VARIATIONS, number)
     options = {"variation": variation, **_pick(JOINT_BINNINGS, number), "norm": NORMS[rng.integers(4)]}
-    if variation in ("iqv", "gini", "entropy"):
+    if variation in INEXACT:
+        # Dividing by K - 1 rounds, so that a value may miss an edge or a tie.
+        options["style"] = "smooth"
+    elif variation not in ("confidence", "freeman_variation_ratio"):
         # A sum of squared tenths may miss an edge by its rounding alone; eighths are exact and meet edges too.
         options["style"] = str(rng.choice(["smooth", "ties", "sure", "dyadic"]))
     return options
+
+
+def _vce_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+    options = {name: value for name, value in _vce(number, rng).items() if name != "norm"}
+    return {**options, "n_draws": _pick((2, 3, 7), number), "rng": number}
 
 
 def _uce(number: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -245,6 +258,12 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
     return {**options, "lens": lens}
 
 
+def _gece_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+    options = _gece(number, rng)
+    options.pop("class_weight", None)
+    return {**options, "distance": _pick(("tv", "l1"), number), "weight_kinds": ("none", "counts")}
+
+
 OPTIONS = {
     "ece": _with_norm,
     "rmsce": _with_norm,
@@ -261,8 +280,10 @@ OPTIONS = {
     "ecd": _ecd,
     "mdca": _mdca,
     "vce": _vce,
+    "vce_db": _vce_db,
     "uce": _uce,
     "gece": _gece,
+    "gece_db": _gece_db,
 }
 
 

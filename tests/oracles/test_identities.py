@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 
-from .cases import OPTIONS
+from .cases import OPTIONS, VARIATIONS
 
 EXACT = 1e-12
 EVERY = list(OPTIONS)
@@ -219,7 +219,7 @@ def test_variation_does_not_know_class_names(rng: np.random.Generator) -> None:
     order = np.array([rng.permutation(p.shape[1]) for _ in p])
     moved = np.take_along_axis(p, order, 1)
     labels = np.array([int(np.flatnonzero(row == label)[0]) for row, label in zip(order, y, strict=True)])
-    for variation in ("entropy", "confidence", "variation_ratio", "iqv", "gini"):
+    for variation in VARIATIONS:
         assert cal.vce(labels, moved, variation=variation) == near(cal.vce(y, p, variation=variation))
     assert cal.uce(labels, moved) == near(cal.uce(y, p))
 

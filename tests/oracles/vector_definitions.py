@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 from mpmath import mp, mpf
 
 from .definitions import DIGITS, cut, digits, falling, nearest_double, root, rows_of, vectors
@@ -80,10 +81,45 @@ def entropy(q):
         return -sum((digits(p) * log(p) for p in q if p > 0), mpf(0)) / mp.log(len(q))
 
 
+# Wilcox's indices from the frequencies f of K categories with sum N, as he writes them.
+
+
+def wilcox_ratio(f):
+    return 1 - sum(max(f) - each for each in f) / (sum(f) * Fraction(len(f) - 1))
+
+
+def average_deviation(f):
+    mean = sum(f) / Fraction(len(f))
+    return 1 - sum(abs(each - mean) for each in f) / (2 * mean * (len(f) - 1))
+
+
+def mean_difference(f):
+    pairs = [(i, j) for i in range(len(f)) for j in range(i + 1, len(f))]
+    return 1 - sum(abs(f[i] - f[j]) for i, j in pairs) / (sum(f) * Fraction(len(f) - 1))
+
+
+def variance_analog(f):
+    total, k = sum(f), len(f)
+    return 1 - sum((each - total / Fraction(k)) ** 2 for each in f) / (total**2 * Fraction(k - 1, k))
+
+
+def standard_deviation(f):
+    total, k = sum(f), Fraction(len(f))
+    most = (total - total / k) ** 2 + (k - 1) * (total / k) ** 2
+    with mp.workdps(DIGITS):
+        return 1 - mp.sqrt(digits(sum((each - total / k) ** 2 for each in f) / most))
+
+
 VARIATIONS = {
     "entropy": entropy,
+    "hrel": entropy,
+    "wilcox_variation_ratio": wilcox_ratio,
+    "avdev": average_deviation,
+    "mndif": mean_difference,
+    "varnc": variance_analog,
+    "stdev": standard_deviation,
     "confidence": lambda q: q[0],
-    "variation_ratio": lambda q: 1 - max(q),
+    "freeman_variation_ratio": lambda q: 1 - max(q),
     "gini": lambda q: 1 - sum(p * p for p in q),
     "iqv": lambda q: Fraction(len(q), len(q) - 1) * (1 - sum(p * p for p in q)),
 }
@@ -125,6 +161,58 @@ def vce(labels, probs, *, counts=None, sample_weight=None, variation="entropy", 
         if norm == "inf":
             return max(gap for _, gap in terms)
         return root(sum(share * gap**norm for share, gap in terms), norm)
+
+
+def vce_db(
+    labels,
+    probs,
+    *,
+    counts=None,
+    sample_weight=None,
+    variation="entropy",
+    bins=10,
+    binning="equal_width",
+    n_draws=100,
+    rng=0,
+):
+    rows = ranked_rows(labels, probs, counts, sample_weight)
+    if counts is not None:
+        rows = [(stated, seen, Fraction(1)) for stated, seen, weight in rows for _ in range(int(weight))]
+    heavy = sorted({weight for _, _, weight in rows})
+    place = [float(heavy.index(weight)) if sample_weight is not None else 0.0 for _, _, weight in rows]
+    order = sorted(range(len(rows)), key=lambda i: [*(round(float(v), 12) for v in rows[i][0]), place[i]])
+    rows = [rows[i] for i in order]
+    measure, weights = VARIATIONS[variation], [weight for _, _, weight in rows]
+    generator = np.random.default_rng(rng)
+    draws = []
+    for _ in range(n_draws):
+        ranks = [rank_of(u, row[0]) for u, row in zip(generator.random(len(rows)), rows, strict=True)]
+        draws.append(
+            [
+                (None, [Fraction(int(k == r)) for k in range(len(rows[0][0]))], row[2])
+                for r, row in zip(ranks, rows, strict=True)
+            ]
+        )
+    total = mpf(0)
+    with mp.workdps(DIGITS):
+        for members, _, _ in cut([as_score(measure(row[0]), bins) for row in rows], weights, bins, binning):
+            observed = digits(measure(mean_vector(rows, members, 1)))
+            null = [digits(measure(mean_vector(drawn, members, 1))) for drawn in draws]
+            mean = sum(null) / n_draws
+            variance = sum((value - mean) ** 2 for value in null) / (n_draws - 1)
+            share = digits(sum(weights[i] for i in members) / sum(weights))
+            total += share * ((observed - mean) ** 2 - variance - variance / n_draws)
+    return total
+
+
+def rank_of(u, probs):
+    """The first rank whose cumulative probability exceeds u, the last one if none does."""
+    reached = Fraction(0)
+    for rank, p in enumerate(probs):
+        reached += p
+        if Fraction(float(u)) < reached:
+            return rank
+    return len(probs) - 1
 
 
 def uce(labels, probs, *, counts=None, sample_weight=None, bins=10, binning="equal_width"):
@@ -179,6 +267,42 @@ def weighted_median(pairs):
         if reached > half:
             return ordered[i][0]
     raise AssertionError("a median is always reached")
+
+
+def mean_absolute_deviation(chances):
+    """E|S - E S| of a sum S of independent Bernoulli variables, from its distribution."""
+    with mp.workdps(DIGITS):
+        reached = [mpf(1)]
+        for p in chances:
+            p = digits(p)
+            reached = [
+                (reached[s] * (1 - p) if s < len(reached) else 0) + (reached[s - 1] * p if s else 0)
+                for s in range(len(reached) + 1)
+            ]
+        mean = sum(map(digits, chances), mpf(0))
+        return sum(abs(s - mean) * chance for s, chance in enumerate(reached))
+
+
+def gece_db(
+    labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1, min_size=10
+):
+    options = {"lens": lens, "distance": distance, "bins": bins, "gamma": gamma, "min_size": min_size}
+    chances = []
+    for seen, columns in vectors(rows_of(labels, probs, counts, None), lens):
+        if columns is None:
+            column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
+            weights = [weight for _, _, weight in seen]
+            cells = [members for members, _, _ in cut([row[column] for _, row, _ in seen], weights, bins)]
+        else:
+            cells = tree_cells(seen, columns, gamma, min_size, counted=counts is not None)
+        total = mpf(0)
+        for members in cells:
+            for k in range(len(seen[0][1])):
+                total += mean_absolute_deviation([seen[i][1][k] for i in members for _ in range(int(seen[i][2]))])
+        rows = digits(sum(weight for _, _, weight in seen))
+        with mp.workdps(DIGITS):
+            chances.append(total / rows / (2 if distance == "tv" else 1))
+    return gece(labels, probs, counts=counts, **options) - sum(chances) / len(chances)
 
 
 def gece(labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1,

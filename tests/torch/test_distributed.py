@@ -157,7 +157,5 @@ def test_a_lost_process_is_an_error_and_no_hang(how: str, written: Path) -> None
 
 def test_a_faulty_row_is_an_error_in_every_process(written: Path) -> None:
     here, there = ((written / f"faulty_{rank}").read_text() for rank in range(2))
-    assert (
-        "ProbabilityError: preds: some rows are invalid: 1 contain NaN, on another process or from merge_state" in here
-    )
-    assert "ProbabilityError: preds: some rows are invalid: 1 contain NaN in row 3" in there
+    assert "ProbabilityError: preds: 1 invalid row (1 with NaN), on another process or from merge_state" in here
+    assert "ProbabilityError: preds: 1 invalid row (1 with NaN) in row 3" in there

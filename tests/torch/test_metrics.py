@@ -125,11 +125,11 @@ def test_of_two_classes_the_second_is_asked_about_as_everywhere(dtype: Any, fuse
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        ([math.nan, 0.5], "preds: some rows are invalid: 1 contain NaN"),
-        ([0.5, math.nan], "preds: some rows are invalid: 1 contain NaN"),
-        ([1.2, -0.2], r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
-        ([1.00005, 0.0], r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
-        ([0.2, 0.2], "preds: some rows are invalid: 1 do not sum to 1"),
+        ([math.nan, 0.5], r"preds: 1 invalid row \(1 with NaN\)"),
+        ([0.5, math.nan], r"preds: 1 invalid row \(1 with NaN\)"),
+        ([1.2, -0.2], r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
+        ([1.00005, 0.0], r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
+        ([0.2, 0.2], r"preds: 1 invalid row \(1 with a sum other than 1\)"),
     ],
 )
 def test_of_two_classes_both_columns_are_checked(row: Any, text: str, fused: bool) -> None:
@@ -288,7 +288,7 @@ def test_volumes_larger_than_a_chunk(fused: bool, monkeypatch: pytest.MonkeyPatc
     metric.update(dense, target)
     with pytest.raises(
         ProbabilityError,
-        match="preds: some rows are invalid: 1 contain NaN in row 200; use input='logit' if these are logits",
+        match=r"preds: 1 invalid row \(1 with NaN\) in row 200; use input='logit' if these are logits",
     ) as caught:
         metric.compute()
     assert caught.value.row == 200 == np.ravel_multi_index((1, 2, 3, 4), (2, 3, 5, 7))
@@ -422,13 +422,13 @@ def test_one_entry_outside_never_turns_a_batch_into_logits() -> None:
     metric = filled(BinaryCalibrationError(), np.array([0.2, 1.0000001, 0.4]), np.array([0, 1, 1]))
     with pytest.raises(
         ProbabilityError,
-        match=r"preds: some rows are invalid: 1 have entries outside \[0, 1\] in row 1; use input='logit' if these are logits",
+        match=r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\) in row 1; use input='logit' if these are logits",
     ):
         metric.compute()
     filled(metric, np.array([0.3]), np.array([1]))
     with pytest.raises(
         ProbabilityError,
-        match=r"preds: some rows are invalid: 1 have entries outside \[0, 1\] in row 1; use input='logit' if these are logits",
+        match=r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\) in row 1; use input='logit' if these are logits",
     ):
         metric.compute()
     metric.reset()
@@ -458,13 +458,13 @@ def test_logits_are_said() -> None:
 @pytest.mark.parametrize(
     ("row", "label", "kind", "text"),
     [
-        ([math.nan, 0.5, 0.5], 0, ProbabilityError, "preds: some rows are invalid: 1 contain NaN"),
-        ([0.5, 0.5, math.nan], 0, ProbabilityError, "preds: some rows are invalid: 1 contain NaN"),
-        ([0.6, 0.6, -0.2], 0, ProbabilityError, r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
-        ([math.inf, 0.0, 0.0], 0, ProbabilityError, r"preds: some rows are invalid: 1 have entries outside \[0, 1\]"),
-        ([0.2, 0.2, 0.2], 0, ProbabilityError, "preds: some rows are invalid: 1 do not sum to 1"),
-        ([0.6, 0.2, 0.2], 3, LabelError, "target: some rows are invalid: 1 have an unknown class as label"),
-        ([0.6, 0.2, 0.2], -1, LabelError, "target: some rows are invalid: 1 have an unknown class as label"),
+        ([math.nan, 0.5, 0.5], 0, ProbabilityError, r"preds: 1 invalid row \(1 with NaN\)"),
+        ([0.5, 0.5, math.nan], 0, ProbabilityError, r"preds: 1 invalid row \(1 with NaN\)"),
+        ([0.6, 0.6, -0.2], 0, ProbabilityError, r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
+        ([math.inf, 0.0, 0.0], 0, ProbabilityError, r"preds: 1 invalid row \(1 with entries outside \[0, 1\]\)"),
+        ([0.2, 0.2, 0.2], 0, ProbabilityError, r"preds: 1 invalid row \(1 with a sum other than 1\)"),
+        ([0.6, 0.2, 0.2], 3, LabelError, r"target: 1 invalid row \(1 with an unknown class as label\)"),
+        ([0.6, 0.2, 0.2], -1, LabelError, r"target: 1 invalid row \(1 with an unknown class as label\)"),
     ],
 )
 def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str, fused: bool) -> None:
@@ -488,7 +488,7 @@ def test_groups_out_of_range(fused: bool) -> None:
         filled(metric, probs, labels, np.arange(20) // 9)
         with pytest.raises(
             GroupError,
-            match="groups: some rows are invalid: 2 have an unknown group, the first in row 18; pass num_groups to set their number",
+            match=r"groups: 2 invalid rows \(2 with an unknown group\), the first in row 18; pass num_groups to set their number",
         ):
             metric.compute()
 

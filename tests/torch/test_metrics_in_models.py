@@ -126,7 +126,7 @@ def test_faults_that_were_merged_are_said_to_be() -> None:
     whole.merge_state(bad)
     with pytest.raises(
         ProbabilityError,
-        match=r"preds: some rows are invalid: 96 have entries outside \[0, 1\], 104 do not sum to 1, on another process or from merge_state; use input='logit' if these are logits",
+        match=r"preds: 200 invalid rows \(96 with entries outside \[0, 1\], 104 with a sum other than 1\), on another process or from merge_state; use input='logit' if these are logits",
     ):
         whole.compute()
 

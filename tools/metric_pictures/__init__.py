@@ -213,6 +213,7 @@ _OWN = {
     "topk_ece": "ranks",
     "uce": "entropy",
     "vce": "variation",
+    "vce_db": "variation",
     "wsmcs": "true_classes",
 }
 

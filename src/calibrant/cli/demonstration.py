@@ -40,14 +40,17 @@ def run(out: str, save_data: str | None = None) -> None:
     print_lines([STORY, ""])
     show(before)
     chance = [assess(test, metric=metric, rng=0).verdict for metric in ("ecce_mad", "ecd")]
-    print_lines(["", "Could it be chance?", *chance, ""])
+    print_lines(["", "Tests of calibration:", *chance, ""])
     found = recalibrate(validation.labels, validation.probs)
     after = evaluate(calibrated(test, found.calibrator))
     print_lines(["Recalibration, by cross-validation on the validation data:", *repr(found).splitlines(), ""])
     headings, rows = _side_by_side(before, after)
     print_table(headings, rows, range(1, 3))
     report(test, path=path, title="Handwritten digits, gradient boosting")
-    say(f"\nWrote {path.resolve()}; open it in a browser.")
+    say(
+        f"\nWrote {path.resolve()}; open it in a browser. It compares calibrators by cross-validation on the test images, so its figures "
+        "differ slightly from those above."
+    )
     for name in NAMES if folder is not None else ():
         content = (files("calibrant") / "cli" / "data" / f"{name}.csv").read_bytes()
         say(f"Wrote {write_atomic(Path(folder or '') / f'{name}.csv', content)}")

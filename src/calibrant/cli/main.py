@@ -46,7 +46,9 @@ def main(arguments: list[str] | None = None) -> None:
         forget(sys.stdout)
         code = 0
     except click.ClickException as error:
-        say(f"error: {error.format_message()}", err=True)
+        at = getattr(error, "ctx", None)
+        where = f"; see `{at.command_path} --help`" if at and isinstance(error, click.MissingParameter) else ""
+        say(f"error: {error.format_message().removesuffix('.' if where else '')}{where}", err=True)
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
@@ -91,10 +93,14 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @options.metric_options
 @click.option(
-    "--budget", type=float, default=60.0, show_default=True, help="Seconds; slower metrics are left out and listed."
+    "--budget",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Time limit in seconds; the slowest metrics are left out and listed if their estimated time exceeds it.",
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
-@click.option("--assess", is_flag=True, help="Add p-values under the null hypothesis of perfect calibration.")
+@click.option("--assess", is_flag=True, help="Add p-values for the null hypothesis of calibration.")
 @options.outcome_option
 @options.calibrator_option
 @options.stream_option
@@ -105,7 +111,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     "gates",
     metavar="CONDITION",
     multiple=True,
-    help='Exit with 1 if a condition such as "ece > 0.05" holds. Can be repeated.',
+    help='Exit with 1 if a condition such as "ece > 0.05" holds for all rows or a group of --by. Can be repeated.',
 )
 @options.debug_option
 def evaluate(file: str, **options: Any) -> None:
@@ -406,16 +412,21 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "--for",
     "use_case",
     metavar="USE_CASE",
-    help="Only the metrics recommended for a use case, and why: comparison, classwise, multiclass, direction, parameter-free, local, "
-    "safety or familiar.",
+    help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
+    "parameter-free, safety, comparison or familiar.",
 )
+@options.property_options
 @options.json_option
 @options.debug_option
-def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference."""
+def metrics(name: str | None, use_case: str | None, as_json: bool, **properties: bool | None) -> None:
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
+
+    NAME is an id, or a name of the literature such as "Kuiper statistic". Properties such as --test --no-bins select the metrics that
+    are listed.
+    """
     from . import listing
 
-    listing.run(name, use_case, as_json)
+    listing.run(name, use_case, as_json, {word: has for word, has in properties.items() if has is not None})
 
 
 @cli.command(short_help="Evaluate the predictions of a real model.")

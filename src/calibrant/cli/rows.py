@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ArgumentError, FileError
 from ..input.convert import match_columns
-from ..sketches.files.columns import check_expression, first_line, quoted
+from ..sketches.files.columns import check_expression, condition_error, first_line, quoted
 from ..sketches.files.reading import (
     CONFIG,
     PRINTED,
@@ -67,9 +67,7 @@ class Rows:
         try:
             return self.connection.execute(query)
         except duckdb.BinderException as error:
-            raise ArgumentError(
-                "--where", first_line(error), f"the columns are {', '.join(self.names[:20])}"
-            ) from error
+            raise condition_error(error, self.names) from error
         except duckdb.Error as error:
             condition = self.where is not None and isinstance(error, duckdb.ConversionException)
             raise FileError(

@@ -63,7 +63,9 @@ FIRTH = Use("penalty", "firth", "where available"), "use an isotonic curve"
 
 def _separated(groups: Groups) -> SeparatedError:
     if not (groups.events.any() and groups.others.any()):
-        return SeparatedError("y_true", "all outcomes are equal, so the coefficients are infinite", FIRTH)
+        return SeparatedError(
+            "y_true", "all outcomes are equal, so the coefficients are infinite", (FIRTH[0], "evaluate more rows")
+        )
     why = "a threshold separates the outcomes (every event scores above every non-event, or below), so the slope is infinite"
     return SeparatedError("y_true", why, FIRTH)
 

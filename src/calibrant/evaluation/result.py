@@ -127,6 +127,8 @@ class MetricResult:
     """P-value under the null hypothesis of calibration, where it was requested."""
     note: str = ""
     """Remark on the interval or the p-value, or the reason why there is none."""
+    by_chance: float | None = None
+    """Expected value if the predictions were calibrated, where p-values were requested; None where unknown."""
     error: CalibrantError | None = field(default=None, repr=False, compare=False)
     """The error that `reason` is the text of."""
 
@@ -152,7 +154,7 @@ class Evaluation(Result):
         Number of rows, classes, prevalence, accuracy and mean confidence.
     results : tuple of MetricResult
         For each metric: ``metric`` (its id), ``name``, ``value``, ``lens``, ``ideal``, ``direction``, ``low``, ``high``, ``pvalue``,
-        ``note``, and ``reason`` where it has no value.
+        ``note``, ``by_chance``, and ``reason`` where it has no value.
     groups : dict
         Evaluation of each group, by its name.
     left_out : tuple of Skipped
@@ -214,7 +216,7 @@ class Evaluation(Result):
         headings : list of str
             Column headings; up to eight groups have a column each.
         rows : list of list of str
-            One row per metric: id, name, value, interval and p-value where computed, groups, lens, direction.
+            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, groups, lens, direction.
         """
         beside = {} if self.has_many_groups else self.groups
         rows = []
@@ -248,9 +250,14 @@ class Evaluation(Result):
         return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
 
     def _inferred(self, result: MetricResult | None) -> list[str]:
-        """Cells of interval and p-value (headings if `result` is None), where any result has them."""
+        """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
         cells = []
-        for key, heading in (("low", "low"), ("high", "high"), ("pvalue", "p-value")):
+        for key, heading in (
+            ("low", "low"),
+            ("high", "high"),
+            ("by_chance", "by chance"),
+            ("pvalue", "p-value"),
+        ):
             if any(getattr(r, key) is not None for r in self.results):
                 cells.append(heading if result is None else _cell(getattr(result, key), key))
         return cells

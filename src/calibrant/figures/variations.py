@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,17 @@ from numpy.typing import NDArray
 from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
 from ..binning.partition import bin_of_each
 from ..binning.table import BinTable, check_interval
-from ..metrics.bin.joint import _VARIATIONS, Variation, _entropy, _sums_by_bin, ranked, uce, vce
-from ..util.checks import check_choice
+from ..metrics.bin.variation import (
+    Variation,
+    bins_of_variation,
+    entropy,
+    measure_of,
+    name_of,
+    ranked,
+    sums_by_bin,
+    uce,
+    vce,
+)
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -43,9 +53,15 @@ TEN: Bins = as_default(10)
 VARIATION_WORDS = {
     "entropy": "entropy",
     "confidence": "confidence",
-    "variation_ratio": "variation ratio",
+    "freeman_variation_ratio": "variation ratio (Freeman)",
+    "wilcox_variation_ratio": "variation ratio (Wilcox)",
     "iqv": "index of qualitative variation",
     "gini": "Gini index",
+    "avdev": "average deviation",
+    "mndif": "mean difference",
+    "varnc": "variance analog",
+    "stdev": "standard deviation analog",
+    "hrel": "relative entropy",
 }
 
 
@@ -56,7 +72,7 @@ class VariationDiagram(Diagram):
     Parameters
     ----------
     variation : str
-        Measure of variation.
+        Measure of variation, or the name of the function that was given.
     low : ndarray
         Lower edges of the bins.
     high : ndarray
@@ -102,7 +118,7 @@ class VariationDiagram(Diagram):
             The axes.
         """
         ax = new_ax(ax)
-        word = VARIATION_WORDS[self.variation]
+        word = VARIATION_WORDS.get(self.variation, self.variation)
         _square(ax, f"predicted {word}", f"observed {word}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
         _corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
@@ -139,7 +155,7 @@ def variation_diagram(
     y_true: Any,
     y_prob: Any = None,
     *,
-    variation: Variation = "entropy",
+    variation: Variation | Callable[..., float] = "entropy",
     bins: Bins = TEN,
     binning: Binning = EQUAL_WIDTH,
     lens: str | Lens = "canonical",
@@ -156,8 +172,8 @@ def variation_diagram(
     ----------
     y_true
     y_prob
-    variation : {"entropy", "confidence", "variation_ratio", "iqv", "gini"}, default "entropy"
-        Normalized measure of variation, as in `vce`.
+    variation : str or callable, default "entropy"
+        Measure of variation, by name as in `vce`, or a function of one probability vector that returns a number from 0 to 1.
     bins : int or sequence of float, default 10
         Number of bins of the variation on [0, 1], or their edges.
     binning
@@ -184,19 +200,17 @@ def variation_diagram(
     >>> diagram.vce == cal.vce(drawn.y_true, drawn.y_prob, bins=5), diagram.vce < 0.01
     (True, True)
     """
-    check_choice(variation, "variation", tuple(_VARIATIONS))
+    measure = measure_of(variation)
     view = vector_view(variation_diagram, y_true, y_prob, lens, where, keywords)
-    measure = _VARIATIONS[variation]
-    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
-    cell, count = bin_of_each(view, key, binning, bins)
-    weight, sums = _sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+    key, cell, count = bins_of_variation(view, measure, binning, bins)
+    weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
     table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins)
     both = np.full((2, count), np.nan)
     full = weight > 0
     for place, part in enumerate(np.hsplit(sums, 2)):
         both[place, full] = measure(part[full] / weight[full, None])
     value = float(vce(view, variation=variation, bins=bins, binning=binning))
-    return VariationDiagram(variation, table.low, table.high, weight, both[0], both[1], value)
+    return VariationDiagram(name_of(variation), table.low, table.high, weight, both[0], both[1], value)
 
 
 def _table(view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins) -> BinTable:
@@ -334,11 +348,11 @@ def uce_diagram(
     if interval is not None:
         check_interval(interval, "wilson", "interval")
     view = vector_view(uce_diagram, y_true, y_prob, lens, where, keywords)
-    entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
+    key = view.each_row(lambda block: entropy(ranked(block)[0]))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])
-    table = _table(view, entropy, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)
-    cell, count = bin_of_each(view, entropy, binning, bins)
-    weight, sums = _sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))
+    table = _table(view, key, wrong if view.is_soft else wrong.astype(np.uint8), binning, bins)
+    cell, count = bin_of_each(view, key, binning, bins)
+    weight, sums = sums_by_bin(view, cell, count, lambda block: 1 - block.probs.max(axis=1, keepdims=True))
     expected = np.divide(sums[:, 0], weight, out=np.full(count, np.nan), where=weight > 0)
     level = None if view.is_soft else interval
     none = np.full(count, np.nan)

@@ -20,6 +20,7 @@ __all__ = [
     "ANY_SIDE",
     "DEFAULT_TESTS",
     "LEAST_TERMS",
+    "NULL_DRAWS",
     "OWN_TESTS",
     "OwnTest",
     "TestInput",
@@ -78,6 +79,10 @@ class TestOutcome:
     null_hypothesis: str = ""
     """The null hypothesis, where it is not calibration as a whole."""
     lower_critical_value: float | None = None
+    by_chance: float | None = None
+    """Expected value of the metric under the null hypothesis; None where unknown."""
+    statistic: float | None = None
+    """The value that is compared with the critical values, where the test chooses options of the metric, such as the bins, by itself."""
 
 
 Condition = Callable[[TestInput], str]
@@ -175,6 +180,10 @@ def counts_rows(asked: TestInput) -> str:
 Run = Callable[[TestInput], TestOutcome]
 DEFAULT_TESTS: dict[str, str] = {}
 """The method used by ``"auto"``; metrics without one are tested by simulated labels."""
+
+
+NULL_DRAWS: dict[str, Callable[[TestInput], Floats]] = {}
+"""Values of a metric for `n_resamples` sets of simulated labels, where this is faster than one evaluation for each set."""
 
 
 def _same_view(asked: TestInput) -> AnyView:

@@ -9,17 +9,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.parse import several_bins
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
+from ..views.lenses import shared_name, single_event
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
-from . import asymptotic, fitted, pairs  # noqa: F401  (they register their tests)
-from .metric_tests import DEFAULT_TESTS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
+from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
 from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     Sampler,
@@ -101,8 +103,9 @@ def assess(
     Returns
     -------
     SignificanceResult
-        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``null_hypothesis``,
-        ``method``, ``null_distribution`` (a description), ``null`` (the simulated values), ``rejected`` and ``verdict``.
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``by_chance``
+        (the expected value under the null hypothesis), ``null_hypothesis``, ``method``, ``null_distribution`` (a description),
+        ``null`` (the simulated values), ``rejected`` and ``verdict``.
 
     Raises
     ------
@@ -161,6 +164,10 @@ def assess(
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
+        # Several numbers of bins are averaged outside the formula.
+        if chosen.id in NULL_DRAWS and fixed_design and several_bins(asked.options["bins"]) is None:
+            null = NULL_DRAWS[chosen.id](asked)
+            return _result(asked, compared_with_draws(asked, null), "consistency", null, ROW_BY_ROW)
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
         null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
         return _result(
@@ -403,7 +410,7 @@ def _own(asked: TestInput, method: str) -> OwnTest:
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if len(asked.views) > 1:
         problem = f"{method!r} is the distribution for one event, and this lens has {len(asked.views)}"
-        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", "class:NAME")))
+        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", single_event(asked.views))))
     return tests[method]
 
 
@@ -459,6 +466,9 @@ def _draw(
     return null
 
 
+ROW_BY_ROW = "labels simulated from the predicted probabilities row by row, scores fixed"
+
+
 def _distribution(sampler: Sampler, fixed_design: bool) -> str:
     what = "row by row" if sampler.exact else "as counts per cell"
     design = "scores fixed" if fixed_design else "scores resampled with replacement"
@@ -472,10 +482,9 @@ def _result(
     usual = "the labels are drawn from the predicted probabilities"
     if metric.id in ("ecd", "nses") and asked.alternative == "greater":
         usual = "the predictions are safe (not overconfident)"
-    view = asked.view
     return SignificanceResult(
         metric=metric.id,
-        statistic=asked.statistic,
+        statistic=asked.statistic if found.statistic is None else found.statistic,
         pvalue=min(1.0, max(0.0, found.pvalue)),
         critical_value=found.critical_value,
         lower_critical_value=found.lower_critical_value,
@@ -485,10 +494,11 @@ def _result(
         method=method,
         null_distribution=found.null_distribution or null_distribution,
         n=_rows_of(asked),
-        lens=view.lens if len(asked.views) == 1 else "classwise",
+        lens=shared_name(asked.views),
         n_resamples=0 if null is None or method == "enumeration" else len(null),
         null=null,
         detail=found.detail,
+        by_chance=found.by_chance,
     )
 
 

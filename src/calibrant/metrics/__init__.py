@@ -12,11 +12,13 @@ from .registry import catalogue
 NAMES = {
     "continuous": ("ecd_density", "ecd_gaussian", "nees"),
     "decomposition": ("decompose", "skill_score"),
+    "grouping": ("grouping_loss",),
     "registry": ("catalogue", "metric", "preset"),
     "reliability_curve": ("calibration_curve",),
 }
 TYPES = {
     "decomposition": ("Decomposition",),
+    "grouping": ("GroupingLoss",),
     "registry": ("Metric",),
     "reliability_curve": ("CalibrationCurve",),
 }

@@ -27,6 +27,7 @@ __all__ = [
     "Example",
     "FormulaText",
     "build_doc",
+    "certainty_of",
     "example_of",
     "example_values",
     "explain_symbols",
@@ -44,7 +45,7 @@ HERE = Path(__file__).parent
 # Options that several metrics share; a metric's own text takes precedence.
 OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges from 0 to 1; or a rule that chooses the "
-    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'``.",
+    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates).",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_mass'``, ``'equal_area'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",
@@ -91,6 +92,8 @@ RELATED: dict[str, tuple[str, ...]] = {
     "ece": ("ece_db", "drmsce_bcs", "smece", "cwce"),
     "ece_em": ("ece", "ece_db", "ece_sweep"),
     "rmsce": ("drmsce", "ece"),
+    "gece": ("gece_db", "multiclass_ce", "vce"),
+    "gece_db": ("gece", "skce_uq", "t_cal"),
     "cwce": ("ace", "tace", "mdca"),
     "mce": ("ece", "emax"),
     "esce": ("calibration_in_the_large", "abc_above", "abc_below"),
@@ -105,6 +108,7 @@ RELATED: dict[str, tuple[str, ...]] = {
     "dce_lower": ("smce", "smece", "sice"),
     "ecce_mad": ("ecce_r", "bbt"),
     "uce": ("vce",),
+    "vce": ("vce_db", "ece", "uce"),
     "fott_isotonic": ("decompose", "fott_spline"),
     "mcm": ("pce", "ecce_r"),
 }
@@ -188,7 +192,7 @@ def reached_by(metric: Metric) -> str:
     """Which forecasts attain the ideal value, in words that follow "attained by"."""
     if metric.ideal_for == "calibrated":
         given = {"groups": " in every group", "features": " given the features"}
-        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)}, up to sampling noise"
+        return f"calibrated forecasts{''.join(given.get(need, '') for need in metric.needs)} up to sampling noise"
     if metric.ideal_for == "nothing":
         return "no class of forecasts in general: calibrated forecasts need not attain it"
     # A mean of losses over rows is 0 only where each of them is; single rows may attain an infinite ideal.
@@ -204,6 +208,15 @@ def sign_of(metric: Metric) -> str:
     if metric.sides is None:
         return "Values occur on both sides of it, but the sign alone does not indicate over- or underestimation."
     return f"Above it {metric.sides[0]}; below it {metric.sides[1]}."
+
+
+def certainty_of(metric: Metric) -> str:
+    """How certain the definition is, in one or two sentences; empty where it is certain without a remark."""
+    if metric.certainty == "certain":
+        return ""
+    if metric.certain:
+        return f"The definition is certain{metric.certainty.removeprefix('certain')}."
+    return f"The definition is less than certain, so the metric is not recommended: {metric.certainty}."
 
 
 def _number(value: float) -> str:
@@ -290,6 +303,7 @@ def _type(metric: Metric, option: str) -> str:
         kind = TYPES[bare]
     elif literals:
         kind = " or ".join(_quoted(get_args(each)) for each in literals)
+        kind += " or callable" if any(get_origin(each) is Callable for each in get_args(hint)) else ""
     elif bare in ("Any", "float | str") and option in TYPES_BY_NAME:
         kind = TYPES_BY_NAME[option]
     else:
@@ -419,7 +433,7 @@ def _notes(metric: Metric) -> list[str]:
     lines = ["Notes", "-----"]
     text = formula_texts().get(metric.id)
     if text is not None:
-        lines += ["The value is [1]_", "", ".. math::", ""]
+        lines += ["The metric is defined as [1]_", "", ".. math::", ""]
         lines += [f"    {line.strip()}" for line in text.formula.split("\n")]
         lines += [""]
         lines += _paragraphs(text.remarks) if text.remarks else []
@@ -431,8 +445,7 @@ def _notes(metric: Metric) -> list[str]:
     lines += _paragraphs(f"Strengths: {metric.pros}.") if metric.pros else []
     lines += _paragraphs(f"Limitations: {metric.cons}.") if metric.cons else []
     lines += _paragraphs(metric.notes) if metric.notes else []
-    if metric.certainty != "certain":
-        lines += _paragraphs(f"Certainty of the definition: {metric.certainty}.")
+    lines += _paragraphs(certainty_of(metric)) if certainty_of(metric) else []
     return lines
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError
+from ..errors import FileError, InPython
 from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store"]
@@ -116,7 +116,9 @@ class Store:
         """Open an existing database after an integrity check."""
         store = cls(path)
         if not store.path.exists():
-            raise FileError(str(path), "no such file", "create it with Monitor.create or `calibrant monitor init`")
+            raise FileError(
+                str(path), "no such file", ("create it with `calibrant monitor init`", InPython("Monitor.create"))
+            )
         if store.path.is_dir():
             raise FileError(str(path), "is a folder", "name the file of the monitor")
         with store._connected() as connection:

@@ -27,12 +27,16 @@ def _complete() -> None:
 _complete()
 
 
+# Names in scikit-learn.
+SKLEARN = {"sigmoid": "platt"}
+
+
 def find_method(name: str) -> Method:
     """The method of this name, or an error that lists the known names."""
     if name not in METHODS:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, ["auto", *METHODS], 1)
+        near = [SKLEARN[name]] if name in SKLEARN else get_close_matches(name, ["auto", *METHODS], 1)
         remedy = f"did you mean {near[0]!r}?" if near else f"choose one of auto, {', '.join(METHODS)}"
         raise ArgumentError("method", f"unknown method {name!r}", remedy)
     return METHODS[name]

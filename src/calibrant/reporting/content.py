@@ -128,6 +128,8 @@ class MetricRow:
     note: str = ""
     """Remark on its interval or p-value."""
     group: MetricGroup = "calibration"
+    by_chance: float | None = None
+    """Expected value if the predictions were calibrated."""
 
 
 @dataclass(frozen=True)

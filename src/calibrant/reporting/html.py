@@ -14,7 +14,7 @@ from ..evaluation.result import shown_number as number
 from .content import Diagram, MetricRow, Metrics
 from .interactive import shown
 from .plain import changes_table, mean_and_rate, places_found
-from .specs import ACCURACY, COVERAGE, TITLES, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
+from .specs import ACCURACY, COVERAGE, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
 from .wording import (
     ABOVE,
     BELOW,
@@ -176,17 +176,17 @@ def _policy(style: str, scripts: Iterable[str]) -> str:
 
 def _page_data(report: Report) -> dict[str, Any]:
     assert report.cells is not None
-    lenses = {series.lens for series in report.cells.lenses}
-    titles = _titles(report.diagram.lens, report.outcome) if len(lenses) == 1 else TITLES
+    lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in report.cells.lenses]
     return {
         **report.cells.to_dict(),
         "binning": "equal_mass" if report.diagram.binning == "equal_mass" else "equal_width",
         "level": report.diagram.level or INTERVAL_LEVEL,
         "chosen": report.threshold.threshold,
         "outcome": shown(report.outcome),
+        "titles": [_titles(lens, report.outcome) for lens in lenses],
         "words": {"above": ABOVE, "below": BELOW, "accuracy": ACCURACY, "coverage": COVERAGE},
         "specs": {
-            "reliability": reliability_spec(titles=titles),
+            "reliability": reliability_spec(),
             "histogram": histogram_spec(),
             "threshold": threshold_spec(),
         },
@@ -262,7 +262,7 @@ def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> 
 def _pvalue(value: float | None) -> str:
     if value is None:
         return "-"
-    return "<\u2009.001" if value < 0.001 else f"{value:.3f}".removeprefix("0") if value < 1 else "1"
+    return "<\u20090.001" if value < 0.001 else f"{value:.3f}" if value < 1 else "1"
 
 
 def _amount(value: float | None) -> str:

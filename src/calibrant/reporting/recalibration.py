@@ -85,7 +85,7 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     --------
     >>> from calibrant import Predictions
     >>> compare_calibrators(Predictions([0, 1], [0.1, 0.6]), 0.95, 0).reason
-    '5 folds require at least 10 rows; got 2'
+    'too few rows for 5 folds: at least 10 are required; got 2'
     """
     if p.labels is None or p.kind not in ("binary", "multiclass"):
         what = "the labels are soft" if p.labels is None else f"these are {p.kind} predictions"
@@ -166,7 +166,8 @@ def _row(found: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
 
 def _description(found: Recalibration) -> str:
     """Return the name of the method, with its temperature where it has one."""
-    known = TITLES.get(found.method) or METHODS[found.method].title or found.method.replace("_", " ")
+    own = METHODS.get(found.method)
+    known = TITLES.get(found.method) or (own.title if own else "") or found.method.replace("_", " ")
     temperature = getattr(found.calibrator, "temperature_", None)
     if temperature is None or not math.isfinite(temperature):
         return known

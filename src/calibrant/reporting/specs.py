@@ -22,9 +22,10 @@ __all__ = [
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
-Titles = tuple[str, str]
+Titles = tuple[Any, Any]
 
-TITLES = ("mean predicted probability", "observed rate")
+# Those of the page follow the lens that the reader selects.
+TITLES = ({"expr": "meanTitle"}, {"expr": "rateTitle"})
 
 ACCURACY, COVERAGE = "accuracy of the answers", "coverage"
 # Axes of the same width align charts that stand above each other.
@@ -55,7 +56,7 @@ def reliability_spec(
     """Return the reliability diagram: a point per bin, the interval of its rate, and its distance from the diagonal.
 
     `values` have `mean_score`, `rate`, `lower`, `upper`, `side` and `share`; names from the data are never fields. `titles` are those
-    of the axes.
+    of the axes; by default the page sets them.
     """
     x = {"field": "mean_score", **_unit(titles[0], grid=True)}
     rate = {"field": "rate", **_unit(titles[1], grid=True)}
@@ -95,7 +96,13 @@ def reliability_spec(
             },
         },
     ]  # fmt: skip
-    return {**_frame(palette, width, 400), "data": {"name": "bins", "values": list(values)}, "layer": marks}
+    live = [{"name": title["expr"], "value": ""} for title in titles if isinstance(title, dict)]
+    return {
+        **_frame(palette, width, 400),
+        "params": live,
+        "data": {"name": "bins", "values": list(values)},
+        "layer": marks,
+    }
 
 
 def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
@@ -171,7 +178,7 @@ def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> S
     }  # fmt: skip
 
 
-def paper_spec(values: Values, titles: Titles = TITLES) -> Spec:
+def paper_spec(values: Values, titles: Titles) -> Spec:
     """Return the diagram and its histogram in fixed colours, for readers without scripts."""
     points = [value for value in values if value["rate"] is not None]
     shown = [reliability_spec(points, ON_PAPER, width=420, titles=titles), histogram_spec(values, ON_PAPER, width=420)]
@@ -185,13 +192,12 @@ def paper_spec(values: Values, titles: Titles = TITLES) -> Spec:
 _WHOLE = ("config", "autosize", "background", "padding")
 
 
-def _unit(title: str, grid: bool = False) -> Spec:
+def _unit(title: Any, grid: bool = False) -> Spec:
     """Return the encoding of a quantity from 0 to 1."""
     return {
         "type": "quantitative",
-        "title": title,
         "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"grid": grid, "tickCount": 5, "format": ".1f"},
+        "axis": {"title": title, "grid": grid, "tickCount": 5, "format": ".1f"},
     }
 
 

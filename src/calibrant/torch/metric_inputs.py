@@ -118,17 +118,18 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     """The error for invalid rows."""
     _, nan, outside, wrong_sum, label, group = faults
     found = {
-        "contain NaN": nan,
-        "have entries outside [0, 1]": outside,
-        "do not sum to 1": wrong_sum,
-        "have an unknown class as label": label,
-        "have an unknown group": group,
+        "with NaN": nan,
+        "with entries outside [0, 1]": outside,
+        "with a sum other than 1": wrong_sum,
+        "with an unknown class as label": label,
+        "with an unknown group": group,
     }
+    total = sum(found.values())
     causes = ", ".join(f"{count} {cause}" for cause, count in found.items() if count)
-    problem = f"some rows are invalid: {causes}"
+    problem = f"{total} invalid {'row' if total == 1 else 'rows'} ({causes})"
     if first == NEVER:
         problem += ", on another process or from merge_state"
-    place: dict[str, Any] = {"row": _row(first), "count": sum(found.values())}
+    place: dict[str, Any] = {"row": _row(first), "count": total}
     if label:
         return LabelError("target", problem, Use("ignore_index", None, "to skip rows"), **place)
     if group:

@@ -58,7 +58,10 @@ torch objects are accepted and matched by position.""",
         "array-like of shape (N,) or str, optional",
         "Number of identical rows that each row represents; excludes `sample_weight`.",
     ),
-    "groups": ("array-like of shape (N,) or str, optional", "Group of each row, or its column in the frame."),
+    "groups": (
+        "array-like of shape (N,) or str, optional",
+        "Group of each row, or its column in the frame, for metrics and selections that use groups.",
+    ),
     "features": (
         "array-like of shape (N, d) or list of str, optional",
         "Numeric features of each row, for metrics that use them.",
@@ -79,9 +82,10 @@ prediction was correct). It is never inferred.""",
         "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
     ),
     "lens": (
-        'str or Lens, default "auto"',
-        """Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``,
-``"rank:2"``, or a lens such as ``top_k(5)``. ``"auto"`` takes the positive class of two, else the top label.""",
+        "str or Lens, optional",
+        """What is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"ordinal"`` (at most each of the ordered classes),
+``"class:NAME"``, ``"rank:2"``, or a lens such as ``top_k(5)``. By default the lens of the metric; ``"auto"`` is ``"binary"`` for two
+classes and ``"top_label"`` for more.""",
     ),
     "where": (
         "array-like of bool or Selection, optional",
@@ -93,7 +97,7 @@ prediction was correct). It is never inferred.""",
     ),
     "class_weight": (
         "array-like of shape (K,), optional",
-        """Weight of each class, for ``combine="mean"`` or ``"sum"``.""",
+        """Weight of each class (of each cut for ``"ordinal"``), for ``combine="mean"`` or ``"sum"``.""",
     ),
     "metric": (
         "str or Metric",
@@ -234,20 +238,24 @@ OTHER_SPELLINGS = {
     "class_names": "classes",
     "group": "groups",
     "by": "groups",
-    "y_pred": "y_prob (the second argument)",
-    "y_proba": "y_prob (the second argument)",
-    "preds": "y_prob (the second argument)",
-    "target": "y_true (the first argument)",
-    "from_logits": "input='logit'",
-    "logits": "input='logit'",
     "average": "combine",
-    "num_classes": "drop it; the number of classes is inferred from y_prob",
     "seed": "rng",
     "cv": "folds",
     "n_splits": "folds",
     "random_state": "rng",
     "mode": "lens",
 }
+# Those without one, and what to do instead.
+OTHER_USES = {
+    "y_pred": "use y_prob (the second argument)",
+    "y_proba": "use y_prob (the second argument)",
+    "preds": "use y_prob (the second argument)",
+    "target": "use y_true (the first argument)",
+    "from_logits": "use input='logit'",
+    "logits": "use input='logit'",
+    "num_classes": "drop it; the number of classes is inferred from y_prob",
+}
+BINNINGS = {"uniform": "equal_width", "quantile": "equal_mass", "equal-mass": "equal_mass"}
 
 
 # Four keywords for related ideas; functions differ in which of them they accept.
@@ -262,13 +270,12 @@ def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> 
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:
         hint = f"use {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
-    elif word in OTHER_SPELLINGS and (
-        OTHER_SPELLINGS[word].split()[0] in known or " " in OTHER_SPELLINGS[word] or "=" in OTHER_SPELLINGS[word]
-    ):
-        hint = OTHER_SPELLINGS[word] if OTHER_SPELLINGS[word].startswith("drop it") else f"use {OTHER_SPELLINGS[word]}"
-        swaps = {"uniform": "'equal_width'", "quantile": "'equal_mass'", "equal-mass": "'equal_mass'"}
-        if OTHER_SPELLINGS[word] == "binning" and value in swaps:
-            hint = f"use binning={swaps[value]}"
+    elif word in OTHER_USES:
+        hint = OTHER_USES[word]
+    elif OTHER_SPELLINGS.get(word) in known:
+        counterpart = OTHER_SPELLINGS[word]
+        value = BINNINGS.get(value) if counterpart == "binning" and isinstance(value, str) else None
+        hint = f"use {counterpart}" + (f"={value!r}" if value else "")
     elif near:
         hint = f"did you mean {near[0]!r}?"
     else:

@@ -288,7 +288,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         (
             {"where": "nope > 1"},
             cal.ArgumentError,
-            'where: Binder Error: Referenced column "nope" not found in FROM clause!; the columns are y, p',
+            "where: unknown column 'nope'; the columns are y, p; text is written in single quotes, as 'nope'",
         ),
         (
             {"where": "1 = 1; DROP TABLE x"},

@@ -8,6 +8,7 @@ from . import signed  # isort: skip
 from . import soft  # isort: skip
 from . import windows  # isort: skip
 from . import debiased  # isort: skip
+from . import variation  # isort: skip
 from . import joint  # isort: skip
 from . import classwise  # isort: skip
 from . import grouped  # isort: skip
@@ -22,5 +23,6 @@ __all__ = [
     "partially_binned",
     "signed",
     "soft",
+    "variation",
     "windows",
 ]

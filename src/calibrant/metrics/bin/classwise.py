@@ -15,7 +15,8 @@ from ...util.checks import check_whole
 from ...views.view import Block, VectorView, View
 from ..registry import metric, preset
 from .bins import ece
-from .joint import gece, ranked
+from .joint import gece
+from .variation import ranked
 
 Floats = NDArray[np.float64]
 
@@ -26,9 +27,9 @@ Floats = NDArray[np.float64]
     subfamily="plug-in",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     lens="classwise",
     cost="N K log N",
-    use_cases=("classwise",),
     aliases=("TACE",),
     cite="nixon2019",
     pros="leaves out scores at or below the threshold, which are the majority for many classes",
@@ -69,6 +70,7 @@ def tace(
     subfamily="plug-in",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
@@ -120,7 +122,13 @@ multiclass_ce = preset(
     summary="Mean total variation distance between mean forecast and mean label over the cells of a grid on the simplex.",
     binning="simplex_grid",
     bins=10,
-    aliases=("canonical calibration error", "strong calibration error", "full ECE", "simplex ECE"),
+    aliases=(
+        "canonical calibration error",
+        "strong calibration error",
+        "full ECE",
+        "simplex ECE",
+        "full multiclass ECE",
+    ),
     cite="vaicenavicius2019",
     pros="evaluates the whole distribution on fixed cells",
     cons="with more than a few classes most rows are alone in their cell; such a row contributes 1 minus the probability of its true class, "
@@ -135,7 +143,6 @@ ece_ea = preset(
     binning="equal_area",
     cost="N log N",
     recommended=False,
-    use_cases=(),
     aliases=("ECE-EA", "equiareal ECE"),
     cite="roechner2024",
     certainty="certain rule, reconstructed algorithm",
@@ -151,7 +158,6 @@ ece_sweep = preset(
     bins="sweep",
     cost="N log N",
     recommended=False,
-    use_cases=(),
     aliases=("ECE-sweep", "monotonic sweep calibration error"),
     cite="roelofs2022",
     pros="the number of bins follows from the data",

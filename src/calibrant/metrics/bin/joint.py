@@ -1,132 +1,23 @@
-"""Binned metrics of the whole distribution: variation calibration, and the generalised error for any lens."""
+"""Generalised calibration error: distances between mean forecast and mean label over cells, for any lens."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins
-from ...binning.partition import auto_binning, bin_of_each, cells_of
-from ...binning.table import weighted_power
+from ...binning.parse import Bins
+from ...binning.partition import auto_binning, cells_of
 from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
-from ...views.view import Block, VectorView
-from ..registry import metric, norm_root
+from ...views.view import VectorView
+from ..registry import metric
+from .variation import sums_by_bin
 
 Floats = NDArray[np.float64]
-Variation = Literal["entropy", "confidence", "variation_ratio", "iqv", "gini"]
-
-
-def _entropy(q: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(q > 0, q * np.log(q), 0)
-    return np.clip(-terms.sum(axis=1) / math.log(q.shape[1]), 0, 1)
-
-
-# Each is 0 for a degenerate and at most 1 for a uniform distribution, except confidence, which is the first (largest) entry.
-_VARIATIONS: dict[str, Callable[[Floats], Floats]] = {
-    "entropy": _entropy,
-    "confidence": lambda q: q[:, 0],
-    "variation_ratio": lambda q: 1 - q.max(axis=1),
-    "iqv": lambda q: q.shape[1] / (q.shape[1] - 1) * (1 - np.square(q).sum(axis=1)),
-    "gini": lambda q: 1 - np.square(q).sum(axis=1),
-}
-
-
-def ranked(block: Block) -> tuple[Floats, Floats]:
-    """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
-    order = np.argsort(-block.probs, axis=1, kind="stable")
-    return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
-
-
-def _sums_by_bin(
-    view: VectorView, cell: NDArray[np.intp], count: int, columns: Callable[[Block], Floats]
-) -> tuple[Floats, Floats]:
-    """Compute the weight of each bin, and weighted sums of vectors over its rows."""
-    weight = np.bincount(cell, view.weights, count).astype(np.float64)
-    sums = np.zeros((count, 0))
-    for span, block in view.blocks():
-        values = columns(block) * view.weights[span, None]
-        if sums.shape[1] == 0:
-            sums = np.zeros((count, values.shape[1]))
-        for j in range(values.shape[1]):
-            sums[:, j] += np.bincount(cell[span], values[:, j], count)
-    return weight, sums
-
-
-@metric(
-    "Variation calibration error",
-    family="bin",
-    subfamily="whole distribution",
-    range=(0, 1),
-    ideal=0,
-    lens="canonical",
-    sketch=False,
-    cost="N K log N",
-    recommended=True,
-    use_cases=("multiclass",),
-    aliases=("VCE",),
-    cite="thompson2026",
-    pros="evaluates the whole distribution; tends to 0 for calibrated forecasts as the number of rows grows",
-    cons="classes are replaced by ranks, so that errors between classes of one rank cancel; different mean vectors with the same variation count as equal",
-    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper describes it as the maximum; taken "
-    "literally, the maximum of a mean rank vector need not be its first entry, and this identity would not hold.",
-    explain={
-        "variation": "Measure of variation: normalised ``'entropy'``, ``'confidence'``, Freeman's ``'variation_ratio'`` (1 minus the largest "
-        "probability), the index of qualitative variation ``'iqv'``, or ``'gini'``.",
-        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
-    },
-    finish=norm_root,
-)
-def vce(
-    view: VectorView,
-    *,
-    variation: Variation = "entropy",
-    bins: Bins = 10,
-    binning: Binning = "equal_width",
-    norm: float = 1,
-) -> float:
-    """Mean absolute difference over bins between the predicted and the observed variation."""
-    measure = _VARIATIONS[variation]
-    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
-    cell, count = bin_of_each(view, key, binning, bins)
-    weight, sums = _sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
-    stated, seen = np.hsplit(sums, 2)
-    full = weight > 0
-    share = weight[full, None]
-    gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
-    return weighted_power(gap, weight[full] / view.total, norm)
-
-
-@metric(
-    "Uncertainty calibration error",
-    family="bin",
-    subfamily="whole distribution",
-    range=(0, 1),
-    ideal=None,
-    alternative="two-sided",
-    lens="canonical",
-    sketch=False,
-    cost="N K",
-    aliases=("UCE",),
-    cite="laves2019",
-    pros="relates predictive entropy to the error rate directly",
-    cons="in general not 0 for calibrated forecasts, even for infinitely many rows, and overconfidence can lower it; prefer `vce`",
-    explain={"bins": "Number of bins of the entropy on [0, 1], or increasing edges."},
-)
-def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
-    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
-    # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
-    entropy = view.each_row(lambda block: _entropy(ranked(block)[0]))
-    cell, count = bin_of_each(view, entropy, binning, bins)
-    _, sums = _sums_by_bin(
-        view, cell, count, lambda block: np.column_stack([1 - ranked(block)[1][:, 0], _entropy(block.probs)])
-    )
-    return math.fsum(np.abs(sums[:, 0] - sums[:, 1])) / view.total
 
 
 Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
@@ -138,10 +29,11 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     subfamily="whole distribution",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
+    full_vector=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
-    use_cases=("multiclass",),
     aliases=("GECE", "generalized ECE"),
     cite="vaicenavicius2019",
     pros="one definition for any lens, selection, binning and distance",
@@ -178,9 +70,9 @@ def gece(
     """Mean distance between mean forecast and mean label over cells, for any lens."""
     cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
     if distance == "interval":
-        weight, sums = _sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
+        weight, sums = sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
     else:
-        weight, sums = _sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
+        weight, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
     full = weight > 0
     mean = sums[full] / weight[full, None]
     options = {
@@ -192,6 +84,128 @@ def gece(
     }
     length = _outside(mean, options) if distance == "interval" else _length(mean, distance, options)
     return math.fsum(weight[full] / view.total * length)
+
+
+@metric(
+    "Debiased generalised expected calibration error",
+    family="bin",
+    subfamily="debiased",
+    range=(-1 / math.e, 1),  # the limit of -(1 - 1/K)^K: K rows, one of each class, at equal probabilities
+    ideal=0,
+    full_vector=True,
+    lens="canonical",
+    sketch=False,
+    importance=False,
+    soft=False,
+    cost="N K log N",
+    aliases=("GECE-DB", "debiased GECE", "debiased generalized ECE"),
+    cite="vaicenavicius2019",
+    pros="its expected value is exactly 0 for calibrated forecasts, whatever the lens, the cells and the number of rows; no simulation and no "
+    "seed",
+    cons="tends to underestimate the error of miscalibrated forecasts, because sampling noise inflates a large gap less than none; can be "
+    "negative; errors of opposite sign inside a cell cancel",
+    certainty="the error is certain; the correction is defined here: no paper states it",
+    notes="`gece` minus its expected value if the labels were drawn from the probabilities, which `evaluate` and `assess` report as the value by "
+    "chance. It is computed from the distribution of the number of labels of each class in a cell, a sum of independent Bernoulli variables. Only "
+    "the distances that are sums over classes have such a form; for the others subtract ``assess(..., metric='gece').by_chance``.",
+    explain={
+        "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'``, or ``'l1'``, twice as large.",
+        "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",
+        "gamma": "Cells of the k-d tree with more than this fraction of the rows are split.",
+        "min_size": "Smallest number of rows in a cell; a split that would leave fewer is not made.",
+    },
+)
+def gece_db(
+    view: VectorView,
+    *,
+    distance: Literal["tv", "l1"] = "tv",
+    binning: Any = "auto",
+    bins: Bins = 15,
+    gamma: float = 0.1,
+    min_size: int = 10,
+) -> float:
+    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
+    cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
+    _, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
+    found = math.fsum(np.abs(sums).sum(axis=1)) - expected_absolute_gaps(view, cell, count)
+    return found / view.total / (2 if distance == "tv" else 1)
+
+
+# Above this variance a Poisson binomial count is nearly normal, and its mean absolute deviation follows from an expansion.
+NEARLY_NORMAL = 25.0
+# Probabilities up to this enter the characteristic function through their powers.
+RARE, POWERS = 0.05, 9
+
+
+def expected_absolute_gaps(view: VectorView, cell: NDArray[np.intp], count: int) -> float:
+    """Compute the expected sum, over cells and classes, of absolute differences between expected and simulated numbers of labels.
+
+    The number of labels of a class in a cell is Poisson binomial. Rows with p > 1/2 are counted by the complement, so that the difference D of
+    two counts has small moments.
+    """
+    from scipy.sparse import csr_array
+
+    k = view.k
+    moments = np.zeros((4, count, k))  # mean of D, and its second to fourth cumulants
+    powers = np.zeros((2, POWERS, count, k))  # sums of powers of rare probabilities, plain and complementary
+    common: list[list[NDArray[Any]]] = []
+    for span, block in view.blocks():
+        weight, where = view.weights[span], cell[span]
+        member = csr_array((weight, (where, np.arange(len(where)))), shape=(count, len(where)))
+        side = np.where(block.probs > 0.5, -1.0, 1.0)
+        q = np.where(side < 0, 1 - block.probs, block.probs)
+        spread = q * (1 - q)
+        for place, term in enumerate((side * q, spread, side * spread * (1 - 2 * q), spread * (1 - 6 * spread))):
+            moments[place] += member @ term
+        for place, rare in enumerate(np.where((q <= RARE) & (side == sign), q, 0.0) for sign in (1, -1)):
+            power = rare
+            for r in range(POWERS):
+                powers[place, r] += member @ power
+                power = power * rare
+        rows, columns = np.nonzero((q > RARE) & (weight[:, None] > 0))
+        common.append([where[rows] * k + columns, q[rows, columns], side[rows, columns], weight[rows]])
+    mean, variance, third, fourth = moments.reshape(4, -1)
+    large = variance > NEARLY_NORMAL
+    small = np.flatnonzero((variance > 0) & ~large)
+    entries = [np.concatenate(parts) for parts in zip(*common, strict=True)]
+    exact = _absolute_deviations(mean, variance, small, powers.reshape(2, POWERS, -1), entries) if len(small) else 0.0
+    if not large.any():
+        return exact
+    sigma = np.sqrt(variance[large])
+    skew, excess = third[large] / sigma**3, fourth[large] / sigma**4
+    between = mean[large] - np.floor(mean[large])
+    normal = sigma * math.sqrt(2 / math.pi) * (1 - excess / 24 + np.square(skew) / 24)
+    lattice = (np.square(between) - between + 1 / 6) / (sigma * math.sqrt(2 * math.pi))
+    return exact + math.fsum(normal - lattice)
+
+
+def _absolute_deviations(
+    mean: Floats, variance: Floats, small: NDArray[np.intp], powers: Floats, entries: list[NDArray[Any]]
+) -> float:
+    """Compute the sum of E|D - E D| over the counts `small`, from their distributions by inverting characteristic functions."""
+    size = 2 * math.ceil(9 * math.sqrt(float(variance[small].max())) + 12)
+    number = np.full(len(variance), -1)
+    number[small] = np.arange(len(small))
+    held = number[entries[0]] >= 0
+    pair, q, side, weight = number[entries[0][held]], *(part[held] for part in entries[1:])
+    spread = q * (1 - q)
+    transform = np.ones((len(small), size // 2 + 1), complex)
+    for j in range(1, size // 2 + 1):
+        t = 2 * math.pi * j / size
+        with np.errstate(divide="ignore"):  # log 0 where p is 1/2 and t is pi
+            modulus = weight * np.log1p(-4 * spread * math.sin(t / 2) ** 2) / 2
+        angle = weight * side * np.arctan2(q * math.sin(t), 1 - q + q * math.cos(t))
+        exponent = np.bincount(pair, modulus, len(small)) + 1j * np.bincount(pair, angle, len(small))
+        step = complex(math.cos(t) - 1, math.sin(t))
+        for r in range(POWERS):
+            for place, base in enumerate((step, step.conjugate())):
+                exponent += (-1) ** r * base ** (r + 1) / (r + 1) * powers[place, r, small]
+        transform[:, j] = np.exp(exponent)
+    chance = np.fft.hfft(transform, size, axis=1) / size
+    # Each residue stands for the number nearest to the mean; all others have negligible probability.
+    centre, residue = mean[small, None], np.arange(size)
+    away = residue + size * np.rint((centre - residue) / size) - centre
+    return math.fsum((np.abs(away) * chance).sum(axis=1))
 
 
 def _score_column(view: VectorView) -> int:

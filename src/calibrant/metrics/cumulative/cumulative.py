@@ -13,7 +13,7 @@ from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
 from ..bin.intervals import cce
-from ..bin.joint import ranked
+from ..bin.variation import ranked
 from ..registry import metric, preset
 from .distributions import bridge_survival
 
@@ -37,10 +37,23 @@ def null_scale(view: View) -> float:
     subfamily="path",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     cost="N log N",
     recommended=True,
-    use_cases=("parameter-free",),
-    aliases=("ECCE-MAD", "ECCE", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
+    aliases=(
+        "ECCE-MAD",
+        "ECCE",
+        "KS",
+        "KS calibration error",
+        "Kolmogorov-Smirnov calibration error",
+        "KS statistic",
+        "KS error",
+        "KS metric",
+        "KS calibration metric",
+        "Kolmogorov-Smirnov statistic",
+        "maximum absolute deviation",
+        "empirical cumulative calibration error",
+    ),
     cite="arrieta2022",
     pros="no bins and no parameters; a test whose asymptotic null distribution does not depend on the scores",
     cons="the path starts at the lowest score, so that the value for the other class differs (see `ecce_r`); errors of alternating sign at "
@@ -58,7 +71,14 @@ ecce_r = preset(
     summary="Range of the cumulative differences between scores and outcomes in order of the score.",
     family="cumulative",
     subfamily="path",
-    aliases=("ECCE-R", "Kuiper", "Kuiper calibration error", "ECCE"),
+    aliases=(
+        "ECCE-R",
+        "Kuiper",
+        "Kuiper calibration error",
+        "ECCE",
+        "Kuiper statistic",
+        "empirical cumulative calibration error",
+    ),
     cite="arrieta2022",
     pros="no bins and no parameters; the same value for either of two classes; a test whose asymptotic null distribution does not depend on the scores",
     cons="errors of alternating sign at neighbouring scores cancel; determined by the worst interval alone",
@@ -142,10 +162,11 @@ def _check_rank(r: int, view: VectorView) -> int:
     subfamily="path",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",
-    aliases=("KS top-r", "KS", "KS calibration error", "Kolmogorov-Smirnov calibration error"),
+    aliases=("KS top-r",),
     cite="gupta2021",
     pros="no bins; evaluates any choice of the model, not only the first",
     cons="one rank at a time; errors of alternating sign at neighbouring scores cancel",
@@ -163,6 +184,7 @@ def ks_top_r(view: VectorView, *, r: int = 1) -> float:
     subfamily="path",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     lens="canonical",
     sketch=False,
     cost="N K log N",

@@ -195,7 +195,7 @@
     write("bins-shown", String(count));
     element("bins").setAttribute("aria-valuetext", `${count} bins`);
     fillTable(found);
-    if (drawn.reliability) feed(drawn.reliability, { bins: found.filter((bin) => bin.rows > 0) });
+    if (drawn.reliability) feed(entitled(drawn.reliability), { bins: found.filter((bin) => bin.rows > 0) });
     if (drawn.histogram) feed(drawn.histogram, { bins: found });
   }
 
@@ -237,6 +237,12 @@
   function showCurve() {
     const cells = sureness();
     if (cells !== null && drawn.threshold) feed(drawn.threshold, curve(cells));
+  }
+
+  /** The axes of the diagram bear the names of the selected lens; groups are those of the first. */
+  function entitled(view) {
+    const [mean, rate] = data.titles[state.group > 0 ? 0 : state.lens];
+    return view.signal("meanTitle", mean).signal("rateTitle", rate);
   }
 
   function feed(view, sources) {

@@ -67,6 +67,19 @@ def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
+def condition_error(error: Exception, names: Sequence[str]) -> ArgumentError:
+    """The error for a condition on rows that DuckDB cannot evaluate."""
+    text = first_line(error)
+    unknown = re.search(r'column "(.*)" not found', text)
+    remedy = f"the columns are {', '.join(names[:20])}"
+    if unknown is None:
+        return ArgumentError("where", text, remedy)
+    name = unknown[1]
+    return ArgumentError(
+        "where", f"unknown column {name!r}", f"{remedy}; text is written in single quotes, as '{name}'"
+    )
+
+
 def quoted(name: str) -> str:
     """A name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
 from ...util.files import read_start
-from .columns import check_expression, first_line, quoted
+from .columns import check_expression, condition_error, first_line, quoted
 
 __all__ = [
     "CONFIG",
@@ -115,7 +115,7 @@ class Source:
         """The error that names the unreadable file and the part of it, or the condition if all files are readable."""
         place = next((found for path in self.paths if (found := self._broken(path))), None)
         if place is None and self.where is not None:
-            return ArgumentError("where", first_line(error), f"the columns are {', '.join(self.names[:20])}")
+            return condition_error(error, self.names)
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)

@@ -28,8 +28,8 @@ from .columns import (
     as_booleans,
     check_class_order,
     class_names,
+    condition_error,
     find_columns,
-    first_line,
     lossless,
     names_as_written,
     quoted,
@@ -191,8 +191,7 @@ def _named_failures(opened: Source) -> Iterator[None]:
     except CalibrantError:
         raise
     except duckdb.BinderException as error:
-        known = ", ".join(opened.names[:20])
-        raise ArgumentError("where", first_line(error), f"the columns are {known}") from error
+        raise condition_error(error, opened.names) from error
     except (duckdb.Error, OSError) as error:
         raise opened.failure(error) from error
 

@@ -1,0 +1,370 @@
+"""Variation calibration: measures of the variation of a distribution, and the binned errors that compare predicted with observed variation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...binning.parse import Binning, Bins
+from ...binning.partition import bin_of_each
+from ...binning.table import weighted_power
+from ...errors import ArgumentError, WeightsNotSupportedError
+from ...input.convert import is_number
+from ...util.checks import check_whole
+from ...views.view import Block, VectorView
+from ..registry import metric, norm_root
+
+Floats = NDArray[np.float64]
+Measure = Callable[[Floats], Floats]
+"""A function from probability vectors, one per row, to their variation."""
+Variation = Literal[
+    "entropy",
+    "confidence",
+    "freeman_variation_ratio",
+    "wilcox_variation_ratio",
+    "iqv",
+    "gini",
+    "avdev",
+    "mndif",
+    "varnc",
+    "stdev",
+    "hrel",
+]
+
+# Values of a user's function that exceed 0 or 1 by less are rounding errors.
+SLACK = 1e-9
+# Largest number of simulated rows to which counts are expanded.
+MAX_ROWS = 50_000_000
+# Entries of simulated rank frequencies that are evaluated at a time.
+ENTRIES = 1 << 20
+
+
+def entropy(q: Floats) -> Floats:
+    """Compute the entropy divided by its largest value, log K."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(q > 0, q * np.log(q), 0)
+    return np.clip(-terms.sum(axis=1) / math.log(q.shape[1]), 0, 1)
+
+
+def _iqv(q: Floats) -> Floats:
+    return q.shape[1] / (q.shape[1] - 1) * (1 - np.square(q).sum(axis=1))
+
+
+def _wilcox_ratio(q: Floats) -> Floats:
+    return q.shape[1] / (q.shape[1] - 1) * (1 - q.max(axis=1))
+
+
+def _average_deviation(q: Floats) -> Floats:
+    k = q.shape[1]
+    return np.clip(1 - k / (2 * (k - 1)) * np.abs(q - 1 / k).sum(axis=1), 0, 1)
+
+
+def _mean_difference(q: Floats) -> Floats:
+    # In increasing order, entry i is the larger one of i pairs and the smaller one of K - 1 - i.
+    k = q.shape[1]
+    return np.clip(1 - np.sort(q, axis=1) @ (2 * np.arange(k) - (k - 1.0)) / (k - 1), 0, 1)
+
+
+def _standard_deviation(q: Floats) -> Floats:
+    # Not from the sum of squares, whose rounding error the root would magnify near the uniform distribution.
+    k = q.shape[1]
+    return np.clip(1 - np.sqrt(k / (k - 1) * np.square(q - 1 / k).sum(axis=1)), 0, 1)
+
+
+# Each is 0 for a degenerate and 1 for a uniform distribution; exceptions are Freeman's ratio and Gini's index, at most (K - 1)/K, and
+# confidence, which is the first entry (of a row, the largest) and decreases with variation.
+MEASURES: dict[str, Measure] = {
+    "entropy": entropy,
+    "confidence": lambda q: q[:, 0],
+    "freeman_variation_ratio": lambda q: 1 - q.max(axis=1),
+    "wilcox_variation_ratio": _wilcox_ratio,
+    "iqv": _iqv,
+    "gini": lambda q: 1 - np.square(q).sum(axis=1),
+    "avdev": _average_deviation,
+    "mndif": _mean_difference,
+    "varnc": _iqv,
+    "stdev": _standard_deviation,
+    "hrel": entropy,
+}
+# Other names in the literature.
+OTHER_NAMES = {
+    "vr": "freeman_variation_ratio",
+    "fvr": "freeman_variation_ratio",
+    "wvr": "wilcox_variation_ratio",
+    "modvr": "wilcox_variation_ratio",
+    "dm": "wilcox_variation_ratio",
+    "ada": "avdev",
+    "mda": "mndif",
+    "va": "varnc",
+    "shannon": "entropy",
+    "gini_simpson": "gini",
+}
+
+
+def measure_of(variation: Any) -> Measure:
+    """Return the measure with this name, or a function of one probability vector as a measure."""
+    if isinstance(variation, str) and variation in MEASURES:
+        return MEASURES[variation]
+    if callable(variation):
+        return lambda q: _applied(variation, q)
+    if isinstance(variation, str) and variation == "variation_ratio":
+        raise ArgumentError(
+            "variation",
+            "'variation_ratio' names two measures: Freeman's 1 - max(p) and Wilcox's K/(K - 1) (1 - max(p))",
+            "use 'freeman_variation_ratio' (the value that this name had before) or 'wilcox_variation_ratio'",
+        )
+    hint = OTHER_NAMES.get(variation.lower()) if isinstance(variation, str) else None
+    raise ArgumentError(
+        "variation",
+        f"must be one of {', '.join(map(repr, MEASURES))}, or a function of a probability vector; got {variation!r}",
+        f"use {hint!r}" if hint else "",
+    )
+
+
+def name_of(variation: Any) -> str:
+    """Return the name of a measure, or of a user's function."""
+    return variation if isinstance(variation, str) else getattr(variation, "__name__", type(variation).__name__)
+
+
+def _applied(function: Callable[[Floats], Any], q: Floats) -> Floats:
+    """Apply a user's function to each vector, and check its values."""
+    values = np.empty(len(q))
+    for place, vector in enumerate(q):
+        value = function(vector)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if not (is_number(value) and math.isfinite(value)):
+            shown = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+            raise ArgumentError(
+                "variation",
+                f"{name_of(function)} must return one finite number for a probability vector; got {shown}",
+                "for example lambda p: 1 - p.max()",
+            )
+        values[place] = value
+    outside = (values < -SLACK) | (values > 1 + SLACK)
+    if outside.any():
+        raise ArgumentError(
+            "variation",
+            f"{name_of(function)} must return values from 0 to 1; {np.count_nonzero(outside):,} of {len(q):,} vectors lie outside, "
+            f"the first with {values[int(np.argmax(outside))]:.6g}",
+            "divide by its largest value",
+        )
+    return np.clip(values, 0, 1)
+
+
+def ranked(block: Block) -> tuple[Floats, Floats]:
+    """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
+    order = np.argsort(-block.probs, axis=1, kind="stable")
+    return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
+
+
+def sums_by_bin(
+    view: VectorView, cell: NDArray[np.intp], count: int, columns: Callable[[Block], Floats]
+) -> tuple[Floats, Floats]:
+    """Compute the weight of each bin, and weighted sums of vectors over its rows."""
+    weight = np.bincount(cell, view.weights, count).astype(np.float64)
+    sums = np.zeros((count, 0))
+    for span, block in view.blocks():
+        values = columns(block) * view.weights[span, None]
+        if sums.shape[1] == 0:
+            sums = np.zeros((count, values.shape[1]))
+        for j in range(values.shape[1]):
+            sums[:, j] += np.bincount(cell[span], values[:, j], count)
+    return weight, sums
+
+
+def bins_of_variation(
+    view: VectorView, measure: Measure, binning: Any, bins: Any
+) -> tuple[Floats, NDArray[np.intp], int]:
+    """Return the variation of each row, its bin and the number of bins."""
+    key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
+    return key, *bin_of_each(view, key, binning, bins)
+
+
+VARIATION = (
+    "Measure of variation, by name: normalised ``'entropy'`` (Wilcox's ``'hrel'``); ``'confidence'``; Freeman's variation ratio "
+    "``'freeman_variation_ratio'``, 1 minus the largest probability, and Wilcox's ``'wilcox_variation_ratio'``, K/(K - 1) times that; the index of "
+    "qualitative variation ``'iqv'`` (Wilcox's ``'varnc'``), and ``'gini'``, (K - 1)/K times that; Wilcox's average deviation ``'avdev'``, mean "
+    "difference ``'mndif'`` and standard deviation ``'stdev'``. Or a function of one probability vector, in decreasing order for a row, that "
+    "returns a number from 0 to 1."
+)
+
+
+@metric(
+    "Variation calibration error",
+    family="bin",
+    subfamily="whole distribution",
+    range=(0, 1),
+    ideal=0,
+    lens="canonical",
+    sketch=False,
+    cost="N K log N",
+    recommended=True,
+    aliases=("VCE",),
+    cite="thompson2026",
+    pros="evaluates the whole distribution; tends to 0 for calibrated forecasts as the number of rows grows",
+    cons="classes are replaced by ranks, so that errors between classes of one rank cancel; different mean vectors with the same variation count as "
+    "equal; with fewer rows in a bin than classes, most of the value is sampling noise, and overconfidence can lower it (see `vce_db`)",
+    notes="With ``variation='confidence'`` the value is the top-label expected calibration error. The paper describes it as the maximum; taken "
+    "literally, the maximum of a mean rank vector need not be its first entry, and this identity would not hold. ``'hrel'`` equals "
+    "``'entropy'`` and ``'varnc'`` equals ``'iqv'``; ``'stdev'`` is 1 - sqrt(1 - iqv). For two classes ``'wilcox_variation_ratio'``, ``'avdev'``, "
+    "``'mndif'`` and ``'stdev'`` are all twice the smaller probability. The indices are those of Wilcox (1973), Indices of qualitative "
+    "variation and political measurement, Western Political Quarterly 26.",
+    explain={
+        "variation": VARIATION,
+        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
+    },
+    finish=norm_root,
+)
+def vce(
+    view: VectorView,
+    *,
+    variation: Variation | Callable[..., float] = "entropy",
+    bins: Bins = 10,
+    binning: Binning = "equal_width",
+    norm: float = 1,
+) -> float:
+    """Mean absolute difference over bins between the predicted and the observed variation."""
+    measure = measure_of(variation)
+    _, cell, count = bins_of_variation(view, measure, binning, bins)
+    weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+    stated, seen = np.hsplit(sums, 2)
+    full = weight > 0
+    share = weight[full, None]
+    gap = np.abs(measure(seen[full] / share) - measure(stated[full] / share))
+    return weighted_power(gap, weight[full] / view.total, norm)
+
+
+class SimulatedVariation:
+    """Observed variation of each non-empty bin for labels that are simulated from the predicted probabilities, and the observed one.
+
+    The bins depend on the probabilities alone, so that a simulation needs the rank of the true class of each row and nothing else. Rows
+    are put in a canonical order, and counts are expanded: the same generator then gives the same values for any order of the rows.
+    """
+
+    def __init__(self, view: VectorView, variation: Any, binning: Any, bins: Any) -> None:
+        if view.weight_kind == "counts" and view.total > MAX_ROWS:
+            raise WeightsNotSupportedError(
+                "counts", f"simulated labels expand counts to rows, and {view.total:.3g} are too many", "use fewer rows"
+            )
+        self.measure = measure_of(variation)
+        _, cell, count = bins_of_variation(view, self.measure, binning, bins)
+        weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
+        full = weight > 0
+        self.k, self.weight = view.k, weight[full]
+        stated, seen = np.hsplit(sums[full] / self.weight[:, None], 2)
+        self.share = self.weight / view.total
+        self.stated, self.observed = self.measure(stated), self.measure(seen)
+        probs = view.each_row(lambda block: ranked(block)[0])
+        order = _canonical(probs, view.weights)
+        if view.weight_kind == "counts":
+            order = np.repeat(order, view.weights[order].astype(np.int64))
+        self.row_weight = view.weights[order] if view.weight_kind == "importance" else None
+        self.base = (np.cumsum(full) - 1)[cell[order]] * self.k
+        rows = np.arange(len(order))
+        # The cumulative probabilities of all rows in one increasing sequence, row i in [i, i + 1]: one search finds all ranks.
+        self.edges = (np.minimum(np.cumsum(probs[order], axis=1)[:, :-1], 1) + rows[:, None]).ravel()
+        self.rows = rows
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Return the observed variation of each bin for `count` sets of simulated labels, one set per row."""
+        bins, k = len(self.weight), self.k
+        values = np.empty((count, bins))
+        step = max(1, ENTRIES // (bins * k))
+        for start in range(0, count, step):
+            found = np.array([self._rank_sums(rng) for _ in range(min(step, count - start))])
+            means = found.reshape(-1, bins, k) / self.weight[:, None]
+            values[start : start + step] = self.measure(means.reshape(-1, k)).reshape(-1, bins)
+        return values
+
+    def _rank_sums(self, rng: np.random.Generator) -> Floats:
+        drawn = np.searchsorted(self.edges, rng.random(len(self.rows)) + self.rows, side="right")
+        place = self.base + drawn - self.rows * (self.k - 1)
+        return np.bincount(place, self.row_weight, len(self.weight) * self.k).astype(np.float64)
+
+    def corrected(self, variation: Floats, null: Floats) -> Floats:
+        """Compute the squared difference from the mean of simulated values minus its expected value under calibration, by bins."""
+        draws = len(null)
+        return np.square(variation - null.mean(axis=0)) - (1 + 1 / draws) * null.var(axis=0, ddof=1)
+
+
+def _canonical(probs: Floats, weights: Floats) -> NDArray[np.intp]:
+    """Return an order of the rows that depends on their contents alone."""
+    ranks = np.unique(weights, return_inverse=True)[1].ravel().astype(np.float64)
+    # The bytes of non-negative doubles, most significant first, are in the order of the numbers. Rounded, so that probabilities that
+    # differ in their last digits (from logits, or normalised) come in the same order.
+    keys = np.ascontiguousarray(np.column_stack([probs.round(12) + 0.0, ranks]), dtype=">f8")
+    return np.argsort(keys.view(np.dtype((np.void, keys.shape[1] * keys.itemsize))).ravel(), kind="stable")
+
+
+@metric(
+    "Debiased squared variation calibration error",
+    family="bin",
+    subfamily="debiased",
+    range=(-0.75, 1),
+    ideal=0,
+    lens="canonical",
+    soft=False,
+    sketch=False,
+    cost="N K log N",
+    aliases=("VCE-DB", "debiased VCE"),
+    cite="thompson2026",
+    certainty="fairly sure of the measure of variation and the bins, which are those of the paper; the correction is defined here, since the paper has none",
+    pros="expected value 0 for calibrated forecasts, for any number of rows, classes and bins and any measure of variation; detects deviations in "
+    "both directions with few rows per bin, where `vce` does not",
+    cons="on a squared scale; can be negative; simulates labels; for miscalibrated forecasts the correction is approximate, because variation is not "
+    "linear and the variance is that under calibration",
+    notes="Sampling has two effects on `vce`: an absolute value is never negative, and the variation of a few labels is lower than that of the "
+    "distribution they are drawn from (with fewer labels than classes, far lower). Both are removed by comparing with labels simulated from "
+    "the predicted probabilities. The simulation is a function of the rows and of `rng`, not of the order of the rows.",
+    explain={
+        "variation": VARIATION,
+        "bins": "Number of bins of the variation on [0, 1], or increasing edges.",
+        "n_draws": "Number of simulated sets of labels, at least 2. The expected value under calibration is 0 for any number.",
+        "rng": "Seed or random generator of the simulation; with a seed the value is reproducible.",
+    },
+)
+def vce_db(
+    view: VectorView,
+    *,
+    variation: Variation | Callable[..., float] = "entropy",
+    bins: Bins = 10,
+    binning: Binning = "equal_width",
+    n_draws: int = 100,
+    rng: Any = 0,
+) -> float:
+    """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
+    simulated = SimulatedVariation(view, variation, binning, bins)
+    null = simulated.draw(np.random.default_rng(rng), check_whole(n_draws, "n_draws", 2))
+    return math.fsum(simulated.share * simulated.corrected(simulated.observed, null))
+
+
+@metric(
+    "Uncertainty calibration error",
+    family="bin",
+    subfamily="whole distribution",
+    range=(0, 1),
+    ideal=None,
+    alternative="two-sided",
+    lens="canonical",
+    sketch=False,
+    cost="N K",
+    aliases=("UCE",),
+    cite="laves2019",
+    pros="relates predictive entropy to the error rate directly",
+    cons="in general not 0 for calibrated forecasts, even for infinitely many rows, and overconfidence can lower it; prefer `vce`",
+    explain={"bins": "Number of bins of the entropy on [0, 1], or increasing edges."},
+)
+def uce(view: VectorView, *, bins: Bins = 10, binning: Binning = "equal_width") -> float:
+    """Mean absolute difference over entropy bins between the error rate and the mean normalised entropy."""
+    # Summed in decreasing order, so that permutations of the classes give bitwise equal values.
+    key = view.each_row(lambda block: entropy(ranked(block)[0]))
+    cell, count = bin_of_each(view, key, binning, bins)
+    _, sums = sums_by_bin(
+        view, cell, count, lambda block: np.column_stack([1 - ranked(block)[1][:, 0], entropy(block.probs)])
+    )
+    return math.fsum(np.abs(sums[:, 0] - sums[:, 1])) / view.total
