@@ -102,6 +102,7 @@ ROOMS = {
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
             Section("One event of several classes", ("recalibration.targets",)),
+            Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),

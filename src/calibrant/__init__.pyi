@@ -158,6 +158,7 @@ from .metrics import ece_em as ece_em
 from .metrics import ece_knn as ece_knn
 from .metrics import ece_lb as ece_lb
 from .metrics import ece_sweep as ece_sweep
+from .metrics import ece_widths as ece_widths
 from .metrics import eci as eci
 from .metrics import ecmmd as ecmmd
 from .metrics import emax as emax
@@ -264,6 +265,7 @@ from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit
+from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling

@@ -318,7 +318,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         (
             {"metric": "eec"},
             UnknownMetricError,
-            r"metric: unknown metric 'eec'; did you mean 'ece' or 'lse_ece' or 'eci'\?",
+            r"metric: unknown metric 'eec'; did you mean 'ece', 'lse_ece' or 'eci'\?",
         ),
         (
             {"over": "gamma"},

@@ -345,6 +345,9 @@ def test_evaluate_takes_ensembles_and_samples() -> None:
     assert ct.evaluate(models, loader())["nll"] == pytest.approx(cal.nll(kept.predictions()), rel=1e-6)
     sampled = ct.collect(models[0], loader(), samples=4, rng=0)
     assert ct.evaluate(models[0], loader(), samples=4)["nll"] == ct.evaluate(sampled)["nll"]
+    with pytest.raises(ArgumentError, match="samples: has no effect on collected rows; pass it to collect"):
+        ct.evaluate(sampled, samples=4)
+    assert ct.evaluate(models[0], loader(), samples=np.int64(4), interval=0.9, n_resamples=100, rng=1)["nll"] > 0
     other = ct.collect(models[0], loader(), samples=4, rng=1)
     assert ct.evaluate(models[0], loader(), samples=4, rng=1)["nll"] == ct.evaluate(other)["nll"]
 

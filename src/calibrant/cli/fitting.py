@@ -40,12 +40,21 @@ def read(file: str, **source: Any) -> Predictions:
     return found
 
 
-def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int, lens: str | None = None) -> Recalibration:
+def fit_map(
+    p: Predictions,
+    *,
+    method: str,
+    loss: str,
+    folds: int,
+    seed: int,
+    safe: float | None = None,
+    lens: str | None = None,
+) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
     target: Any = None if lens is None else read_lens(lens)
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed, lens=target)  # type: ignore[arg-type]
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
 
 
 def read_lens(text: str) -> Any:
@@ -85,6 +94,7 @@ def run_fit(
     out: str,
     loss: str,
     folds: int,
+    safe: float | None,
     preprocessing: str | None,
     seed: int,
     as_json: bool,
@@ -95,7 +105,7 @@ def run_fit(
     check_apart(out, file)
     with warnings_as_lines():
         p = read(file, **source)
-        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed, lens=lens)
+        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
         path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})

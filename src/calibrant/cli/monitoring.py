@@ -82,7 +82,7 @@ def monitor() -> None:
     type=float,
     default=0.01,
     show_default=True,
-    help="Probability of a false drift alarm in a window, averaged over reference data.",
+    help="Probability of a false drift alarm in a window, for all scores and groups together, averaged over reference data.",
 )
 @click.option(
     "--mature",

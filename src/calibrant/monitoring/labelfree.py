@@ -20,8 +20,8 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.view import View
-from .drift import DriftReport, DriftResult, Sample, as_sample, mean_shift_pvalue, score_drift
-from .ood import OodFindings, OodScale, summarize
+from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
+from .ood import OodFindings, OodScale, restored, summarize
 from .sequential import require_labels
 
 __all__ = [
@@ -286,12 +286,9 @@ class ScoreFindings:
         if reading is not None:
             sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
-        if drift is not None:
-            results = tuple(DriftResult(**result) for result in drift["results"])
-            drift = DriftReport(results, tuple(drift["adjusted"]), drift["alpha"])
         estimates = tuple(AccuracyEstimate(**found) for found in plain["accuracy"])
-        ood = tuple(OodFindings.of_stored(found) for found in plain.get("ood", ()))
-        return cls(ConfidenceSummary(**plain["confidence"]), reading, drift, estimates, ood)
+        ood = tuple(restored(found) for found in plain.get("ood", ()))
+        return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), estimates, ood)
 
 
 def confidence_summary(window: Any) -> ConfidenceSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,9 @@ from ..input.convert import column, is_frame, is_missing, numbers
 from ..input.frames import column_names
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent
-from .drift import DriftReport, DriftResult, Sample, as_sample
+from .drift import DriftReport, DriftResult, Sample, as_sample, restored_report
 
-__all__ = ["OodFindings", "OodScale", "read_ood", "scales_of", "summarize", "watched_ood"]
+__all__ = ["OodFindings", "OodScale", "read_ood", "restored", "scales_of", "summarize", "watched_ood"]
 
 Floats = NDArray[np.float64]
 LENS = "score"
@@ -194,18 +194,10 @@ class OodFindings(Record):
     def _title(self) -> str:
         return self.words
 
-    def to_stored(self) -> dict[str, Any]:
-        """Plain values for the store; the input of `of_stored`."""
-        return asdict(self)
 
-    @classmethod
-    def of_stored(cls, plain: Mapping[str, Any]) -> OodFindings:
-        """Restore the result of `to_stored`."""
-        drift = plain["drift"]
-        if drift is not None:
-            results = tuple(DriftResult(**result) for result in drift["results"])
-            drift = DriftReport(results, tuple(drift["adjusted"]), drift["alpha"])
-        return cls(**{**plain, "drift": drift})
+def restored(plain: Mapping[str, Any]) -> OodFindings:
+    """Restore findings from the plain values in the store."""
+    return OodFindings(**{**plain, "drift": restored_report(plain["drift"])})
 
 
 def summarize(scale: OodScale, sketch: Sketch, reference: Sketch | None, drift: DriftReport | None) -> OodFindings:

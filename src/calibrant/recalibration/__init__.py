@@ -33,6 +33,7 @@ CALIBRATORS = {
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
     "targets": ("LensCalibration",),
     "venn": ("VennAbers",),
+    "safe": ("SafeCalibration",),
     "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
 }
 NAMES = {**CALIBRATORS, "choosing": ("recalibrate",), "persistence": ("load", "save")}

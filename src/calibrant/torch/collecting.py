@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -410,7 +410,7 @@ def _collect_members(
     parts = [(*moments.summary(), labels) for moments, labels in found]
     whole = _joined([(logits, labels, None) for logits, _, _, labels in parts], None)
     spread, shared = torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
-    if isinstance(samples, int) and not bool(spread.any()):
+    if samples is not None and not isinstance(samples, Iterable) and not bool(spread.any()):
         raise ArgumentError(
             "samples",
             "all samples are equal, so dropout is not active",
@@ -436,7 +436,7 @@ def _add_batch(
 
 def _passes(
     model: Any, samples: Any, rng: Any, runner: Callable[[Any], _Runner]
-) -> Iterator[tuple[Sequence[_Runner], bool]]:
+) -> Generator[tuple[Sequence[_Runner], bool], None, None]:
     """The members of each pass over the loader, in evaluation mode, and whether they give the same output each time."""
     if samples is None:
         for group in groups_of(model):

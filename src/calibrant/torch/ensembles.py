@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -123,7 +123,7 @@ def _drops(part: nn.Module) -> bool:
     return isinstance(part, nn.TransformerEncoderLayer) and any(_drops(inner) for inner in part.children())
 
 
-def weights_in_turn(model: nn.Module, draws: Iterable[Draw]) -> Iterator[None]:
+def weights_in_turn(model: nn.Module, draws: Iterable[Draw]) -> Generator[None, None, None]:
     """Set the weights of each draw, and those of before at the end."""
     before = {
         name: value.detach().clone() if isinstance(value, Tensor) else value

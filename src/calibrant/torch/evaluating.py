@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import InputError, InSampleWarning, warn_caller
+from ..errors import ArgumentError, InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..recalibration.scores import fingerprint
@@ -73,6 +73,8 @@ def evaluate(
     ------
     InputError
         If `loader` is missing.
+    ArgumentError
+        If `samples` is given for rows that are collected.
 
     Warns
     -----
@@ -95,6 +97,8 @@ def evaluate(
     """
     keywords = without_input(keywords)
     rows = model if isinstance(model, Collected) else None
+    if rows is not None and samples is not None:
+        raise ArgumentError("samples", "has no effect on collected rows", "pass it to collect")
     if rows is None:
         if loader is None:
             raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
