@@ -184,19 +184,20 @@ def test_filter_that_scales_all_noise_has_nees_of_d_over_the_factor(factor: floa
 
 
 def test_expected_nees_is_met_by_simulation_and_gives_ecd() -> None:
-    plan = entropic_tracker.Plan(seeds=1, targets=4000, steps=12, draws=39)
+    plan = entropic_tracker.Plan(seeds=1, targets=4000, steps=12)
     for assumed in (entropic_tracker.FILTERS[3], entropic_tracker.FILTERS[6]):
         found = entropic_tracker.judge(assumed, plan, 0)
         np.testing.assert_allclose(found.path, entropic_tracker.expected_nees(assumed, 12), rtol=0.12)
-        assert found.ecd == pytest.approx((found.nees - 4) / 2)
-        assert found.unsafe == (assumed.process < 1)
-        assert found.inconsistent
+        assert found.ecd.statistic == pytest.approx((found.nees.statistic - 4) / 2)
+        unsafe = assumed.process < 1
+        assert found.nees.rejected
+        assert [found.ecd.rejected, found.over_steps.rejected, found.innovations.rejected] == [unsafe] * 3
 
 
 def test_covariance_of_the_right_filter_is_that_of_the_textbook_form() -> None:
     m = entropic_tracker.model()
     covariance = m.P
-    for _, stated in entropic_tracker.steps_of(entropic_tracker.FILTERS[0], 5):
+    for _, stated, _ in entropic_tracker.steps_of(entropic_tracker.FILTERS[0], 5):
         ahead = m.F @ covariance @ m.F.T + m.Q
         covariance = np.linalg.inv(np.linalg.inv(ahead) + m.H.T @ np.linalg.inv(m.R) @ m.H)
         np.testing.assert_allclose(stated, covariance, rtol=1e-9, atol=1e-12)
