@@ -41,7 +41,7 @@ def row(study: Study, what: str) -> Row:
 
 def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path]) -> None:
     found, pictures = study
-    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0]
+    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0, 0]
     for part in found.parts:
         assert part.text
         for name, caption in part.pictures:
@@ -73,6 +73,14 @@ def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tupl
     assert before.ours > after.ours
     assert before.note.startswith("H0 rejected in 2 of 2")
     assert "published (VGG-19): rejected" in row(found, "VGG-16, CIFAR-10, none: ECE").note
+
+
+def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tuple[Study, Path]) -> None:
+    lines = next(part for part in study[0].parts if part.title == "Safe recalibration").tables[0].lines
+    for plain, safe in zip(lines[::2], lines[1::2], strict=True):
+        assert plain[0] == safe[0]
+        assert safe[2] < plain[2]
+        assert safe[5] < plain[5]
 
 
 def test_committed_page_is_that_of_the_committed_results() -> None:
