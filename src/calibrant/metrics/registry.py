@@ -366,7 +366,7 @@ class Metric(Facts):
             value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
-        name = shared_name(views)
+        name = views[0].lens if len(views) == 1 else shared_name(views)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
