@@ -47,6 +47,7 @@ ROOMS = {
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "views.view")),
+            Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
             Section("Curves that can be fitted", ("curves.*",)),
@@ -101,6 +102,7 @@ ROOMS = {
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
             Section("One event of several classes", ("recalibration.targets",)),
+            Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),

@@ -192,6 +192,7 @@ from .metrics import ks_within_top_r as ks_within_top_r
 from .metrics import l1_eps as l1_eps
 from .metrics import l2ce_interval as l2ce_interval
 from .metrics import lce as lce
+from .metrics import learn_matrix as learn_matrix
 from .metrics import lkce as lkce
 from .metrics import lp_error as lp_error
 from .metrics import ls_ece as ls_ece

@@ -362,6 +362,12 @@ def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
         catalogue[text]
 
 
+def test_two_words_are_a_name_in_their_order_only() -> None:
+    assert catalogue["test for calibration"] is cal.t_cal
+    with pytest.raises(cal.UnknownMetricError):
+        catalogue["calibration test"]
+
+
 def test_words_of_a_formula_are_searched() -> None:
     """`Lipschitz` occurs in no name, only in what is written about the formulas."""
     with pytest.raises(cal.UnknownMetricError, match="'smce'"):

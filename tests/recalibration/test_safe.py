@@ -257,7 +257,10 @@ def test_recalibrate_safely() -> None:
     assert isinstance(found.calibrator, SafeCalibration)
     assert found.calibrator.alpha == pytest.approx(0.02)
     assert found.calibrator.bound_ <= 1e-6
-    assert "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows this costs" in found.note
+    assert (
+        "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows the shrinkage changes nll by "
+        in found.note
+    )
     free = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"])
     assert found.gain < free.gain
     one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")

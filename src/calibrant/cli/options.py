@@ -140,11 +140,26 @@ def by_option(help: str) -> Callable[[Command], Command]:
     return click.option("--by", metavar="COLUMN", help=help)
 
 
+def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
+    """Check the text of ``--binning``."""
+    from ..binning.parse import written_rule
+
+    if value is not None and value not in ("equal_width", "equal_mass") and written_rule(value) is value:
+        raise click.BadParameter(
+            f"must be equal_width, equal_mass, or equal_width:LOW such as equal_width:1/K; got {value!r}"
+        )
+    return value
+
+
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option("--bins", type=int, help="Number of bins."),
     click.option(
-        "--binning", type=click.Choice(["equal_width", "equal_mass"]), help="How scores are divided into bins."
+        "--binning",
+        metavar="NAME",
+        callback=_binning,
+        help="How scores are divided into bins: equal_width, equal_mass, or equal_width:LOW for bins from LOW to 1, such as "
+        "equal_width:1/K for confidences in one of K classes.",
     ),
     click.option(
         "--gamma",

@@ -614,7 +614,14 @@ def _drawn(source: Source, share: float, rng: np.random.Generator) -> Prediction
         part = source.take(rows)
         part.weight = weight
         return part
-    return View(source.raw_score[rows], source.raw_outcome[rows], weight, source.weight_kind, lens=source.lens)
+    return View(
+        source.raw_score[rows],
+        source.raw_outcome[rows],
+        weight,
+        source.weight_kind,
+        lens=source.lens,
+        classes=source.classes,
+    )
 
 
 class Cells(NamedTuple):

@@ -13,6 +13,8 @@ from .decomposition import decompose as decompose
 from .decomposition import skill_score as skill_score
 from .grouping import GroupingLoss as GroupingLoss
 from .grouping import grouping_loss as grouping_loss
+from .matrix_learning import LearnedMatrix as LearnedMatrix
+from .matrix_learning import learn_matrix as learn_matrix
 from .registry import Combine
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue

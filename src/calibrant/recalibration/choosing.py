@@ -487,7 +487,7 @@ def _safety(chosen: Calibrator, safe: float | None) -> str:
         return ""
     return (
         f"mean confidence exceeds accuracy{f' by more than {chosen.tolerance:g}' * (chosen.tolerance > 0)} with probability at most "
-        f"{safe or chosen.alpha:g}; on held-out rows this costs {number(chosen.cost_nll_)} of nll and {number(chosen.cost_brier_)} of brier"
+        f"{safe or chosen.alpha:g}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
     )
 
 
