@@ -30,7 +30,13 @@ ROOMS = {
         "start.md",
         (
             Section(
-                "Many metrics at once", ("evaluation.measure", "evaluation.discrimination", "evaluation.recommendation")
+                "Many metrics at once",
+                (
+                    "evaluation.measure",
+                    "evaluation.confidence",
+                    "evaluation.discrimination",
+                    "evaluation.recommendation",
+                ),
             ),
             Section("The catalogue", ("metrics.registry",)),
             Section(
@@ -41,6 +47,7 @@ ROOMS = {
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "views.view")),
+            Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
             Section("Curves that can be fitted", ("curves.*",)),
@@ -94,6 +101,8 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
+            Section("One event of several classes", ("recalibration.targets",)),
+            Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),

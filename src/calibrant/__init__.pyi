@@ -75,6 +75,7 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after
@@ -157,6 +158,7 @@ from .metrics import ece_em as ece_em
 from .metrics import ece_knn as ece_knn
 from .metrics import ece_lb as ece_lb
 from .metrics import ece_sweep as ece_sweep
+from .metrics import ece_widths as ece_widths
 from .metrics import eci as eci
 from .metrics import ecmmd as ecmmd
 from .metrics import emax as emax
@@ -190,6 +192,7 @@ from .metrics import ks_within_top_r as ks_within_top_r
 from .metrics import l1_eps as l1_eps
 from .metrics import l2ce_interval as l2ce_interval
 from .metrics import lce as lce
+from .metrics import learn_matrix as learn_matrix
 from .metrics import lkce as lkce
 from .metrics import lp_error as lp_error
 from .metrics import ls_ece as ls_ece
@@ -253,6 +256,7 @@ from .recalibration import HistogramBinning as HistogramBinning
 from .recalibration import IntraOrderPreserving as IntraOrderPreserving
 from .recalibration import IsotonicCalibration as IsotonicCalibration
 from .recalibration import KernelCalibration as KernelCalibration
+from .recalibration import LensCalibration as LensCalibration
 from .recalibration import MatrixScaling as MatrixScaling
 from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration import MultiCalibration as MultiCalibration
@@ -261,6 +265,7 @@ from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit
+from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +76,91 @@ def test_equal_width_on_a_range() -> None:
     assert table.high == pytest.approx([0.6, 0.7, 0.8, 0.9, 1.0])
     assert table.rows.tolist() == [2, 1, 0, 0, 1]
     assert cal.ece([0, 1], [0.5, 0.9], binning=rule) == pytest.approx(0.3)
-    with pytest.raises(cal.ArgumentError, match=r"range: \(0\.5, 1\) excludes the score 0\.4; widen the range"):
+    with pytest.raises(LensError, match=r"binning: the range \(0\.5, 1\) excludes 1 of 2 scores, such as 0\.4; widen"):
         rule.table(view([0.4, 0.6]))
+
+
+def confidences(classes: int, n: int = 217, decimals: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(classes)
+    p = rng.dirichlet(np.full(classes, 0.7), n).round(decimals)
+    p[0], p[1] = 1 / classes, np.eye(classes)[0]
+    p /= p.sum(axis=1, keepdims=True)
+    return (rng.random((n, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1), p
+
+
+def error_by_hand(y: np.ndarray, p: np.ndarray, bins: int, low: float) -> float:
+    """Expected calibration error of the confidence over bins of equal width on [low, 1], row by row."""
+    sums = [0.0] * bins
+    for label, row in zip(y, p, strict=True):
+        place = next(m for m in range(bins) if m == bins - 1 or row.max() <= low + (m + 1) * (1 - low) / bins)
+        sums[place] += row.max() - (row.argmax() == label)
+    return sum(map(abs, sums)) / len(y)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 100])
+def test_confidences_in_bins_from_1_over_k(classes: int) -> None:
+    y, p = confidences(classes)
+    expected = error_by_hand(y, p, 10, 1 / classes)
+    words: dict[str, Any] = {"lens": "top_label", "bins": 10}
+    rule = EqualWidth(range=("1/K", 1))
+    assert cal.ece(y, p, binning=rule, **words) == pytest.approx(expected, abs=1e-12)
+    assert cal.ece(y, p, binning="equal_width:1/K", **words) == cal.ece(y, p, binning=rule, **words)
+    assert cal.ece(y, p, binning=f"equal_width:{1 / classes!r},1", **words) == cal.ece(y, p, binning=rule, **words)
+    table = cal.calibration_curve(y, p, binning="equal_width:1/K", **words).table
+    assert (table.low[0], table.high[-1], len(table)) == (1 / classes, 1, 10)
+    assert math.fsum(table.share * np.abs(table.gap)) == pytest.approx(expected, abs=1e-12)
+    single = p.astype(np.float32)  # 1/100 in float32 is less than 1/100
+    assert cal.ece(y, single, binning="equal_width:1/K", **words) == pytest.approx(expected, abs=2 / 217 + 1e-6)
+    weight = np.arange(1, 218)
+    counted = cal.ece(y, p, binning="equal_width:1/K", counts=weight, **words)
+    assert counted == pytest.approx(
+        cal.ece(np.repeat(y, weight), np.repeat(p, weight, axis=0), binning=rule, **words), abs=1e-12
+    )
+    for more in ({"metric": "ece"}, {"metric": "ece", "fixed_design": False}):
+        assert 0 < cal.assess(y, p, binning="equal_width:1/K", rng=0, n_resamples=19, **more, **words).pvalue <= 1
+    if classes > 2:
+        assert cal.vce(y, p, variation="confidence", binning="equal_width:1/K") == pytest.approx(expected, abs=1e-12)
+
+
+def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
+    y, p = confidences(4)
+    words: dict[str, Any] = {"bins": 10, "binning": "equal_width:1/K"}
+    value = cal.ece(y, p, **words)
+    drawn = cal.reliability(y, p, **words)
+    assert drawn.table.low[0] == 0.25
+    assert cal.interval(y, p, metric="ece", rng=0, n_resamples=200, **words).value == value
+    assert cal.decompose(y, p, lens="top_label", **words).reliability >= 0
+    found = cal.evaluate(y, p, metrics=["ece", "mce", "cwce", "uce"], **words)
+    assert found["ece"] == value
+    reason = {result.metric: result.reason for result in found.results}
+    assert "the range (0.25, 1) for 4 classes excludes" in (reason["cwce"] or "")
+    assert "'1/K' requires" in (reason["uce"] or "")
+    many = cal.assess(np.tile(y, 40), np.tile(p, (40, 1)), metric="ece", rng=0, n_resamples=19, exact=False, **words)
+    assert many.statistic == pytest.approx(value, abs=1e-12)
+
+
+def test_sketches_take_a_range_in_numbers() -> None:
+    y, p = confidences(4)
+    rule = EqualWidth(10, range=(0.25, 1))
+    assert cal.ece(cal.Sketches.of(y, p), binning=rule) == pytest.approx(cal.ece(y, p, binning=rule), abs=1e-3)
+    with pytest.raises(LensError, match="here K is unknown"):
+        cal.ece(cal.Sketches.of(y, p), binning="equal_width:1/K")
+
+
+def test_edges_need_not_reach_from_0_to_1() -> None:
+    y, p = [0, 1, 1, 1], [0.3, 0.5, 0.8, 0.9]
+    assert cal.ece(y, p, bins=[0.3, 0.5, 0.9]) == cal.ece(y, p, bins=[0, 0.5, 1])
+    assert cal.ece(y, p, binning=Edges((0.2, 0.5, 0.9))) == cal.ece(y, p, bins=[0, 0.5, 1])
+    with pytest.raises(LensError, match=r"bins: edges from 0\.4 to 0\.85 exclude 2 of 4 scores, such as 0\.3; extend"):
+        cal.ece(y, p, bins=[0.4, 0.5, 0.85])
+    # Rounding errors do not exclude a score, and small fractions remain widths.
+    near = [0.3 - 1e-12, 0.5, 0.8, 0.9 + 1e-12]
+    sides: tuple[Any, ...] = ("right", "left")
+    for closed in sides:
+        whole = cal.ece(y, p, binning=Edges((0, 0.5, 1), closed=closed))
+        for weights in ({}, {"counts": [1] * 4}):
+            assert cal.ece(y, near, binning=Edges((0.3, 0.5, 0.9), closed=closed), **weights) == pytest.approx(whole)
+    assert cal.ece(y, p, bins=[0.1, 0.2]) == pytest.approx((cal.ece(y, p, bins=10) + cal.ece(y, p, bins=5)) / 2)
 
 
 @pytest.mark.parametrize("limits", [(0.5, 1), (0, 0.5), (0.2, 0.8)])
@@ -359,7 +443,7 @@ def test_one_number_for_all_metrics_gives_way_where_a_metric_cuts_by_other_means
     assert edged["hosmer_lemeshow"] == cal.hosmer_lemeshow(y, p, bins=EDGES)
     reason = {result.metric: result.reason for result in edged.results}
     assert "must be an integer of at least 1; got" in reason["fce"]
-    for wrong in (0, "swoop", [0, 0.5], [0.2, 0.7]):
+    for wrong in (0, "swoop", [0, 0.5, 0.4], [0.7, 0.2]):
         with pytest.raises(ArgumentError, match="bins"):
             cal.evaluate(y, p, metrics=named, bins=wrong)
 

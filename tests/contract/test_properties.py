@@ -203,7 +203,15 @@ def test_a_metric_with_bins_depends_on_them(metric: Metric) -> None:
     p = rng.uniform(0.02, 0.98, n)
     y = (rng.random(n) < 0.5).astype(int)  # low scores are too low and high scores too high
     problem = Problem("bins", y, p, np.arange(n) % 2, rng.normal(size=(n, 2)))
-    other: dict[str, Any] = {"gamma": 0.3, "bins": 7, "width": 0.4, "levels": 2, "size": 37, "neighbours": 9}
+    other: dict[str, Any] = {
+        "gamma": 0.3,
+        "bins": 7,
+        "width": 0.4,
+        "widths": [0.4],
+        "levels": 2,
+        "size": 37,
+        "neighbours": 9,
+    }
     (word,) = [word for word in other if word in metric.options][:1]
     if metric.id in ("tce", "multiclass_ce"):  # blocks that are not bins by default, or a grid instead of cells
         words = {"tce": {"binning": "equal_mass"}}.get(metric.id, {})

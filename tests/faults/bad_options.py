@@ -56,7 +56,7 @@ BINS = [
         "bins 2.5",
         lambda: cal.ece(Y, P, bins=2.5),
         WHOLE,
-        "must be an integer of at least 1, or rising edges from 0 to 1",
+        "must be an integer of at least 1, or increasing edges",
         "got 2.5",
     ),
     bins("bins True", lambda: cal.ece(Y, P, bins=True), WHOLE, "got True"),
@@ -67,39 +67,62 @@ BINS = [
     bins(
         "edges fall",
         lambda: cal.ece(Y, P, bins=[0, 0.5, 0.3, 1]),
-        "edges must increase strictly from 0 to 1; got [0.0, 0.5, 0.3, 1.0]",
+        "edges must increase strictly, from 0 or above to at most 1; got [0.0, 0.5, 0.3, 1.0]",
         "for example [0, 0.5, 0.9, 1]",
     ),
     bins(
         "edges repeat",
         lambda: cal.ece(Y, P, bins=[0, 0.5, 0.5, 1]),
-        "edges must increase strictly from 0 to 1; got [0.0, 0.5, 0.5, 1.0]",
+        "edges must increase strictly, from 0 or above to at most 1; got [0.0, 0.5, 0.5, 1.0]",
     ),
-    bins(
+    kind(LensError, ValueError, "bins")(
         "edges end early",
         lambda: cal.calibration_curve(Y, P, bins=[0, 0.5]),
-        "edges must increase strictly from 0 to 1; got [0.0, 0.5]",
+        "edges from 0 to 0.5 exclude 2 of 4 scores",
+        "extend the edges to 0 and 1",
+    ),
+    kind(LensError, ValueError, "bins")(
+        "edges start late",
+        lambda: cal.ece(Y, P, bins=[0.3, 1]),
+        "edges from 0.3 to 1 exclude 1 of 4 scores, such as 0.2",
     ),
     bins(
-        "edges start late",
-        lambda: cal.ece(Y, P, bins=[0.1, 1]),
-        "edges must increase strictly from 0 to 1; got [0.1, 1.0]",
+        "edges beyond 1",
+        lambda: cal.ece(Y, P, bins=[0.5, 1, 1.5]),
+        "edges must increase strictly, from 0 or above to at most 1; got [0.5, 1.0, 1.5]",
+    ),
+    bins(
+        "grid edges start late",
+        lambda: cal.gece(Y3, P3, binning=cal.SimplexGrid((0.1, 0.5, 1))),
+        "edges of a grid must reach from 0 to 1; got [0.1, 0.5, 1]",
+    ),
+    kind(LensError, ValueError, "binning")(
+        "1/K of other numbers",
+        lambda: cal.uce(Y3, P3, binning="equal_width:1/K"),
+        "'1/K' requires probabilities of K classes and their confidence in the predicted one",
+        "give a number, for example 'equal_width:0.1'",
+    ),
+    binning(
+        "range as text",
+        lambda: cal.ece(Y, P, binning="equal_width:low"),
+        "must be LOW or LOW,HIGH",
+        "'equal_width:1/K'",
     ),
     bins(
         "nan edge",
         lambda: cal.ece(Y, P, bins=[0, NAN, 1]),
-        "edges must increase strictly from 0 to 1; got [0.0, nan, 1.0]",
+        "edges must increase strictly, from 0 or above to at most 1; got [0.0, nan, 1.0]",
     ),
     bins(
         "no edges",
         lambda: cal.ece(Y, P, bins=[]),
-        "edges must increase strictly from 0 to 1; got []",
+        "edges must increase strictly, from 0 or above to at most 1; got []",
     ),
     bins("text edges", lambda: cal.ece(Y, P, bins=["low", "high"]), "edges must be numbers", "got ['low', 'high']"),
     bins(
         "Edges of a number",
         lambda: cal.Edges(3),
-        "edges must increase strictly from 0 to 1; got [3.0]",
+        "edges must increase strictly, from 0 or above to at most 1; got [3.0]",
     ),
     bins(
         "edges and equal mass",
@@ -161,11 +184,10 @@ BINS = [
         "must satisfy 0 <= low < high <= 1",
         "got (0, 0.5, 1)",
     ),
-    option(
-        "range",
+    kind(LensError, ValueError, "binning")(
         "range too narrow",
         lambda: cal.ece(Y, P, binning=cal.EqualWidth(range=(0.5, 1))),
-        "(0.5, 1) excludes the score 0.2",
+        "the range (0.5, 1) excludes 2 of 4 scores, such as 0.2",
         "widen the range",
     ),
     option(
@@ -650,14 +672,14 @@ EVALUATE = [
         "use_case",
         "unknown use case",
         lambda: cal.recommend("fast"),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got 'fast'",
     ),
     option(
         "use_case",
         "use cases as a list",
         lambda: cal.recommend(["safety"]),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got ['safety']",
     ),
     group(
@@ -690,7 +712,7 @@ NAMES = [
         "misspelt metric",
         lambda: cal.catalogue["eec"],
         "unknown metric 'eec'",
-        "did you mean 'lse_ece' or 'eci' or 'ece'?",
+        "did you mean 'ece', 'lse_ece' or 'eci'?",
     ),
     metric(
         "unknown metric",
@@ -709,8 +731,9 @@ NAMES = [
     ambiguous(
         "ABC",
         lambda: cal.catalogue["abc"],
-        "'abc' is the name of 2 metrics",
-        "use the id: abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
+        "'abc' is the name of 3 metrics",
+        "use the id: ece (Naeini, Cooper and Hauskrecht (2015): Expected calibration error)",
+        "abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
         "abc_below (Hagopian et al. (2023): Area between curves, below the diagonal)",
     ),
     option(

@@ -682,7 +682,7 @@ def test_adaptive_against_loops_and_critical_values_that_decide() -> None:
 
 def test_adaptive_level_and_power(deep: bool) -> None:
     """Both hold their level of 5 % (the short form is in `test_size`); they find a wave of eight periods that 2 bins miss."""
-    repeats, rows, sets, height = (600, 1000, 999, 0.2) if deep else (8, 300, 299, 0.4)
+    repeats, rows, sets, height = (300, 600, 499, 0.25) if deep else (8, 300, 299, 0.4)
 
     def share(wave: float, method: str, **options: Any) -> float:
         found = 0

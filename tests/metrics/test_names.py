@@ -111,6 +111,7 @@ SURVEY = {
     "ESCE": "esce",
     "miscalibration score": "esce",
     "MCS": "esce",
+    "ECE averaged over bin widths": "ece_widths",
     "DICI": "dici",
     "WSMCS": "wsmcs",
     "soft-binning ECE": "sbece",
@@ -359,6 +360,12 @@ def test_a_suggestion_is_by_meaning(text: str, first: str) -> None:
 def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
     with pytest.raises(cal.UnknownMetricError, match="`calibrant metrics` lists all metrics"):
         catalogue[text]
+
+
+def test_two_words_are_a_name_in_their_order_only() -> None:
+    assert catalogue["test for calibration"] is cal.t_cal
+    with pytest.raises(cal.UnknownMetricError):
+        catalogue["calibration test"]
 
 
 def test_words_of_a_formula_are_searched() -> None:

@@ -206,6 +206,18 @@ def test_panels_have_one_diagram_per_cut() -> None:
         cal.ordinal_panels(y, p, lens="ordinal:1")
 
 
+def test_a_report_names_the_cuts_and_not_the_classes() -> None:
+    y, p = sample(200, 4, np.random.default_rng(4))
+    labels = pd.Series(pd.Categorical(NAMES[y], categories=NAMES, ordered=True))
+    frame = pd.DataFrame(p, columns=NAMES)[NAMES[ALPHABETICAL]]
+    page = cal.report(labels, frame, lens="ordinal", metrics=["ece"], recalibration=False, interval=None).to_markdown()
+    assert [name for name in NAMES if f"at most {name}" in page] == ["poor", "fair", "good"]
+    assert "3 cumulative probabilities have 3 diagrams; choose one with a lens such as ordinal" in page
+    assert "Evaluated on: cumulative probabilities of ordered classes" in page
+    assert "for each of 3 cuts, with Bonferroni correction" in page
+    assert "Each cumulative probability is evaluated" in page
+
+
 # (classes, decimals, rows): ordinary, ties and exact zeros, many classes; -4 stands for four classes of which two are rare.
 DESIGNS = [
     (4, None, 150),

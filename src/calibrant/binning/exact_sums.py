@@ -110,10 +110,9 @@ class CellSums(NamedTuple):
 
 
 def slots_among(edges: Floats, closed: Closed) -> Slots:
-    """Return the function from scores to slots among increasing edges from 0 to 1."""
-    if closed == "right":
-        return lambda score: np.maximum(np.searchsorted(edges, score, side="left"), 1)
-    return lambda score: np.minimum(np.searchsorted(edges, score, side="right"), len(edges) - 1)
+    """Return the function from scores to slots among increasing edges; scores beyond them belong to the outermost slots."""
+    side: Literal["left", "right"] = "left" if closed == "right" else "right"
+    return lambda score: np.clip(np.searchsorted(edges, score, side=side), 1, len(edges) - 1)
 
 
 def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:

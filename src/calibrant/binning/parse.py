@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
-from .rules import BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
+from .rules import LEAST_CONFIDENCE, BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
 from .searches import SEARCHES, EqualArea, check_search, choose_bins
 from .table import BinTable
 
@@ -34,9 +34,10 @@ __all__ = [
     "parse_binning",
     "refuse_two_numbers",
     "several_bins",
+    "written_rule",
 ]
 
-Binning = Literal["equal_width", "equal_mass", "equal_area"] | BinningRule | BinTable
+Binning = Literal["equal_width", "equal_mass", "equal_area"] | BinningRule | BinTable | str
 Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal"]
 
 
@@ -73,10 +74,36 @@ NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea]] = {
 }
 
 
+def written_rule(binning: Any) -> Any:
+    """Return the rule that a text such as ``"equal_width:1/K"`` or ``"equal_width:0.5,1"`` describes; other values as they are."""
+    if not (isinstance(binning, str) and binning.startswith("equal_width:")):
+        return binning
+    parts = [part.strip() for part in binning.removeprefix("equal_width:").split(",")]
+    limits = [part if part == LEAST_CONFIDENCE else _fraction(part) for part in parts]
+    if len(limits) > 2 or None in limits:
+        raise ArgumentError(
+            "binning",
+            f"the range of bins of equal width must be LOW or LOW,HIGH; got {binning!r}",
+            "for example 'equal_width:1/K', 'equal_width:0.5' or 'equal_width:0.2,0.8'",
+        )
+    low, high = limits if len(limits) == 2 else (limits[0], 1.0)
+    return EqualWidth(range=cast(Any, (low, high)))
+
+
+def _fraction(text: str) -> float | None:
+    """Return a number or a fraction such as 1/3; None for other text."""
+    above, slash, below = text.partition("/")
+    try:
+        return float(above) / float(below) if slash else float(above)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
 def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     """Return the rule for `binning` and `bins`: a name with a number or a search, given edges, or a rule."""
     if isinstance(bins, int) and type(binning) in (str, _DefaultName) and binning in NAMED:
         return _named_rule(binning, bins)
+    binning = written_rule(binning)
     if are_edges(bins):
         if not is_default(binning):
             raise _edges_beside(binning)
@@ -131,6 +158,7 @@ def are_edges(bins: Any) -> bool:
 
 def check_written(bins: Any, binning: Any) -> None:
     """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and is compatible with ``binning=``."""
+    binning = written_rule(binning)
     if isinstance(bins, str):
         check_search(bins)
     elif not are_edges(bins):
@@ -170,8 +198,8 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
 def several_bins(bins: Any) -> list[int] | None:
     """Return the numbers of bins to average over, from a list of numbers or of widths; None if `bins` is not such a list.
 
-    A list from 0 to 1 contains edges. Integers are numbers of bins; fractions up to 0.25 are widths (1/width bins, rounded).
-    Larger fractions are more likely incomplete edges, for which an error is raised elsewhere.
+    A list that begins with 0 contains edges. Integers are numbers of bins; fractions up to 0.25 are widths (1/width bins, rounded).
+    Lists with larger fractions are edges, which need not begin with 0.
     """
     if isinstance(bins, (int, np.integer, str)) or np.ndim(bins) != 1 or len(bins) == 0:
         return None

@@ -35,9 +35,12 @@ FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "cli
 SAME = 1e-9
 
 
-def bin_of_each(view: VectorView, key: Floats, binning: Any, bins: Any) -> tuple[NDArray[np.intp], int]:
-    """Return the bin of each row by a number in [0, 1], and the number of bins."""
-    scalar = View(key, np.zeros(view.n, np.uint8), view.weight, view.weight_kind)
+def bin_of_each(
+    view: VectorView, key: Floats, binning: Any, bins: Any, confidences: bool = False
+) -> tuple[NDArray[np.intp], int]:
+    """Return the bin of each row by a number in [0, 1], and the number of bins; `confidences` lie in [1/K, 1]."""
+    classes = view.rows.exclusive_classes if confidences and view.rows is not None else None
+    scalar = View(key, np.zeros(view.n, np.uint8), view.weight, view.weight_kind, lens=view.lens, classes=classes)
     return bin_cells(scalar, binning, bins)
 
 
@@ -94,7 +97,7 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
             "use 'auto' or KDTree()",
         )
     column = view.raw_probs if view.raw_probs.ndim == 1 else view.raw_probs[:, view.score_column]
-    return bin_of_each(view, column.astype(np.float64), binning, bins)
+    return bin_of_each(view, column.astype(np.float64), binning, bins, confidences=True)
 
 
 @dataclass(repr=False)
@@ -398,7 +401,14 @@ class SimplexGrid:
             Number of cells that contain rows.
         """
         if isinstance(self.bins, tuple):
-            edges = np.asarray(Edges(self.bins).edges)[1:-1]
+            edges = np.asarray(Edges(self.bins).edges)
+            if (edges[0], edges[-1]) != (0.0, 1.0):
+                raise ArgumentError(
+                    "bins",
+                    f"edges of a grid must reach from 0 to 1; got {list(self.bins)[:12]}",
+                    "add the edges 0 and 1",
+                )
+            edges = edges[1:-1]
         else:
             count = check_bins(self.bins)
             edges = np.arange(1, count) / count

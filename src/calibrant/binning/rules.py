@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
+from ..errors import ArgumentError, LensError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.view import Prefix, View
@@ -20,6 +20,11 @@ __all__ = ["BinningRule", "Edges", "EqualMass", "EqualWidth", "check_bins", "equ
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+# The lower end of a range: one divided by the number of classes.
+LEAST_CONFIDENCE = "1/K"
+# Scores that exceed the outermost edges by less belong to the outermost bins.
+ROUNDING = 1e-9
 
 
 class BinningRule(Protocol):
@@ -85,8 +90,9 @@ class EqualWidth(BinningRule):
         Number of bins; by default the number that the metric is called with.
     closed : {"right", "left"}, default "right"
         Which edge belongs to a bin.
-    range : tuple of float, default (0.0, 1.0)
-        Interval that is divided; all scores must lie inside.
+    range : tuple of float or str, default (0.0, 1.0)
+        Interval that is divided; all scores must lie inside. The lower end may be ``"1/K"``, the smallest possible confidence in
+        the predicted one of K classes: ``range=("1/K", 1)`` is for the top-label lens, and is written ``"equal_width:1/K"`` as text.
 
     See Also
     --------
@@ -101,34 +107,70 @@ class EqualWidth(BinningRule):
     0.175
     >>> round(cal.ece(y_true, y_prob, binning=cal.EqualWidth(2, closed="left")), 4)
     0.225
+
+    Confidences of three classes lie between 1/3 and 1:
+
+    >>> y_true, y_prob = [0, 1, 2], [[0.4, 0.3, 0.3], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualWidth(2, range=("1/K", 1))).table.high.round(4)
+    array([0.6667, 1.    ])
     """
 
     bins: int | None = None
     closed: Closed = "right"
-    range: tuple[float, float] = (0.0, 1.0)
+    range: tuple[float | Literal["1/K"], float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
-        pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2 and all(map(is_number, self.range))
-        if not (pair and 0 <= self.range[0] < self.range[1] <= 1):
-            raise ArgumentError("range", f"must satisfy 0 <= low < high <= 1; got {self.range!r}")
+        pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
+        low, high = self.range if pair else (None, None)
+        low = 0.0 if isinstance(low, str) and low == LEAST_CONFIDENCE else low
+        if not (is_number(low) and is_number(high) and 0 <= low < high <= 1):
+            raise ArgumentError(
+                "range", f"must satisfy 0 <= low < high <= 1; got {self.range!r}", 'for example (0.5, 1) or ("1/K", 1)'
+            )
 
     def with_bins(self, bins: int) -> EqualWidth:
         return self if self.bins is not None else EqualWidth(bins, self.closed, self.range)
 
-    def _edges(self) -> tuple[Floats, bool]:
+    def _edges(self, view: View) -> tuple[Floats, bool]:
         """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
         edges = np.arange(count + 1) / count
-        low, high = self.range
+        low, high = self._limits(view)
         if (low, high) == (0.0, 1.0):
             return edges, count <= MAX_FAST_BINS
         edges = low + (high - low) * edges
         edges[-1] = high
         return edges, False
 
+    def _limits(self, view: View) -> tuple[float, float]:
+        """Return the range in numbers, and check that all scores lie inside."""
+        low, high = self.range
+        if not isinstance(low, str):
+            if (low, high) != (0.0, 1.0):
+                _check_inside(view, low, high, f"the range ({low:g}, {high:g}) excludes", "widen the range")
+            return low, high
+        if not view.classes:
+            raise LensError(
+                "binning",
+                "'1/K' requires probabilities of K classes and their confidence in the predicted one; here K is unknown, or other numbers are binned",
+                "give a number, for example 'equal_width:0.1'",
+            )
+        low = 1 / view.classes
+        if low >= high:
+            raise ArgumentError(
+                "binning",
+                f"the range ({low:g}, {high:g}) for {view.classes} classes is empty",
+                "use a larger upper end",
+            )
+        # The largest of K probabilities is at least 1/K, up to the accepted deviation of their sum from 1.
+        least = 0.0 if view.lens in ("top_label", "rank:1") else low
+        shown = f"the range ({low:g}, {high:g}) for {view.classes} classes excludes"
+        _check_inside(view, least, high, shown, Use("lens", "top_label"))
+        return low, high
+
     def table(self, view: View) -> BinTable:
-        edges, uniform = self._edges()
+        edges, uniform = self._edges(view)
         if not uniform or view.weight is not None or view.is_soft:
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
         if view.column is None:
@@ -142,13 +184,14 @@ class EqualWidth(BinningRule):
         return _exact_table(view, edges, sums, self.closed)
 
     def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
-        if uniform:
-            return uniform_slots(edges, self.closed, view.raw_score.dtype == np.float32)
-        _check_inside(view, *self.range)
-        return slots_among(edges, self.closed)
+        return (
+            uniform_slots(edges, self.closed, view.raw_score.dtype == np.float32)
+            if uniform
+            else slots_among(edges, self.closed)
+        )
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        edges, uniform = self._edges()
+        edges, uniform = self._edges(view)
         return cells_by_slots(view, self._slots(view, edges, uniform)), len(edges) - 1
 
 
@@ -159,7 +202,8 @@ class Edges(BinningRule):
     Parameters
     ----------
     edges : sequence of float
-        Strictly increasing edges from 0 to 1.
+        Strictly increasing edges between 0 and 1. If they do not begin at 0 or end at 1, all scores must lie between the first and
+        the last one; otherwise an error states how many do not.
     closed : {"right", "left"}, default "right"
         Which edge belongs to a bin.
 
@@ -181,10 +225,11 @@ class Edges(BinningRule):
     def __post_init__(self) -> None:
         _check_closed(self.closed)
         values = edge_values(self.edges)
-        if values.ndim != 1 or len(values) < 2 or values[0] != 0 or values[-1] != 1 or not (np.diff(values) > 0).all():
+        rising = values.ndim == 1 and len(values) >= 2 and bool((np.diff(values) > 0).all())
+        if not (rising and values[0] >= 0 and values[-1] <= 1):
             raise ArgumentError(
                 "bins",
-                f"edges must increase strictly from 0 to 1; got {values.ravel()[:12].tolist()}",
+                f"edges must increase strictly, from 0 or above to at most 1; got {values.ravel()[:12].tolist()}",
                 "for example [0, 0.5, 0.9, 1]",
             )
 
@@ -192,11 +237,20 @@ class Edges(BinningRule):
         return self
 
     def table(self, view: View) -> BinTable:
-        edges = np.asarray(self.edges, dtype=np.float64)
+        edges = self._checked(view)
         return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        return cells_by_slots(view, slots_among(np.asarray(self.edges), self.closed)), len(self.edges) - 1
+        edges = self._checked(view)
+        return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+
+    def _checked(self, view: View) -> Floats:
+        """Return the edges, and check that all scores lie between them."""
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if (edges[0], edges[-1]) != (0.0, 1.0):
+            shown = f"edges from {edges[0]:g} to {edges[-1]:g} exclude"
+            _check_inside(view, edges[0], edges[-1], shown, "extend the edges to 0 and 1", "bins")
+        return edges
 
 
 @dataclass(frozen=True)
@@ -297,7 +351,7 @@ def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
 def check_bins(bins: Any, edges: bool = True) -> int:
     """Return a number of bins as an int, or raise; `edges` tells the message whether edges are accepted too."""
     if isinstance(bins, (bool, np.bool_)) or not isinstance(bins, (int, np.integer)):
-        instead = ", or rising edges from 0 to 1" if edges else ""
+        instead = ", or increasing edges" if edges else ""
         raise ArgumentError("bins", f"must be an integer of at least 1{instead}; got {bins!r}")
     if bins < 1:
         raise ArgumentError("bins", f"must be an integer of at least 1; got {bins}")
@@ -319,10 +373,14 @@ def _check_closed(closed: str) -> None:
         raise ArgumentError("closed", f"must be 'right' or 'left'; got {closed!r}")
 
 
-def _check_inside(view: View, low: float, high: float) -> None:
-    if view.raw_score.min() < low or view.raw_score.max() > high:
-        worst = view.raw_score.min() if view.raw_score.min() < low else view.raw_score.max()
-        raise ArgumentError("range", f"({low}, {high}) excludes the score {float(worst)!r}", "widen the range")
+def _check_inside(view: View, low: float, high: float, what: str, remedy: Any, argument: str = "binning") -> None:
+    """Raise if scores lie outside of a range by more than rounding errors, and state how many rows."""
+    score = view.raw_score
+    if not view.n or (score.min() >= low - ROUNDING and score.max() <= high + ROUNDING):
+        return
+    outside = (score < low - ROUNDING) | (score > high + ROUNDING)
+    count, example = np.count_nonzero(outside), float(score[int(np.argmax(outside))])
+    raise LensError(argument, f"{what} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
 
 
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:

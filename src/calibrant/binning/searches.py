@@ -56,7 +56,7 @@ def _cuts_of(rule: Any, how: str) -> Cuts:
         return equal_mass_cuts
     if isinstance(rule, EqualWidth) and rule.closed == "right" and rule.range == (0.0, 1.0):
         return equal_width_cuts
-    raise ArgumentError("bins", f"{how!r} requires equal-width or equal-mass binning; got {rule!r}")
+    raise ArgumentError("bins", f"{how!r} requires equal-width bins on [0, 1] or equal-mass bins; got {rule!r}")
 
 
 def equal_width_cuts(prefix: Prefix, count: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from .. import catalogue
 from ..errors import ArgumentError, CalibrantError
@@ -21,12 +22,13 @@ BESIDE = [
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
     "  assess_gaussian, assess_density    significance tests of continuous estimates",
     "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
+    "  grouping_loss                      calibration, grouping and irreducible loss, with features",
     "  calibration_curve                  observed rates by bin, with confidence intervals",
     "  calibration_band                   simultaneous confidence band of the calibration curve",
 ]
 
 
-def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, bool]) -> None:
+def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, Any]) -> None:
     """Print the catalogue or a part of it, one metric, or a recommendation."""
     given = [word for word, has in (("NAME", name), ("--for", use_case), ("properties", properties)) if has]
     if len(given) > 1:

@@ -196,6 +196,11 @@ def compare(file: str, **options: Any) -> None:
 @cli.command(short_help="Fit a calibrator and write it to a file.")
 @options.source_options(options.class_score_options)
 @options.fit_options
+@click.option(
+    "--lens",
+    help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K, band:LOW,HIGH, or groups:FILE, a JSON file "
+    "with the classes of each group.",
+)
 @options.written_option("--out", default="calibrator.json", show_default=True, help="Where to write the calibrator.")
 @options.preprocessing_option
 @options.seed_option

@@ -227,7 +227,9 @@ def _band(
     if not held.any():
         return LikertBand(name, low, high, 0.0, math.nan, math.nan, math.nan, "", math.nan)
     weight = None if view.weight is None else view.weight[held]
-    part = View(view.score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens)
+    part = View(
+        view.score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens, classes=view.classes
+    )
     rows, rate = part.total, part.mean(part.raw_outcome)
     error = float(_outside(np.array([rate]), low, high)[0])
     direction = "inside" if error == 0 else "above" if rate > high else "below"

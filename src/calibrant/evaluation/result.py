@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
 from ..util.results import Result, html_table, number, percent, text_table
+from .confidence import ConfidenceDistribution
 
 __all__ = [
     "ALPHA",
@@ -52,6 +53,8 @@ class Header:
     """Name of the positive class of two; empty where the classes are 0 and 1."""
     outcome: str = ""
     """Name of the event that the positive class represents, such as ``churn``; empty where it has no name."""
+    confidence: ConfidenceDistribution | None = None
+    """Mean and quantiles of the confidence and, for two classes, of the probability of the positive class."""
 
     @property
     def direction(self) -> str:
@@ -92,7 +95,17 @@ class Header:
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
         parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None else []
-        return [line for line in (first, ", ".join(parts), self.direction, self.event) if line]
+        return [line for line in (first, ", ".join(parts), *self._quantiles(), self.direction, self.event) if line]
+
+    def _quantiles(self) -> list[str]:
+        """Quantiles of the confidence and of the probability of the positive class."""
+        found = self.confidence
+        if found is None:
+            return []
+        lines = [f"confidence: {found.top_label.words}"]
+        if found.positive is not None:
+            lines.append(f"P({self.outcome or 'positive class'}): {found.positive.words}")
+        return lines
 
 
 @dataclass(frozen=True)

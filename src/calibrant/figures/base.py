@@ -53,7 +53,7 @@ FIGURE_PARAMETERS = {
     "bins": ("int, sequence of float or fitted bins, default 15", "Number of bins, their edges, or fitted bins."),
     "binning": (
         'str or bin rule, default "equal_width"',
-        """Rule of the bins: ``"equal_width"``, ``"equal_mass"`` or a rule of `calibrant.binning`.""",
+        """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"`` or a rule of `calibrant.binning`.""",
     ),
     "kind": (
         '{"line", "bars", "roof", "smooth", "corp"}, default "line"',

@@ -257,7 +257,9 @@ def _interval_errors(
                 columns[word].append(value)
             continue
         weight = None if view.weight is None else view.weight[held]
-        part = View(view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens)
+        part = View(
+            view.raw_score[held], view.raw_outcome[held], weight, view.weight_kind, lens=view.lens, classes=view.classes
+        )
         rate = part.mean(part.raw_outcome)
         seen = (float(rows[held].sum()), part.mean(part.score), rate, float(_outside(np.array([rate]), start, end)[0]))
         for word, value in zip(COLUMNS, (*seen, _value(metric, part, options)), strict=True):

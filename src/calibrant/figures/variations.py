@@ -204,7 +204,7 @@ def variation_diagram(
     view = vector_view(variation_diagram, y_true, y_prob, lens, where, keywords)
     key, cell, count = bins_of_variation(view, measure, binning, bins)
     weight, sums = sums_by_bin(view, cell, count, lambda block: np.hstack(ranked(block)))
-    table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins)
+    table = _table(view, key, np.zeros(view.n, np.uint8), binning, bins, variation == "confidence")
     both = np.full((2, count), np.nan)
     full = weight > 0
     for place, part in enumerate(np.hsplit(sums, 2)):
@@ -213,9 +213,13 @@ def variation_diagram(
     return VariationDiagram(name_of(variation), table.low, table.high, weight, both[0], both[1], value)
 
 
-def _table(view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins) -> BinTable:
+def _table(
+    view: VectorView, key: Floats, outcome: Any, binning: Binning, bins: Bins, confidences: bool = False
+) -> BinTable:
     """Bins of one number per row of a vector view."""
-    return bin_table(View(key, outcome, view.weight, view.weight_kind), binning, bins)
+    classes = view.rows.exclusive_classes if confidences and view.rows is not None else None
+    scalar = View(key, outcome, view.weight, view.weight_kind, lens=view.lens, classes=classes)
+    return bin_table(scalar, binning, bins)
 
 
 @dataclass(frozen=True, repr=False)

@@ -72,7 +72,7 @@ class CellSampler:
         self.rule = rule
         sums = _sums(rule, view)
         self.full = sums.weight > 0
-        self.lens = view.lens
+        self.lens, self.classes = view.lens, view.classes
         self.rows, self.positives = _whole(sums.weight[self.full]), _whole(sums.positives[self.full])
         low, high = sums.low[self.full], sums.high[self.full]
         self.width = high - low
@@ -110,7 +110,7 @@ class CellSampler:
                 yield float(counts[cell]), self._drawn(rows, positives)
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
-        return one_view(counted_view(self.score, rows, positives, self.lens))
+        return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))
 
 
 class Sums(NamedTuple):
@@ -140,11 +140,15 @@ def _whole(values: Array) -> Array:
     return np.rint(values).astype(np.int64)
 
 
-def counted_view(score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None) -> View:
+def counted_view(
+    score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None, classes: int | None = None
+) -> View:
     """Each score once with outcome 0 and once with 1, weighted by the number of rows; scores must increase."""
     counts = np.column_stack([rows - positives, positives]).ravel()
     kept = np.flatnonzero(counts)
-    view = View(score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens)
+    view = View(
+        score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens, classes=classes
+    )
     view.__dict__["order"] = np.arange(len(kept))  # already sorted
     return view
 
@@ -258,7 +262,7 @@ def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:
     for score in (view.raw_score[at], rng.random(len(at))):
         # Random outcomes, because residuals of equal sign add up to the same value in any bins.
         outcome = (rng.random(len(at)) < score).view(np.uint8)
-        rows = View(score, outcome, weight, view.weight_kind, lens=view.lens)
+        rows = View(score, outcome, weight, view.weight_kind, lens=view.lens, classes=view.classes)
         cells = CellSampler(rows, rule).whole()
         for plan in plans:
             value = one_view(rows).value(*plan)

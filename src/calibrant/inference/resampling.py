@@ -188,14 +188,30 @@ class RowSampler:
         counts = np.concatenate([rows - positives, positives])
         kept = np.flatnonzero(counts)
         score = np.tile(self.view.raw_score, 2)[kept]
-        view = View(score, (kept >= len(rows)).astype(np.uint8), counts[kept], "counts", lens=self.view.lens)
+        view = View(
+            score,
+            (kept >= len(rows)).astype(np.uint8),
+            counts[kept],
+            "counts",
+            lens=self.view.lens,
+            classes=self.view.classes,
+        )
         return one_view(view)
 
     def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
-        view = View(score, outcome, weight, own.weight_kind, rows=rows, lens=own.lens, rest=RestOfRows(own, at))
+        view = View(
+            score,
+            outcome,
+            weight,
+            own.weight_kind,
+            rows=rows,
+            lens=own.lens,
+            rest=RestOfRows(own, at),
+            classes=own.classes,
+        )
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -375,6 +391,7 @@ def _with_outcome(view: AnyView, rows: Array, outcome: Array) -> AnyView:
             lens=view.lens,
             log_odds=None if view.log_odds is None else view.log_odds[rows],
             rest=None if view.complement is None else RestOfRows(view, rows),
+            classes=view.classes,
         )
     return VectorView(
         view.raw_probs[rows],

@@ -165,7 +165,7 @@ class GroupedSignificance(SignificanceResult):
     ----------
     metric, statistic, pvalue, critical_value, lower_critical_value, alpha, alternative, null_hypothesis : object
         As in `SignificanceResult`, of the pooled test.
-    method, null_distribution, n, lens, n_resamples, null, detail, unused : object
+    method, null_distribution, n, lens, n_resamples, null, detail, unused, by_chance : object
         As in `SignificanceResult`, of the pooled test.
     groups : tuple
         Names of the groups, in order.

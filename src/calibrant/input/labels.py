@@ -71,15 +71,14 @@ def ordered_categories(labels: Any) -> tuple[Any, ...] | None:
 
 
 def class_order(
-    classes: tuple[Any, ...] | None, k: int, categories: tuple[Any, ...] | None, by_columns: bool
+    classes: tuple[Any, ...], categories: tuple[Any, ...] | None, by_columns: bool
 ) -> tuple[int, ...] | None:
     """Return the columns in increasing order of their classes; None if the order is unknown.
 
     Ordered categories determine it, then numbers as names, then `classes` as given by the user. Names that were read from the columns
     do not: columns are often in alphabetical order.
     """
-    if classes is None or k == 2:
-        return tuple(range(k))
+    k = len(classes)
     if categories is not None and set(classes) <= set(categories):
         return tuple(sorted(range(k), key=lambda column: categories.index(classes[column])))
     if all(is_number(name) for name in classes):

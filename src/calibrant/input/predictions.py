@@ -217,8 +217,10 @@ class Predictions:
         if columns is not None and pos_label is None and not soft and self.kind in ("binary", "multiclass"):
             classes = classes_of_columns(columns, classes, came_labels.array)
         self.classes = None if classes is None else class_names(classes, self.k)
-        self.class_order = class_order(self.classes, self.k, ordered_categories(y_true), by_columns)
+        self.class_order: tuple[int, ...] | None = tuple(range(self.k))
         """Columns in increasing order of their classes, for ordered classes; None if the order is unknown."""
+        if self.classes is not None and self.k > 2:
+            self.class_order = class_order(self.classes, ordered_categories(y_true), by_columns)
         self.cumulative: Array | None = None
         """Cached cumulative probabilities of ordered classes, which do not depend on the labels."""
         self.probs = probs

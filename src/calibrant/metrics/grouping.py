@@ -56,18 +56,18 @@ class GroupingLoss(Record):
     calibration : float
         Estimated calibration loss, without the part within bins; unbiased, so that it may be negative.
     grouping : float
-        Estimated lower bound of the grouping loss, `explained` minus `induced`; it may be negative, which is no evidence of a
-        grouping loss.
+        Estimated lower bound of the grouping loss, `explained` minus `induced`; it may be negative, if nothing was
+        found.
     irreducible : float
         Remainder: an upper bound of the irreducible loss, as the other terms are lower bounds.
     explained : float
         Variance between regions of the observed rate within bins of the score, without bias.
     induced : float
-        Part of the variance within bins that is due to their width.
+        Part of the variance within bins that is due to their width; at least 0.
     pvalue : float
         P-value of the null hypothesis that there is no grouping loss; NaN without resamples.
     low : float
-        Lower end of the interval of `grouping`, which is also a lower confidence limit of the grouping loss; NaN without resamples.
+        Lower end of the interval of `grouping`, which is also a lower confidence limit of the grouping loss; NaN with few resamples.
     high : float
         Upper end of the interval of `grouping`; not a limit of the grouping loss itself.
     level : float
@@ -110,8 +110,9 @@ class GroupingLoss(Record):
         return max(self.grouping, 0.0)
 
     def _title(self) -> str:
+        sign = "-" if self.grouping < 0 else "+"
         terms = (
-            f"{number(self.calibration)} calibration + {number(self.grouping)} grouping (lower bound) "
+            f"{number(self.calibration)} calibration {sign} {number(abs(self.grouping))} grouping (lower bound) "
             f"+ {number(self.irreducible)} irreducible (upper bound)"
         )
         return f"{self.score} ({self.lens}): {number(self.value)} = {terms}"
@@ -119,9 +120,13 @@ class GroupingLoss(Record):
     def _notes(self) -> list[str]:
         parts = f"grouping: {number(self.explained)} between {self.regions} regions - {number(self.induced)} due to the bins"
         notes = [parts]
+        ends = (
+            []
+            if math.isnan(self.low)
+            else [f"{100 * self.level:g}% interval [{number(self.low)}, {number(self.high)}]"]
+        )
         if not math.isnan(self.pvalue):
-            ends = f"{100 * self.level:g}% interval [{number(self.low)}, {number(self.high)}]"
-            notes.append(f"{ends}; p = {pvalue_text(self.pvalue)} for no grouping loss")
+            notes.append("; ".join([*ends, f"p = {pvalue_text(self.pvalue)} for no grouping loss"]))
         return [*notes, self.note] if self.note else notes
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
@@ -199,7 +204,7 @@ def _induced(sample: Sample, w: Floats, partition: Partition) -> float:
     variance = line.slope * line.covariance - np.divide(
         noise, line.spread, out=np.zeros(partition.bins), where=line.spread > 0
     )
-    return float(variance.sum() / w.sum())
+    return max(float(variance.sum() / w.sum()), 0.0)
 
 
 class _Line:
@@ -224,7 +229,8 @@ def split_features(sample: Sample, cell: Cells, count: int, folds: int, regions:
     fold = np.empty(n, np.intp)
     order = np.lexsort((rng.permutation(n), cell))  # folds are balanced within each bin
     fold[order] = np.arange(n) % folds
-    part, found, owner = fold * count + cell, np.empty(n, np.intp), []
+    part, found = fold * count + cell, np.empty(n, np.intp)
+    owner: list[int] = []
     rows_of = [np.flatnonzero(cell == place) for place in range(count)]
     for held in range(folds):
         for place, rows in enumerate(rows_of):
@@ -346,7 +352,8 @@ def grouping_loss(
         Number of folds. The regions of a fold are fitted on the rows of the others.
     level
     n_resamples : int, default 499
-        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither.
+        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. Below 10 / (1 - level) there
+        is no interval.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the folds and resamples.
     lens
@@ -396,7 +403,7 @@ def grouping_loss(
             - \underbrace{E \, \mathrm{Var}(C \mid b)}_{\text{induced}}.
 
     Squared rates are estimated without bias, by the mean product of two different rows. The induced loss of finite bins is that of a line
-    through each bin, without the bias of its slope; [2]_ use a smoother of all rows instead. The calibration loss is that of the bins,
+    through each bin, without the bias of its slope, and 0 if negative; [2]_ use a smoother of all rows instead. The calibration loss is that of the bins,
     likewise without bias. The irreducible loss is the remainder: the three terms add up to the score exactly, and since the first two
     are lower bounds, the third is an upper bound. Estimates may be negative, which means that nothing was found; `lower_bound` is then 0.
 
@@ -453,7 +460,8 @@ def grouping_loss(
         null = [explained(sample.weight, next(outcomes), partition) for _ in range(n_resamples)]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
-        low, high = _interval(sample, partition, level, n_resamples, generator)
+        if n_resamples >= 10 / (1 - level) * (1 - 1e-12):  # 1 - 0.9 is a little below 0.1
+            low, high = _interval(sample, partition, level, n_resamples, generator)
     divided = partition.regions > len(np.unique(partition.owner))
     return GroupingLoss(
         "brier",

@@ -88,7 +88,7 @@ def _on_edge(scores: Array, values: Array) -> int:
 
 
 def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
-    """Return the bins as a number of equal widths or as edges; None if they depend on the scores."""
+    """Return the bins as a number of equal widths or as edges; None if they depend on the scores or their range."""
     if isinstance(binning, BinTable):
         return tuple(binning.edges.tolist())
     if isinstance(binning, Edges):

@@ -97,14 +97,21 @@ def _listed(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=4096)
+def _phrase(name: str) -> frozenset[str] | tuple[str, ...]:
+    """The words of a name: in any order, but for two, as a calibration test is not the test for calibration (T-Cal)."""
+    words = words_of(name)
+    return words if len(words) > 2 else tuple(_listed(name))
+
+
 def named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
-    """The metrics with this name: by letters and digits, or else by words in any order."""
+    """The metrics with this name: by letters and digits, or else by words."""
     metrics = list(metrics)
-    wanted, words = plain(name), words_of(name)
+    wanted, phrase = plain(name), _phrase(name)
     exact = [m for m in metrics if any(plain(one) == wanted for one in (m.id, m.name, *m.aliases))]
-    if exact or not words:
+    if exact or not phrase:
         return exact
-    return [m for m in metrics if any(words_of(one) == words for one in (m.name, *m.aliases))]
+    return [m for m in metrics if any(_phrase(one) == phrase for one in (m.name, *m.aliases))]
 
 
 def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:

@@ -25,7 +25,7 @@ class Property(NamedTuple):
 
 
 def _bins(metric: Metric) -> bool:
-    return bool({"bins", "width", "levels"} & set(metric.options)) or metric.subfamily == "windows"
+    return bool({"bins", "width", "widths", "levels"} & set(metric.options)) or metric.subfamily == "windows"
 
 
 def _no_tuning(metric: Metric) -> bool:

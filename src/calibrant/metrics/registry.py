@@ -794,7 +794,11 @@ class Catalogue(Mapping[str, Metric]):
                 "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
             )
         near = nearest(name, self._metrics.values())
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
+        hint = (
+            f"did you mean {' or '.join(', '.join(map(repr, near)).rsplit(', ', 1))}?"
+            if near
+            else "`calibrant metrics` lists all metrics"
+        )
         raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
     def __contains__(self, name: object) -> bool:
@@ -838,6 +842,8 @@ class Catalogue(Mapping[str, Metric]):
         ------
         UnknownArgumentError
             If a criterion is neither a property nor a field of the entries.
+        ArgumentError
+            If a property is given another value than True or False.
 
         Examples
         --------
@@ -847,10 +853,13 @@ class Catalogue(Mapping[str, Metric]):
         >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
         ['calibration_in_the_large']
         """
-        known = [*PROPERTIES, *(next(iter(self._metrics.values())).to_dict() if self._metrics else {})]
+        entry_fields = list(next(iter(self._metrics.values())).to_dict()) if self._metrics else []
+        known = [*PROPERTIES, *entry_fields]
         for name in criteria:
             if name not in known:
                 raise unknown_keyword("find", name, criteria[name], known)
+            if name in PROPERTIES and name not in entry_fields and not isinstance(criteria[name], bool):
+                raise ArgumentError(name, f"must be True or False; got {criteria[name]!r}")
 
         def fits(metric: Metric) -> bool:
             entry = metric.to_dict()

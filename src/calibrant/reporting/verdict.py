@@ -163,7 +163,7 @@ def _tested(views: list[View], seed: int) -> Tested:
             lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_evaluated(lens)}; {found[0].null_distribution}"
         )
     pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
-    null_distribution = f"{TEST_NAME}, for each of {len(found)} classes, with Bonferroni correction"
+    null_distribution = f"{TEST_NAME}, for each of {len(found)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     return Tested(lens, max(each.statistic for each in found), pvalue, null_distribution)
 
 

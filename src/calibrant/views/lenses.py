@@ -6,7 +6,7 @@ A lens turns predictions into one view, or into one view per class to be combine
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class Lens:
         Name, shown in results.
     make : callable
         Function that returns the views of checked `Predictions`: one, or one per class.
+    groups : mapping, optional
+        Classes of each group, for `class_groups`; `recalibrate` reads them.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class Lens:
 
     name: str
     make: Callable[[Predictions], list[AnyView]]
+    groups: Mapping[Any, Sequence[Any]] | None = field(default=None, repr=False, compare=False)
 
     def views(self, predictions: Predictions) -> list[AnyView]:
         """Return the views of the predictions through this lens.
@@ -703,7 +706,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
             return [_vector(p, probs, owner[p.labels], None, name)]
         return [_vector(p, probs, None, np.concatenate([block.targets @ add for _, block in view.blocks()]), name)]
 
-    return Lens(name, make)
+    return Lens(name, make, mapping)
 
 
 def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:

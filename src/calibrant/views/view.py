@@ -92,6 +92,11 @@ class Rows:
         return self._predictions.k
 
     @property
+    def exclusive_classes(self) -> int | None:
+        """Number of classes of which each row has one; None for several labels per row, and for confidences."""
+        return self._predictions.k if self._predictions.kind in ("binary", "multiclass") else None
+
+    @property
     def is_multilabel(self) -> bool:
         """Whether a row may have several classes."""
         return self._predictions.kind == "multilabel"
@@ -108,7 +113,7 @@ class Rows:
     @property
     def least_top(self) -> float:
         """Smallest possible probability of the predicted class, 1/K."""
-        return 1 / self._predictions.k if self._predictions.kind in ("binary", "multiclass") else 0.0
+        return 1 / self.exclusive_classes if self.exclusive_classes else 0.0
 
     @property
     def groups(self) -> Array | None:
@@ -271,6 +276,8 @@ class View(_Weighted):
         All classes and the index of this one; the outcomes are then computed on request, which saves memory for many classes.
     rest : callable, optional
         Function that returns 1 - score with more digits than the scores hold.
+    classes : int, optional
+        Number of classes, if it is not known from `rows`.
 
     Attributes
     ----------
@@ -306,6 +313,7 @@ class View(_Weighted):
         log_odds: Array | None = None,
         column: tuple[ClassColumns, int] | None = None,
         rest: Callable[[], Floats] | None = None,
+        classes: int | None = None,
     ) -> None:
         self.raw_score = frozen(score) if score.flags.writeable else score
         self._outcome = outcome if outcome is None or not outcome.flags.writeable else frozen(outcome)
@@ -317,6 +325,7 @@ class View(_Weighted):
         self.lens = lens
         self.log_odds = log_odds
         self.complement = rest
+        self.classes = rows.exclusive_classes if classes is None and rows is not None else classes
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
 

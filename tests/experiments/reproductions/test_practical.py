@@ -17,6 +17,7 @@ from experiments.reproductions import practical_measure as measure
 from experiments.reproductions import practical_reading as reading
 from experiments.reproductions import practical_sets as sets
 from experiments.reproductions import practical_stability as stability
+from experiments.reproductions import practical_targets as targets
 from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 
 FEW = {source.file for source in sets.FEW_SOURCES}
@@ -114,6 +115,18 @@ def test_top_1_rows_are_those_of_the_top_label_lens(data_folder: Path) -> None:
     assert cal.gece(top, lens="binary", binning=tree) == pytest.approx(cal.gece(whole, lens="top_label", binning=tree))
 
 
+def test_a_calibrator_of_the_groups_does_not_make_them_worse(real_folder: Path) -> None:
+    """The finding that a temperature of all classes does, and one of living or not does not."""
+    found = targets.measure_targets(real_folder, sets.C100, True)
+    plain, scaled, own = (
+        np.mean(found[name]["groups_beyond"]) for name in (sets.RAW, sets.TEMPERATURE, targets.GROUPS)
+    )
+    assert scaled > plain
+    assert own < scaled
+    assert np.mean(found[targets.SET]["set"]) < np.mean(found[sets.TEMPERATURE]["set"])
+    assert np.mean(found[targets.ROWS]["band"]) < np.mean(found[sets.RAW]["band"])
+
+
 def test_marks_need_every_split() -> None:
     before = np.array([0.3, 0.2])
     assert reading.change(before, before - 0.1) == -1
@@ -171,7 +184,7 @@ def test_without_data_there_are_no_parts_and_it_says_so(tmp_path: Path) -> None:
 def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) -> None:
     study, kept, pictures = small
     assert set(kept) == FEW
-    assert len(study.parts) == 8
+    assert len(study.parts) == 9
     named = {name for part in study.parts for name, _ in part.pictures}
     assert named == {path.name for path in pictures.iterdir()}
     assert len(named) == 7
@@ -222,7 +235,7 @@ def test_subjects_of_mmlu_are_counted(small: tuple[Study, dict[str, Any], Path])
 def test_the_page_is_that_of_the_results() -> None:
     study = load(RESULTS / "practical.json")
     assert (PAGES / "practical.md").read_text() == as_page(study)
-    assert len(study.parts) == 8
+    assert len(study.parts) == 9
     for part in study.parts:
         for name, _ in part.pictures:
             assert (PAGES / name).stat().st_size < 150_000

@@ -53,13 +53,17 @@ def tace(
     kept = view.score > threshold
     if mode == "zero":
         part = View(
-            np.where(view.score < threshold, 0, view.raw_score), view.raw_outcome, view.weight, view.weight_kind
+            np.where(view.score < threshold, 0, view.raw_score),
+            view.raw_outcome,
+            view.weight,
+            view.weight_kind,
+            classes=view.classes,
         )
     elif not kept.any():
         return 0.0
     else:
         weight = None if view.weight is None else view.weight[kept]
-        part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind)
+        part = View(view.raw_score[kept], view.raw_outcome[kept], weight, view.weight_kind, classes=view.classes)
     table = bin_table(part, binning, bins)
     return math.fsum(np.abs(table.excess)) / table.total
 
@@ -108,9 +112,10 @@ def topk_ece(
     if reading == "cumulative":
         probs, shares = probs.sum(axis=1, keepdims=True), shares.sum(axis=1, keepdims=True)
     errors = []
+    classes = None if view.rows is None else view.rows.exclusive_classes
     for score, share in zip(np.clip(probs, 0, 1).T, np.clip(shares, 0, 1).T, strict=True):
         outcome = share if view.is_soft else share.astype(np.uint8)
-        table = bin_table(View(score, outcome, view.weight, view.weight_kind), binning, bins)
+        table = bin_table(View(score, outcome, view.weight, view.weight_kind, classes=classes), binning, bins)
         errors.append(math.fsum(np.abs(table.excess)) / table.total)
     return math.fsum(errors) / len(errors)
 

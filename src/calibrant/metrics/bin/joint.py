@@ -44,7 +44,7 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
         "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
         "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (distance of the mean label from `interval`).",
         "norm": "Exponent of ``distance='lp'``.",
-        "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``.",
+        "matrix": "Positive semi-definite (K, K) matrix of ``distance='mahalanobis'``; `learn_matrix` estimates one from feedback.",
         "indefinite": "Whether to accept a `matrix` that is not positive semi-definite.",
         "interval": "Interval of ``distance='interval'`` as (low, high), such as a Likert category, for one score per row.",
         "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",

@@ -183,7 +183,11 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
 
     outcome = view.each_row(right)
     scalar = View(
-        view.each_row(confidence), outcome if view.is_soft else outcome.astype(np.uint8), view.weight, view.weight_kind
+        view.each_row(confidence),
+        outcome if view.is_soft else outcome.astype(np.uint8),
+        view.weight,
+        view.weight_kind,
+        classes=None if view.rows is None else view.rows.exclusive_classes,
     )
     return math.fsum(np.abs(bin_table(scalar, binning, bins).excess)) / view.total
 

@@ -182,7 +182,7 @@ def bins_of_variation(
 ) -> tuple[Floats, NDArray[np.intp], int]:
     """Return the variation of each row, its bin and the number of bins."""
     key = view.each_row(lambda block: np.clip(measure(ranked(block)[0]), 0, 1))
-    return key, *bin_of_each(view, key, binning, bins)
+    return key, *bin_of_each(view, key, binning, bins, confidences=measure is MEASURES["confidence"])
 
 
 VARIATION = (
