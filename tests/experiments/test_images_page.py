@@ -116,3 +116,13 @@ def test_sentences_that_are_written_hold(results: dict[str, Any]) -> None:
         assert max(gaps) < min(one["confidence"] - one["accuracy"] for one in base["temperature"])
         assert network["networks_trained"] == 25
         assert all(np.isinf(one["nll"]) for one in base["histogram binning"])
+
+
+def test_ensembles_and_sampled_dropout_lower_the_error_more_than_losses(results: dict[str, Any]) -> None:
+    """The guide of deep networks says so; mixup is not a loss."""
+    for network in results["networks"].values():
+        losses = [
+            claims.mean(network, one, measure.NONE, "ece") for one in ("label_smoothing", "focal", "flsd", "mmce")
+        ]
+        for model in ("ensemble", "mc_dropout"):
+            assert claims.mean(network, model, measure.NONE, "ece") < min(losses)
