@@ -3,16 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
 .PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
 test: $(VENV)/.dev browser lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(PYTEST)
 
 deep: $(VENV)/.dev browser lint
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --deep
+	$(PYTEST) --deep
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -51,12 +54,14 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
+	$(BIN)/python tools/make_family_tree.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 gallery: $(VENV)/.dev
 	$(BIN)/python tools/make_gallery.py
+	$(BIN)/python tools/make_report_image.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments.published

@@ -296,7 +296,8 @@ SECTIONS: dict[str, list[Entry]] = {
             "stability_gamma",
             "Size of the cells",
             "The same for the cells of a tree over whole distributions, finer to the right. By default the shaded region is where one "
-            "value lies in the intervals of all settings.",
+            "value lies in the intervals of all settings. The dashed line is the error of calibrated predictions, and the ring the "
+            "suggested size.",
             "axes = cal.stability_diagram(\n"
             '    three.y_true, three.y_prob, metric="gece", over="gamma", n_resamples=20, rng=0\n'
             ").plot()",

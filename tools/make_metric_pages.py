@@ -20,6 +20,7 @@ import numpy as np
 import calibrant as cal
 import metric_pictures
 from calibrant.metrics import documentation
+from calibrant.metrics.properties import PROPERTIES
 from calibrant.metrics.references import references
 from make_gallery import plain_settings, png_of
 
@@ -91,7 +92,8 @@ def meaning(metric: cal.metrics.Metric) -> list[str]:
         ideal = f"The ideal value is {shown(metric.ideal)}, attained by {documentation.reached_by(metric)}."
     use = documentation.formula_texts()[metric.id].use
     values = f"Values lie in [{shown(low)}, {shown(high)}]. {ideal} {documentation.sign_of(metric)}"
-    return [metric.summary, "", *([" ".join(use.split()), ""] if use else []), values.strip(), ""]
+    doubt = [] if metric.certain else [documentation.certainty_of(metric).replace("``", "`"), ""]
+    return [metric.summary, "", *([" ".join(use.split()), ""] if use else []), values.strip(), "", *doubt]
 
 
 def example(metric: cal.metrics.Metric) -> list[str]:
@@ -177,7 +179,10 @@ def index() -> str:
     lines = [
         "# Metrics",
         "",
-        "Look up a metric: what it measures, its formula, limitations, parameters, cost, an example and its paper.",
+        "Look up a metric: what it measures, its formula, limitations, parameters, cost, an example and its paper. The",
+        "[table of properties](properties.md) shows which metrics are proper, have a test, show a direction, need bins, and more.",
+        "",
+        "![Families and subfamilies of the metrics](../images/families.svg)",
         "",
     ]
     for family, subfamilies in cal.catalogue.tree().items():
@@ -188,7 +193,44 @@ def index() -> str:
             lines.append("")
     lines += ["## The rows in the figures", "", ROWS]
     lines += ["", "```python", *metric_pictures.SETUP.splitlines(), "```", ""]
-    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *cal.catalogue, "```", ""])
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", "properties", *cal.catalogue, "```", ""])
+
+
+def properties() -> str:
+    """The properties of every metric as a table, with the number of metrics of each family that have them."""
+    titles = {name: name.replace("_", " ") for name in PROPERTIES}
+    head = ["| metric |", " | ".join(titles.values()), "|"]
+    rule = "| --- " * (len(titles) + 1) + "|"
+
+    def row(first: str, cells: list[str]) -> str:
+        return f"| {first} | {' | '.join(cells)} |"
+
+    lines = [
+        "# Properties of the metrics",
+        "",
+        "Look up which metrics have a property, or select them: `cal.catalogue.find(test=True, bins=False)` in Python,",
+        "`calibrant metrics --test --no-bins` on the command line. The last five are those that Hagopian et al. (2023) require of a good",
+        "metric, as the survey of calibration metrics cites them, each in a form that can be computed: tests compute all but `certain`.",
+        "",
+        "| property | meaning |",
+        "| --- | --- |",
+    ]
+    for name, one in PROPERTIES.items():
+        origin = f" (Hagopian: {one.hagopian})" if one.hagopian else ""
+        lines.append(f"| {titles[name]}{origin} | {one.text} |")
+    lines += ["", "## Families", "", " ".join(["| family | metrics |", *head[1:]]), "| --- " + rule]
+    families: dict[str, list[cal.metrics.Metric]] = {}
+    for metric in cal.catalogue.values():
+        families.setdefault(metric.family, []).append(metric)
+    for family, metrics in {**families, "all": list(cal.catalogue.values())}.items():
+        counts = [str(sum(m.properties[name] for m in metrics)) for name in PROPERTIES]
+        lines.append(row(family, [str(len(metrics)), *counts]))
+    for family, metrics in families.items():
+        lines += ["", f"## {family.capitalize()}", "", " ".join(head), rule]
+        for metric in metrics:
+            cells = ["yes" if has else "" for has in metric.properties.values()]
+            lines.append(row(f"[{metric.id}]({metric.id}.md)", cells))
+    return "\n".join([*lines, ""])
 
 
 def measure(known: dict[str, float]) -> None:
@@ -238,7 +280,11 @@ def main() -> None:
     if set(known) != set(cal.catalogue):
         measure(known)
     write_examples()
-    pages = {"index": index(), **{metric.id: page(metric) for metric in cal.catalogue.values()}}
+    pages = {
+        "index": index(),
+        "properties": properties(),
+        **{metric.id: page(metric) for metric in cal.catalogue.values()},
+    }
     shutil.rmtree(FOLDER, ignore_errors=True)
     (FOLDER / "pictures").mkdir(parents=True)
     for name, text in pages.items():

@@ -30,14 +30,24 @@ ROOMS = {
         "start.md",
         (
             Section(
-                "Many metrics at once", ("evaluation.measure", "evaluation.discrimination", "evaluation.recommendation")
+                "Many metrics at once",
+                (
+                    "evaluation.measure",
+                    "evaluation.confidence",
+                    "evaluation.discrimination",
+                    "evaluation.recommendation",
+                ),
             ),
             Section("The catalogue", ("metrics.registry",)),
-            Section("Curves and parts", ("metrics.reliability_curve", "binning.table", "metrics.decomposition")),
+            Section(
+                "Curves and parts",
+                ("metrics.reliability_curve", "binning.table", "metrics.decomposition", "metrics.grouping"),
+            ),
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "views.view")),
+            Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
             Section("Curves that can be fitted", ("curves.*",)),
@@ -50,6 +60,7 @@ ROOMS = {
         "assess.md",
         (
             Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
@@ -90,6 +101,8 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
+            Section("One event of several classes", ("recalibration.targets",)),
+            Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
             ),

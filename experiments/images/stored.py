@@ -58,3 +58,48 @@ def compact(logits: Any) -> Any:
 def logits(stored: Any) -> Any:
     """Logits as they were, up to a constant in each row and rounding."""
     return stored.astype(np.float64) / -UNITS
+
+
+class Outputs(NamedTuple):
+    """Logits of validation and test images, and for an ensemble the mutual information of test images and members."""
+
+    validation: Any
+    test: Any
+    shared: Any = None
+
+
+def read(folder: Path, one: Training, suffix: str = "") -> Outputs:
+    """Outputs of one network; those of dropout layers in evaluation mode with the suffix ``_fixed``."""
+    stored = np.load(folder / one.file, allow_pickle=False)
+    sides = [logits(stored[part + suffix]) for part in PARTS]
+    shared = None
+    if not suffix and "test_entropy" in stored:
+        shared = entropy(probabilities(sides[1])) - stored["test_entropy"]
+    return Outputs(*sides, shared)
+
+
+def ensemble(members: list[Outputs]) -> Outputs:
+    """Mean of the members' probabilities as logits, and the mutual information."""
+    sides = [[probabilities(getattr(member, part)) for member in members] for part in PARTS]
+    means = [np.mean(side, axis=0) for side in sides]
+    shared = entropy(means[1]) - np.mean([entropy(member) for member in sides[1]], axis=0)
+    return Outputs(*(np.log(mean) for mean in means), shared)
+
+
+def probabilities(logits: Any) -> Any:
+    """Softmax of each row."""
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def entropy(probs: Any) -> Any:
+    """Entropy of each row, in nats; no stored probability is 0."""
+    return -(probs * np.log(probs)).sum(axis=1)
+
+
+def members_of(count: int, size: int = 5, ensembles: int = 5) -> list[list[int]]:
+    """Seeds of the members of each ensemble: disjoint where there are enough networks, else drawn from those there are."""
+    if count >= size * ensembles:
+        return [list(range(size * at, size * (at + 1))) for at in range(ensembles)]
+    draw = np.random.default_rng(0)
+    return [sorted(draw.choice(count, size, replace=False).tolist()) for _ in range(ensembles)]

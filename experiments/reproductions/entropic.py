@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.reproductions import entropic_images, entropic_tabular, entropic_texts, entropic_tracker
+from experiments.reproductions import (
+    entropic_images,
+    entropic_safe,
+    entropic_tabular,
+    entropic_texts,
+    entropic_tracker,
+)
 from experiments.reproductions.study import Part, Study
 
 PAPER = (
@@ -29,5 +35,6 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         images = entropic_images.run(small, data / "sets")
         texts = (entropic_texts.images(entropic_images.temperature_text(images)), entropic_texts.IMAGENET)
         parts += entropic_images.parts(small, images, data / "sets", pictures, texts)
+        parts.append(entropic_safe.part(small, data / "sets"))
     parts.append(entropic_tracker.part(*entropic_tracker.run(small), pictures, entropic_texts.TRACKER))
     return Study("entropic", "The entropic calibration difference", PAPER, summary, parts)

@@ -129,18 +129,34 @@ FOLLOWED = (
     "moves with nearly constant speed along two axes (state of 4 numbers), its position is measured with "
     "noise, and a linear Kalman filter follows it. Statistics are means over {targets} independent targets at"
     " step {steps} (errors of one target at successive steps are dependent, so steps are not pooled), {seeds}"
-    " seeds. NEES is tested against its chi-square distribution on both sides; ECD on the upper side, with "
-    "{draws} simulated states from the predicted Gaussians. Theory propagates the true covariance of the "
-    "errors through the gains of the filter."
+    " seeds. `assess_gaussian` tests NEES on both sides and ECD on the upper side, both exactly by the chi-square distribution. "
+    "The last two columns use the whole track: ECD at every step with Holm's adjustment, which is valid although steps are "
+    "dependent, and the innovations of all steps together, which are independent if the filter is correct. Theory "
+    "propagates the true covariance of the errors through the gains of the filter."
+)
+
+SAFE = (
+    "Not in the paper as an experiment: its section 6 proposes ECD as an objective and its integration into recalibration, to make "
+    "probabilities safer. As an objective for a temperature, an ECD of 0 is the condition of maximum likelihood, so that temperature scaling "
+    "fulfils it already, and is overconfident on new rows in about half of the cases. `SafeCalibration` bounds the overconfidence (mean "
+    "confidence minus accuracy of the top label) instead: it is at most 0 with a probability of 95 %. Both were fitted on a fifth of "
+    "the rows, as for table 3, and measured on the rest; means over five splits. Tests are one-sided at 5 %.\n"
+    "\n"
+    "- **Temperature scaling** is overconfident in 17 of 25 splits, and ECD rejects safety in 8 of them.\n"
+    "- **Safe temperature scaling** is overconfident in none, and ECD rejects none. Its bound concerns the top label; that ECD of the whole "
+    "vector is safe, too, is an observation, not a guarantee.\n"
+    "- **The cost** is between 0.003 and 0.014 of nll, and at most 0.002 of the Brier score, with 1000 held-out rows for the bound. "
+    "The probabilities are then underconfident by 1 to 3 percentage points, which ECE counts as an error."
 )
 
 TRACKER = (
-    "ECD is (NEES - 4) / 2 to rounding in all cases, as proved. One-sided verdicts of the two agree except in"
-    " a few borderline cases, where the simulated critical value of ECD differs slightly from that of the "
-    "chi-square distribution. The correct filter is rejected at about the nominal rate. Every overconfident "
+    "ECD is (NEES - 4) / 2 to rounding in all cases, as proved, and with exact critical values the one-sided verdicts of the two never "
+    "differ. (With 199 simulated states in place of the chi-square distribution, two of 700 verdicts differed: an error of the "
+    "simulated critical value.) The correct filter is rejected at about the nominal rate. Every overconfident "
     "filter is detected by both. An underconfident filter is detected by two-sided NEES and accepted by ECD, "
     "which tests for overconfidence only: that is what the paper means by safe. The scale is asymmetric: "
-    "noise assumed half as large moves ECD by +2, noise assumed twice as large by -1."
+    "noise assumed half as large moves ECD by +2, noise assumed twice as large by -1. The tests over the whole track have the same "
+    "verdicts; 9 rejections of the correct filter in 100 seeds are within the simulation error of 5 % (in 1000 seeds there were 48)."
 )
 
 

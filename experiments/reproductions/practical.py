@@ -13,6 +13,7 @@ from experiments.reproductions.practical_measure import measure_set, within_supe
 from experiments.reproductions.practical_parts import accuracy_part, intervals_part, topk_part
 from experiments.reproductions.practical_sets import FEW_SOURCES, SOURCES, Source, read
 from experiments.reproductions.practical_stability import measure_stability, stability_part
+from experiments.reproductions.practical_targets import targets_part
 from experiments.reproductions.study import Study
 
 TITLE = "Beyond the predicted class, on real predictions"
@@ -47,6 +48,7 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
         groups_part(found, pictures),
         subjects_part(found, pictures),
         intervals_part(found, pictures),
+        targets_part(data, small),
         stability_part(stability, words.stability(stability), pictures),
     ]
     return Study(

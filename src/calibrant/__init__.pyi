@@ -75,6 +75,7 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
 from .figures import before_after as before_after
@@ -85,6 +86,7 @@ from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram
 from .figures import reliability_panels as reliability_panels
@@ -96,6 +98,8 @@ from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram
 from .inference import assess as assess
+from .inference import assess_density as assess_density
+from .inference import assess_gaussian as assess_gaussian
 from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
@@ -154,6 +158,7 @@ from .metrics import ece_em as ece_em
 from .metrics import ece_knn as ece_knn
 from .metrics import ece_lb as ece_lb
 from .metrics import ece_sweep as ece_sweep
+from .metrics import ece_widths as ece_widths
 from .metrics import eci as eci
 from .metrics import ecmmd as ecmmd
 from .metrics import emax as emax
@@ -174,7 +179,9 @@ from .metrics import fott_pl3 as fott_pl3
 from .metrics import fott_platt as fott_platt
 from .metrics import fott_spline as fott_spline
 from .metrics import gece as gece
+from .metrics import gece_db as gece_db
 from .metrics import global_squared_bias as global_squared_bias
+from .metrics import grouping_loss as grouping_loss
 from .metrics import hosmer_lemeshow as hosmer_lemeshow
 from .metrics import huber as huber
 from .metrics import ici as ici
@@ -185,6 +192,7 @@ from .metrics import ks_within_top_r as ks_within_top_r
 from .metrics import l1_eps as l1_eps
 from .metrics import l2ce_interval as l2ce_interval
 from .metrics import lce as lce
+from .metrics import learn_matrix as learn_matrix
 from .metrics import lkce as lkce
 from .metrics import lp_error as lp_error
 from .metrics import ls_ece as ls_ece
@@ -248,6 +256,7 @@ from .recalibration import HistogramBinning as HistogramBinning
 from .recalibration import IntraOrderPreserving as IntraOrderPreserving
 from .recalibration import IsotonicCalibration as IsotonicCalibration
 from .recalibration import KernelCalibration as KernelCalibration
+from .recalibration import LensCalibration as LensCalibration
 from .recalibration import MatrixScaling as MatrixScaling
 from .recalibration import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
 from .recalibration import MultiCalibration as MultiCalibration
@@ -256,6 +265,7 @@ from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
 from .recalibration import QuadraticLogit as QuadraticLogit
+from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling
@@ -275,6 +285,7 @@ from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups
 from .views import class_hierarchy as class_hierarchy
+from .views import ordinal as ordinal
 from .views import pair as pair
 from .views import rank as rank
 from .views import select as select

@@ -312,3 +312,23 @@ def test_what_a_stream_does_not_keep_is_read_without_one(tmp_path: Path, loans: 
     assert run("scan", loans, "--out", kept)[0] == 0
     out = run("evaluate", kept, "--metrics", "skce_uq")[1]
     assert "skce_uq cannot be computed from a sketch; evaluate the files that it summarizes" in out
+
+
+# Ordered classes
+
+
+def test_an_order_of_text_classes_has_to_be_given(animals: Path, run: Run) -> None:
+    expected = cal.ece(LABELS, PROBS, lens="ordinal")
+    for given in (["--classes", "cat,dog,eel"], ["--probs", "p_cat,p_dog,p_eel"]):
+        assert ece(run("evaluate", str(animals), *given, "--lens", "ordinal", *MEASURE)) == pytest.approx(expected)
+    code, _, error = run("evaluate", str(animals), "--lens", "ordinal", *MEASURE)
+    assert code == 2
+    assert "--classes: 'ordinal' requires the order of the classes, and the column names cat, dog, eel" in error
+    code, out, _ = run("evaluate", str(animals), "--classes", "cat,dog,eel", "--lens", "ordinal", "--stream", *MEASURE)
+    assert "these sketches have no cumulative probabilities" in out
+
+
+def test_columns_listed_in_another_order_are_evaluated_in_it(animals: Path, run: Run) -> None:
+    expected = cal.ece(np.array([2, 0, 1])[LABELS], PROBS[:, [1, 2, 0]], lens="ordinal:0")
+    given = ["--probs", "p_dog,p_eel,p_cat", "--lens", "ordinal:dog"]
+    assert ece(run("evaluate", str(animals), *given, *MEASURE)) == pytest.approx(expected)

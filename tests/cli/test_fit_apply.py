@@ -97,6 +97,18 @@ def test_fit_as_json_with_its_options(tmp_path: Path, validation: Path, run: Run
     assert found["candidates"][1]["loss"] == pytest.approx(expected.candidates[1].loss)
 
 
+def test_fit_safely(tmp_path: Path, validation: Path, run: Run) -> None:
+    code, out, err = run("fit", validation, "--method", "temperature", "--safe", "0.05", "--out", tmp_path / "m.json")
+    assert (code, err) == (0, "")
+    expected = cal.recalibrate(LABELS, PROBS, method="temperature", safe=0.05)
+    assert out.startswith(repr(expected))
+    assert "mean confidence exceeds accuracy with probability at most 0.05" in out
+    assert isinstance(cal.load(tmp_path / "m.json"), cal.SafeCalibration)
+    code, _, err = run("fit", validation, "--safe", "2", "--out", tmp_path / "m.json")
+    assert code == 2
+    assert "--safe: must lie between 0 and 1; got 2.0; for example 0.05" in err
+
+
 def test_a_calibrated_model_is_left_alone(tmp_path: Path, run: Run) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(400)
@@ -587,3 +599,27 @@ def test_evaluate_and_select_look_through_a_map(run: Run, tmp_path: Path) -> Non
     assert "fitted on these rows" in run("evaluate", validation, "--metrics", "nll", "--calibrator", made)[2]
     before, after = (found("select", test, "--accuracy", "0.9", *more) for more in ((), ("--calibrator", made)))
     assert after["threshold"] < before["threshold"]  # type: ignore[operator]  # overconfidence asks for a higher bar
+
+
+def test_fit_for_one_event(run: Run, validation: Path, new_rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups.json").write_text(json.dumps({"pet": ["0", 1], "fish": [2]}))
+    out = tmp_path / "calibrated.csv"
+    for lens, wanted in (
+        (f"groups:{tmp_path / 'groups.json'}", {"pet": [0, 1], "fish": [2]}),
+        ("within_top:2", "within_top:2"),
+    ):
+        code, text, _ = run("fit", validation, "--lens", lens, "--method", "platt", "--out", tmp_path / "m.json")
+        assert code == 0
+        assert "platt: selected by cross-validation on 600 rows for" in text
+        assert run("apply", tmp_path / "m.json", new_rows, "--out", out)[0] == 0
+        direct = cal.recalibrate(LABELS, PROBS, method="platt", lens=wanted).predict_proba(NEW_PROBS)
+        written = pl.read_csv(out).select(pl.col("^p_.*_calibrated$")).to_numpy()
+        assert written == pytest.approx(direct, abs=1e-12)
+    for lens, problem in (
+        ("groups:", "--lens: 'groups' requires a file; give groups:FILE"),
+        (f"groups:{validation}", "is not valid JSON"),
+        ("rank:2", "--lens: recalibration for the lens 'rank:2' is not supported"),
+    ):
+        code, _, err = run("fit", validation, "--lens", lens, "--out", tmp_path / "m.json")
+        assert code == 2
+        assert problem in err

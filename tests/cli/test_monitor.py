@@ -347,3 +347,56 @@ def test_one_is_counted_in_the_singular(run: Run, files: Path, store: Path) -> N
     assert run("update", store, files / "one.csv", "--time", "made", "--id", "row")[1].startswith(
         "1 row added, 1 label added"
     )
+
+
+def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
+    energy = RNG.normal(-5, 2, 600)
+    reference = pd.read_csv(files / "reference.csv").assign(energy=energy[300:], far=np.exp(energy[300:]))
+    reference.to_csv(files / "with.csv", index=False)
+    new = pd.read_csv(files / "new.csv").assign(energy=energy[:300], far=np.exp(energy[:300]))
+    new.to_csv(files / "rows.csv", index=False)
+    moved = new.assign(row=np.arange(1000, 1300), made="2026-02-01T10:00:00Z", energy=energy[:300] + 9)
+    moved.to_csv(files / "moved.csv", index=False)
+    end = pd.DataFrame({"p": [0.5], "made": "2026-02-03", "row": [2000], "energy": [-5.0], "far": [0.0]})
+    end.to_csv(files / "end.csv", index=False)
+    store = files / "ood.db"
+    watched = ("--ood", "energy", "--ood", "far")
+    code, _, err = run("init", store, "--reference", files / "with.csv", "--every", "1d", *watched, *QUICK)
+    assert (code, err) == (0, "")
+    update = ("update", store, files / "rows.csv", "--time", "made", "--id", "row", "--fail-on-alarm", "never")
+    assert run(*update)[0] == 0  # the columns given to init
+    assert run("update", store, files / "moved.csv", "--time", "made", "--id", "row", *watched)[0] in (0, 3)
+    code, out, _ = run("update", store, files / "end.csv", "--time", "made", "--id", "row")
+    assert code == 3
+    assert "alarm: ood energy, window 2026-02-01: median " in out
+    code, out, _ = run("status", store)
+    assert code == 3
+    assert "energy p" in out
+    assert "far p" in out
+    assert run("status", store, "--fail-on-alarm", "calibration")[0] == 0
+    found = json.loads(run("status", store, "--json")[1])
+    assert found["ood"] == ["energy", "far"]
+    assert 'calibrant_window_ood_beyond{score="energy"}' in run("status", store, "--prometheus")[1]
+    assert run("report", store, "--out", files / "page.html")[0] == 0
+    assert "energy p99" in (files / "page.html").read_text()
+    for words, message in (
+        (
+            ("update", store, files / "new.csv", "--time", "made", "--id", "row"),
+            "--ood: unknown column 'energy'; the columns are",
+        ),
+        ((*update, "--ood", "energy"), "--ood: 'far' is missing; this monitor watches energy, far"),
+        ((*update, *watched, "--ood", "p"), "--ood: unknown score 'p'; this monitor watches energy, far"),
+        (
+            ("init", files / "x.db", "--reference", files / "reference.csv", "--every", "1d", "--ood", "energy"),
+            "--ood: unknown column",
+        ),
+    ):
+        code, _, err = run(*words)
+        assert code == 2
+        assert message in err
+
+
+def test_scores_that_a_store_does_not_watch(run: Run, files: Path, store: Path) -> None:
+    code, _, err = run("update", store, files / "new.csv", "--time", "made", "--id", "row", "--ood", "p")
+    assert code == 2
+    assert "--ood: this monitor was created without out-of-distribution scores; drop --ood" in err

@@ -27,7 +27,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "ConsistencyCalibration": [{}, {"noise": "uniform"}],
     "PriorShift": [{"before": None}, {"before": None, "after": "labels"}],
     "GroupCalibration": [{"calibrator": cal.VennAbers()}],
+    "LensCalibration": [
+        {"calibrator": cal.PlattScaling(), "lens": "top_label"},
+        {"calibrator": cal.TemperatureScaling(), "lens": "class:1"},
+        {"calibrator": cal.IsotonicCalibration(), "lens": "band:0.2,0.9"},
+    ],
     "MultiCalibration": [{"min_size": 20}, {"min_size": 20, "held_out": 0}],
+    "SafeCalibration": [{}, {"calibrator": cal.PlattScaling(), "shrinkage": "uniform", "bins": 2, "alpha": 0.4}],
 }
 SOLVED = 1e-5  # how far a search for the optimum may stop from it, in probability
 SCALES = (1000, 0.001, np.pi)

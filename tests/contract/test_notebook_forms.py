@@ -59,6 +59,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "evaluate, more": lambda: cal.evaluate(Y, P, by=GROUPS, interval=0.9, assess=True, rng=0, n_resamples=200),
     "assess": lambda: cal.assess(Y, P, rng=0, n_resamples=99),
     "assess, several": lambda: cal.assess_many(Y, P, metrics=["ece", "brier"], rng=0, n_resamples=99),
+    "assess, groups of errors": lambda: cal.assess_gaussian(P, P, P + 1, groups=Y),
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
     "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),

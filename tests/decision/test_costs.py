@@ -193,11 +193,55 @@ def test_words_have_their_checked_values() -> None:
     assert likert_error(**B, edges=[0, 1]).error == 0
 
 
+def halves(rows: list[int], score: list[float], most: float) -> list[list[int]]:
+    """Cells of one score by halving at the median, the middle row to the lower half, until a cell has at most `most` rows."""
+    ordered = sorted({score[i] for i in rows})
+    if len(rows) <= most:
+        return [rows]
+    ranked = sorted(1 - score[i] for i in rows)
+    middle = ranked[len(rows) // 2]
+    first = [i for i in rows if 1 - score[i] < middle]
+    rest = [i for i in rows if 1 - score[i] >= middle]
+    if min(len(first), len(rest)) < 10 or len(ordered) < 2:
+        return [rows]
+    return halves(first, score, most) + halves(rest, score, most)
+
+
+def test_words_by_the_cells_of_the_paper() -> None:
+    rng = np.random.default_rng(1)
+    for p in (rng.random(467), rng.integers(0, 9, 467) / 8, np.minimum(rng.random(467), 0.7)):
+        y = (rng.random(467) < p**2).astype(int)
+        found = likert_error(y, p)
+        total = 0.0
+        for band, (low, high) in zip(found.bands, ((0, 0.33), (0.33, 0.66), (0.66, 1)), strict=True):
+            held = [i for i in range(467) if low <= p[i] < high or (high == 1 and p[i] >= low)]
+            error = 0.0
+            for cell in halves(held, p.tolist(), 0.1 * len(held)):
+                rate = sum(int(y[i]) for i in cell) / len(cell)
+                error += len(cell) / len(held) * max(0.0, low - rate, rate - high)
+            assert band.error == pytest.approx(error, abs=1e-12)
+            total += error * len(held) / 467
+            # The generalised error of the selected rows with the distance of eq. 7.
+            closed = "both" if high == 1 else "left"
+            words = {"lens": "binary", "distance": "interval", "interval": (low, high), "binning": cal.KDTree()}
+            where = cal.select.output(low, high, closed=closed)
+            assert band.error == pytest.approx(cal.gece(y, p, where=where, **words), abs=1e-12)
+        assert found.error == pytest.approx(total)
+        assert found.error >= likert_error(y, p, within="one").error - 1e-12
+    finer = likert_error(y, p, within=cal.KDTree(gamma=0.05)).error
+    assert finer >= likert_error(y, p, within=cal.KDTree(gamma=0.5)).error
+    with pytest.raises(cal.ArgumentError, match="bins: has no effect unless within is a binning; got 7; drop bins"):
+        likert_error(y, p, within=cal.KDTree(), bins=7)
+    for bad in ("kdtree", cal.KDTree):
+        with pytest.raises(cal.ArgumentError, match="within: must be 'kd_tree', 'one', 'equal_width'"):
+            likert_error(y, p, within=bad)
+
+
 def test_words_within_bins() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(400)
     y = (rng.random(400) < p**2).astype(int)
-    whole, cut = likert_error(y, p), likert_error(y, p, within="equal_width", bins=30)
+    whole, cut = likert_error(y, p, within="one"), likert_error(y, p, within="equal_width", bins=30)
     expected = []
     for low, high in ((0, 0.33), (0.33, 0.66), (0.66, 1)):
         held = (p >= low) & ((p < high) if high < 1 else (p <= 1))

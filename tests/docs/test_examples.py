@@ -18,7 +18,7 @@ pytest.importorskip("sklearn", reason="NO SCIKIT-LEARN: pip install 'calibrant[s
 def run(folder: Path, name: str, *options: str, code: int = 0) -> str:
     """What a script prints, run as a user would from a folder of their own; warnings are errors."""
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=3600)
     assert done.returncode == code, done.stderr
     assert not done.stderr or name == "spark_local", done.stderr
     return done.stdout

@@ -6,6 +6,7 @@ import inspect
 import io
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import calibrant as cal
 pytest.importorskip("matplotlib")
 from PIL import Image
 
+import make_family_tree as tree
 import make_metric_pages as maker
 import metric_pictures as pictures
 from calibrant.metrics import documentation
@@ -261,8 +263,53 @@ def test_all_pictures_are_drawn(name: str) -> None:
 
 def test_pages_written_are_those_of_the_catalogue() -> None:
     assert (FOLDER / "index.md").read_text(encoding="utf-8") == maker.index(), "run tools/make_metric_pages.py"
-    assert {path.stem for path in FOLDER.glob("*.md")} == {"index", *cal.catalogue}
+    assert {path.stem for path in FOLDER.glob("*.md")} == {"index", "properties", *cal.catalogue}
+    assert (FOLDER / "properties.md").read_text(encoding="utf-8") == maker.properties()
     assert {path.stem for path in (FOLDER / "pictures").glob("*.png")} == set(pictures.PICTURES)
     for metric in METRICS:
         written = (FOLDER / f"{metric.id}.md").read_text(encoding="utf-8")
         assert written == maker.page(metric), f"{metric.id}: run tools/make_metric_pages.py"
+
+
+def test_the_table_of_properties_has_every_metric() -> None:
+    text = maker.properties()
+    rows = {row[0]: row[1:] for row in (line.split("|")[1:-1] for line in text.splitlines()) if len(row) > 10}
+    for metric in METRICS:
+        cells = rows[f" [{metric.id}]({metric.id}.md) "]
+        assert [cell.strip() == "yes" for cell in cells] == list(metric.properties.values())
+    assert len(re.findall("Hagopian: ", text)) == 5
+    assert "properties" in maker.index().split("{toctree}")[1]
+
+
+def test_the_page_of_an_uncertain_metric_says_so_before_its_formula() -> None:
+    for metric in METRICS:
+        above = maker.page(metric).split("## Formula")[0]
+        assert ("The definition is less than certain, so the metric is not recommended: " in above) != metric.certain
+
+
+class TestFamilyTree:
+    picture = tree.family_tree()
+
+    def test_the_stored_picture_is_that_of_the_catalogue(self) -> None:
+        assert tree.FILE.read_text(encoding="utf-8") == self.picture
+        assert "](../images/families.svg)" in maker.index()
+
+    def test_it_shows_every_family_subfamily_and_metric_once(self) -> None:
+        drawing = ElementTree.fromstring(self.picture)
+        texts: dict[str, list[str]] = {kind: [] for kind in ("root", "family", "branch", "leaf")}
+        for text in drawing.iter("{http://www.w3.org/2000/svg}text"):
+            texts[text.attrib["class"]].append(text.text or "")
+        families = cal.catalogue.tree()
+        assert [text.split()[0] for text in texts["family"]] == list(families)
+        assert texts["branch"] == [name for branches in families.values() for name in branches]
+        ids = [m.id for branches in families.values() for metrics in branches.values() for m in metrics]
+        assert " ".join(texts["leaf"]).split() == ids
+
+    def test_it_fits_a_telephone(self) -> None:
+        drawing = ElementTree.fromstring(self.picture)
+        assert drawing.attrib["width"] == "390"
+        for text in drawing.iter("{http://www.w3.org/2000/svg}text"):
+            # Bold letters of the other classes are narrower than 8.5 px on average.
+            letter = tree.LETTER if text.attrib["class"] == "leaf" else 8.5
+            assert float(text.attrib["x"]) + letter * len(text.text or "") <= 390
+            assert float(text.attrib["y"]) < float(drawing.attrib["height"])

@@ -15,6 +15,7 @@ import calibrant as cal
 from calibrant.evaluation import measure as evaluation
 from calibrant.evaluation.measure import Inference
 from calibrant.inference import timing
+from calibrant.metrics.use_cases import USE_CASES
 
 RNG = np.random.default_rng(5)
 PROBS = RNG.dirichlet(np.ones(4), 300)
@@ -197,7 +198,20 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
     content = result.to_dict()
     assert json.loads(json.dumps(content, allow_nan=False)) == json.loads(json.dumps(content))
     assert list(content) == ["header", "metrics", "groups", "left_out"]
-    keys = ["metric", "name", "value", "lens", "ideal", "direction", "reason", "low", "high", "pvalue", "note"]
+    keys = [
+        "metric",
+        "name",
+        "value",
+        "lens",
+        "ideal",
+        "direction",
+        "reason",
+        "low",
+        "high",
+        "pvalue",
+        "note",
+        "by_chance",
+    ]
     assert list(content["metrics"][0]) == keys
     assert content["metrics"][0]["value"] == "inf"
     assert list(content["groups"]) == ["a", "b"]
@@ -250,21 +264,51 @@ def test_one_event_of_few_expected_is_no_direction() -> None:
     assert header.event.endswith("(difference not significant)")
 
 
-@pytest.mark.parametrize(
-    "use_case", ["classwise", "multiclass", "direction", "local", "safety", "comparison", "familiar"]
-)
-def test_recommend_names_metrics_that_exist(use_case: str) -> None:
+# The survey's recommendations, and ours where it has none: the best metric and the runner-up.
+BEST = {
+    "classwise": ("drmsce_bcs", "cwce"),
+    "multiclass": ("skce_uq", "dkde"),
+    "direction": ("esce", "abc_below"),
+    "local": ("pce", "klce"),
+    "analysis": ("ici", "emax"),
+    "parameter-free": ("ecce_mad", "smece"),
+    "safety": ("ecd", "abc_below"),
+    "comparison": ("brier", "nll"),
+    "familiar": ("ece", "mce"),
+}
+
+
+@pytest.mark.parametrize("use_case", BEST)
+def test_recommend_names_the_best_metric_first_with_reasons(use_case: str) -> None:
     found = cal.recommend(use_case)
-    assert found.metrics
-    assert all(id in cal.catalogue for id in found.metrics)
+    assert (found.best, found.runner_up) == found.metrics[:2] == BEST[use_case]
+    assert all(id in set(cal.catalogue) and cal.catalogue[id].certain for id in found.metrics)
+    assert len(found.reasons) == len(found.metrics) == len(set(found.metrics)) == len(set(found.reasons))
+    assert all(hasattr(cal, name) for name in found.functions)
     assert found.why
     lines = repr(found).splitlines()
     assert found.question in lines[0]
-    column = lines[1].index("meaning")
-    for line, id in zip(lines[2:], found.metrics, strict=False):
-        assert line[:column].strip() == id
-        assert line[column:] == cal.catalogue[id].summary
+    column = lines[1].index("reason")
+    for line, id, reason in zip(lines[2:], found.metrics, found.reasons, strict=False):
+        assert line.split()[0] == id
+        assert line[column:] == reason
     assert list(found.to_frame()["metric"]) == list(found.metrics)
+    assert list(found.to_frame()["rank"])[:2] == ["recommended", "runner-up"]
+
+
+def test_recommend_has_the_five_use_cases_of_the_survey_first() -> None:
+    assert list(USE_CASES) == list(BEST)
+    assert list(USE_CASES)[:5] == ["classwise", "multiclass", "direction", "local", "analysis"]
+    assert "brier" in cal.recommend("classwise").metrics  # a proper score beside every binned one
+    assert cal.recommend("analysis").functions == ("reliability", "calibration_curve", "calibration_band")
+    needed = {need for id in cal.recommend("local").metrics for need in cal.catalogue[id].needs}
+    assert needed == {"groups", "features"}
+    seen = [id for id in cal.recommend("multiclass").metrics if cal.catalogue[id].full_vector]
+    assert seen[:4] == list(cal.recommend("multiclass").metrics[:4])
+    assert all(cal.catalogue[id].properties["direction"] for id in cal.recommend("direction").metrics)
+
+
+def test_an_unknown_use_case_lists_those_there_are() -> None:
     with pytest.raises(cal.ArgumentError, match="'safety'"):
         cal.recommend("everything")
 
@@ -324,9 +368,22 @@ def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
         LABELS, PROBS, by=REGION, metrics=["brier"], interval=0.95, assess=True, n_resamples=200, budget=600
     )
     headings, (row,) = found.table()
-    assert headings == ["metric", "name", "all", "low", "high", "p-value", "north", "south", "west", "lens", ""]
+    assert headings == [
+        "metric",
+        "name",
+        "all",
+        "low",
+        "high",
+        "by chance",
+        "p-value",
+        "north",
+        "south",
+        "west",
+        "lens",
+        "",
+    ]
     assert float(row[3]) < float(row[2]) < float(row[4])
-    for place, name in enumerate(("north", "south", "west"), 6):
+    for place, name in enumerate(("north", "south", "west"), 7):
         assert float(row[place]) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
 
 

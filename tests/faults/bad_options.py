@@ -331,7 +331,7 @@ LENSES = [
         "unknown lens",
         lambda: cal.ece(Y3, P3, lens="foo"),
         "unknown lens 'foo'",
-        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'canonical', 'class:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
     ),
     lens("misspelt lens", lambda: cal.ece(Y3, P3, lens="top_lable"), "did you mean 'top_label'?"),
     lens(
@@ -339,7 +339,7 @@ LENSES = [
         lambda: cal.ece(Y3, P3, lens=5),
         "must be a name or a Lens",
         "got int",
-        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'canonical', 'class:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
     ),
     lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "'rank' is incomplete", "for example 'rank:2'"),
     lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "'class' is incomplete", "for example 'class:0'"),
@@ -672,14 +672,14 @@ EVALUATE = [
         "use_case",
         "unknown use case",
         lambda: cal.recommend("fast"),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got 'fast'",
     ),
     option(
         "use_case",
         "use cases as a list",
         lambda: cal.recommend(["safety"]),
-        "must be one of 'classwise', 'multiclass', 'direction', 'parameter-free', 'local', 'safety', 'comparison', 'familiar'",
+        "must be one of 'classwise', 'multiclass', 'direction', 'local', 'analysis', 'parameter-free', 'safety', 'comparison', 'familiar'",
         "got ['safety']",
     ),
     group(
@@ -712,7 +712,7 @@ NAMES = [
         "misspelt metric",
         lambda: cal.catalogue["eec"],
         "unknown metric 'eec'",
-        "did you mean 'lse_ece' or 'eci' or 'ece'?",
+        "did you mean 'ece', 'lse_ece' or 'eci'?",
     ),
     metric(
         "unknown metric",
@@ -731,8 +731,9 @@ NAMES = [
     ambiguous(
         "ABC",
         lambda: cal.catalogue["abc"],
-        "'abc' is the name of 2 metrics",
-        "use the id: abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
+        "'abc' is the name of 3 metrics",
+        "use the id: ece (Naeini, Cooper and Hauskrecht (2015): Expected calibration error)",
+        "abc_above (Hagopian et al. (2023): Area between curves, above the diagonal)",
         "abc_below (Hagopian et al. (2023): Area between curves, below the diagonal)",
     ),
     option(

@@ -34,12 +34,18 @@ yes = (rng.random((COUNT, SIZE)) < score).astype(float)
 yes[rng.random((COUNT, SIZE)) < 0.02] = np.nan
 when = np.datetime64("2026-01-01") + (np.arange(COUNT * SIZE) * 7200).astype("timedelta64[s]").reshape(COUNT, SIZE)
 
+OOD = "ood" in sys.argv
+
+def ood_of(i):
+    return {"ood": {"energy": 8 * score[i] - 5, "distance": score[i] ** 2}} if OOD else {}
+
 def make(path):
-    return Monitor.create(path, reference=(yes[0] == 1, score[0]), every="5d", n_resamples=19, drift_alpha=0.4, mature=0.9)
+    levels = {"n_resamples": 19, "drift_alpha": 0.4, "mature": 0.9}
+    return Monitor.create(path, reference=(yes[0] == 1, score[0]), every="5d", **levels, **ood_of(0))
 
 def send(monitor, i):
     ids = np.arange(SIZE) + i * SIZE
-    return monitor.update(yes[i], score[i], when=when[i], ids=ids, groups=np.where(ids % 3, "a", "b"))
+    return monitor.update(yes[i], score[i], when=when[i], ids=ids, groups=np.where(ids % 3, "a", "b"), **ood_of(i))
 
 def content(path):
     with sqlite3.connect(path) as db:
@@ -48,6 +54,11 @@ def content(path):
         bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM evidence ORDER BY sequence").fetchall()
         states = db.execute("SELECT stream, eprocess, detector FROM streams ORDER BY 1").fetchall()
         rows = db.execute("SELECT * FROM rows ORDER BY id").fetchall()
+        if OOD:
+            states += db.execute("SELECT place, stream, name, hex(content) FROM ood ORDER BY 1, 2, 3").fetchall()
+            kept = db.execute("SELECT id, name, value FROM ood_rows ORDER BY 1, 2").fetchall()
+            states += kept
+            ok = ok if len(kept) == 2 * len(rows) else "rows and out-of-distribution scores disagree"
     db.close()
     return ok, parts, bets, states, rows
 """
@@ -184,14 +195,14 @@ print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1]
 
 def run_script(script: str, *arguments: object) -> dict[str, object]:
     command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
 
 
-def check_kills(folder: Path, kills: int, seed: int) -> None:
-    found = run_script(KILLS, folder, kills, seed)
+def check_kills(folder: Path, kills: int, seed: int, *more: str) -> None:
+    found = run_script(KILLS, folder, kills, seed, *more)
     assert found["problems"] == []
     assert found["same"] == [True] * 5
     assert found["died"] == kills
@@ -202,10 +213,15 @@ def test_kill_9_loses_at_most_the_update_being_written(tmp_path: Path) -> None:
     check_kills(tmp_path, 20, 1)
 
 
+def test_kill_9_keeps_rows_and_out_of_distribution_scores_together(tmp_path: Path) -> None:
+    check_kills(tmp_path, 8, 2, "ood")
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", range(10))
-def test_kill_9_two_hundred_times(tmp_path: Path, seed: int) -> None:
-    check_kills(tmp_path, 20, 100 + seed)
+@pytest.mark.parametrize("more", [(), ("ood",)])
+def test_kill_9_two_hundred_times(tmp_path: Path, seed: int, more: tuple[str, ...]) -> None:
+    check_kills(tmp_path, 20, 100 + seed, *more)
 
 
 def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -381,6 +397,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(
-        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 1; update calibrant"
+        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 2; update calibrant"
     ):
         Monitor.open(monitor.path)

@@ -18,7 +18,7 @@ from calibrant.errors import (
     UnknownArgumentError,
     UnknownMetricError,
 )
-from calibrant.figures.stability import _stable, stability_diagram
+from calibrant.figures.stability import _stable, _suggested, stability_diagram
 
 from .pictures import assert_readable, assert_same, new_axes
 
@@ -170,6 +170,74 @@ def test_settings_with_the_same_cells_count_once() -> None:
         assert "same as" in repr(shown)
 
 
+def test_what_calibrated_labels_would_give() -> None:
+    words: dict[str, Any] = {"metric": "gece", "over": "gamma", "values": [0.5, 0.1, 0.01, 0.001], "rng": 4}
+    shown = stability_diagram(MANY.predictions, n_resamples=25, **words)
+    for place, gamma in enumerate(shown.values):
+        exact = cal.gece(MANY.predictions, gamma=gamma) - cal.gece_db(MANY.predictions, gamma=gamma)
+        spread = (shown.chance_upper[place] - shown.chance_lower[place]) / (2 * 1.96)
+        assert shown.by_chance[place] == pytest.approx(exact, abs=4 * spread / math.sqrt(25))
+        assert shown.chance_lower[place] < exact < shown.chance_upper[place]
+    assert shown.same_as[:2] == (None, 0.001)
+    assert shown.by_chance[0] == shown.by_chance[1]
+    assert shown.to_dict()["by_chance"] == shown.by_chance.tolist()
+    plain = stability_diagram(MANY.predictions, n_resamples=0, tolerance=0.1, **words)
+    assert np.isnan(plain.by_chance).all()
+    assert plain.suggested is None
+
+
+def test_chance_of_bins_counts_and_shares() -> None:
+    shown = stability_diagram(Y, P, values=[1, 10], n_resamples=60, rng=1)
+    # One bin: the mean absolute value of a nearly normal mean residual.
+    sigma = math.sqrt((P * (1 - P)).sum()) / 1500
+    assert shown.by_chance[0] == pytest.approx(sigma * math.sqrt(2 / math.pi), rel=0.4)
+    counted = stability_diagram(Y, P, counts=np.full(1500, 4), values=[1], n_resamples=60, rng=1)
+    assert counted.by_chance[0] == pytest.approx(shown.by_chance[0] / 2, rel=0.4)
+    parts = stability_diagram(Y, P, over="fraction", values=[0.1, 1.0], n_resamples=30, rng=1)
+    assert parts.by_chance[0] > 2 * parts.by_chance[1]
+    assert parts.suggested is None
+    soft = stability_diagram(
+        np.full(50, 0.5), np.linspace(0.1, 0.9, 50), soft=True, values=[2, 3, 5], n_resamples=5, rng=0
+    )
+    assert np.isnan(soft.by_chance).all()
+
+
+def coarsest_of_the_best(settings: Any, value: Any, null: Any) -> float:
+    """The rule in its own words: gamma from large to small, the first that is close to the best."""
+    excess = {g: v - float(np.mean(n)) for g, v, n in zip(settings, value, np.transpose(null), strict=True)}
+    best = max(excess, key=lambda g: excess[g])
+    slack = float(np.std(np.transpose(null)[list(settings).index(best)], ddof=1))
+    return next(g for g in sorted(settings, reverse=True) if excess[g] >= excess[best] - slack)
+
+
+def test_the_suggested_setting_follows_its_rule() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        value, null = rng.random(5) * 0.1, rng.random((8, 5)) * 0.1
+        settings = (0.01, 0.05, 0.1, 0.2, 0.5)
+        found = _suggested(cal.catalogue["gece"], "gamma", settings, value, null)
+        assert found == coarsest_of_the_best(settings, value, null)
+        assert _suggested(cal.catalogue["gece"], "norm", settings, value, null) is None
+        assert _suggested(cal.catalogue["esce"], "bins", settings, value, null) is None
+    assert _suggested(cal.catalogue["ece"], "bins", (2, 5, 9), np.array([0.1, 0.1, 0.1]), np.zeros((3, 3))) == 2
+
+
+def test_the_suggestion_is_between_cancelling_and_noise(deep: bool) -> None:
+    chosen, excess = [], []
+    for seed in range(12 if deep else 1):
+        data = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(2.0), distribution=[1.0] * 3, rng=seed)
+        words: dict[str, Any] = {"metric": "gece", "over": "gamma", "values": [2.0**-k for k in (1, 2, 3, 5, 7)]}
+        shown = stability_diagram(data.y_true, data.y_prob, n_resamples=12, rng=seed, **words)
+        chosen.append(shown.suggested)
+        excess.append(shown.metric_value - shown.by_chance)
+        assert f"suggested gamma {shown.suggested:.3g}"[:18] in repr(shown)
+    assert {0.5, 2.0**-7}.isdisjoint(chosen)
+    # No excess is above the true error, and the suggested one is the closest.
+    mean = np.mean(excess, axis=0)
+    assert mean.max() < data.calibration_error()
+    assert mean[1:3].max() > max(mean[0], mean[-1])
+
+
 def test_bins_of_few_scores_count_once() -> None:
     rng = np.random.default_rng(0)
     p = rng.choice([0.05, 0.45, 0.95], 500)
@@ -250,7 +318,7 @@ def test_gamma_runs_from_coarse_to_fine() -> None:
         (
             {"metric": "eec"},
             UnknownMetricError,
-            r"metric: unknown metric 'eec'; did you mean 'lse_ece' or 'eci' or 'ece'\?",
+            r"metric: unknown metric 'eec'; did you mean 'ece', 'lse_ece' or 'eci'\?",
         ),
         (
             {"over": "gamma"},

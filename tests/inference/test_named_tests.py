@@ -21,6 +21,7 @@ from calibrant.inference.dyadic import Dyadic, dyadic_levels
 from calibrant.inference.grades import grade_tests, hosmer_lemeshow_multinomial
 from calibrant.inference.metric_tests import DEFAULT_TESTS, OWN_TESTS
 from calibrant.inference.pairs import bootstrap_sums
+from calibrant.inference.resampling import generator
 
 A = ([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
 B = ([0, 1, 0, 0, 1, 0, 1, 1, 1, 1], [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -637,7 +638,69 @@ def test_adaptive_finds_what_wide_bins_miss() -> None:
     assert found["adaptive_joint"].pvalue <= found["adaptive"].pvalue
     levels = [v for name, v in found["adaptive"].detail.items() if name.startswith("p_")]
     assert_allclose(found["adaptive"].pvalue, min(1, len(levels) * min(levels)))
-    assert found["adaptive"].statistic == cal.t_cal(y, p)
+    for result in found.values():  # the value in the bins that decide, with its critical value
+        assert_allclose(result.statistic, cal.t_cal(y, p, bins=int(result.detail["bins"])), atol=1e-13)
+        assert result.statistic > result.critical_value
+        assert result.detail[f"p_{int(result.detail['bins'])}_bins"] == min(levels)
+
+
+def slow_adaptive(y: Any, p: Any, n_resamples: int, seed: int, joint: bool) -> float:
+    """The p-value by loops over data sets and widths, with the metric itself."""
+    widths = [2**level for level in range(1, dyadic_levels(len(p)) + 1)]
+    order = np.argsort(p, kind="stable")
+    sets = [np.asarray(y, int)]
+    for number in range(n_resamples):
+        labels = np.empty(len(p), int)
+        labels[order] = generator(seed, number).random(len(p)) < p[order]
+        sets.append(labels)
+    errors = [[round(cal.t_cal(labels, p, bins=width), 12) for width in widths] for labels in sets]
+    pvalues = [
+        [sum(other[place] >= own[place] for other in errors) / len(errors) for place in range(len(widths))]
+        for own in errors
+    ]
+    if not joint:
+        return min(1.0, len(widths) * min(pvalues[0]))
+    ranked = [sorted(each) for each in pvalues]
+    return sum(each <= ranked[0] for each in ranked) / len(ranked)
+
+
+def test_adaptive_against_loops_and_critical_values_that_decide() -> None:
+    """The critical value and the p-value give the same verdict, on either side of it and with ties of the smallest p-value."""
+    rejected = 0
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        p = np.round(rng.random(40), 2)
+        y = (rng.random(40) < p ** (1 + seed % 3)).astype(int)
+        for method, least in (("adaptive", 159), ("adaptive_joint", 19)):
+            found = assessed((y, p), "t_cal", method, n_resamples=least, rng=seed)
+            assert found.rejected == (found.statistic > found.critical_value + 1e-12)
+            rejected += found.rejected
+            if seed == 1:
+                assert_allclose(found.pvalue, slow_adaptive(y, p, least, seed, method == "adaptive_joint"))
+    assert 3 < rejected < 27
+
+
+def test_adaptive_level_and_power(deep: bool) -> None:
+    """Both hold their level of 5 % (the short form is in `test_size`); they find a wave of eight periods that 2 bins miss."""
+    repeats, rows, sets, height = (200, 500, 399, 0.25) if deep else (8, 300, 299, 0.4)
+
+    def share(wave: float, method: str, **options: Any) -> float:
+        found = 0
+        for seed in range(repeats):
+            rng = np.random.default_rng([9, seed])
+            p = rng.uniform(0.05, 0.95, rows)
+            y = rng.random(rows) < np.clip(p + wave * np.sin(2 * np.pi * 8 * p), 0, 1)
+            found += assessed((y, p), "t_cal", method, n_resamples=sets, rng=seed, **options).rejected
+        return found / repeats
+
+    power = {method: share(height, method) for method in ("adaptive", "adaptive_joint")}
+    assert power["adaptive_joint"] >= power["adaptive"] > 0.7, power
+    if deep:
+        noise = 3 * math.sqrt(0.05 * 0.95 / repeats)
+        level = {method: share(0, method) for method in power}
+        assert max(level.values()) <= 0.05 + noise, level
+        assert level["adaptive_joint"] >= 0.05 - noise, level
+        assert share(height, "consistency", bins=2) < 0.2
 
 
 def test_pseudo_labels_follow_the_exact_law() -> None:

@@ -54,6 +54,27 @@ def test_one_dimension_in_every_form() -> None:
         assert nees(x, mean, cov) == pytest.approx(0.5)
 
 
+def test_variances_of_uncorrelated_errors() -> None:
+    x, mean, cov = problem()
+    variance = np.einsum("nii->ni", cov).copy()
+    matrices = np.stack([np.diag(row) for row in variance])
+    assert nees(x, mean, variance) == pytest.approx(nees(x, mean, matrices), rel=1e-13)
+    assert ecd_gaussian(x[:, :1], mean[:, :1], variance[:, :1]) == pytest.approx(
+        ecd_gaussian(x[:, 0], mean[:, 0], variance[:, 0]), rel=1e-12
+    )
+    variance[7, 1] = 0
+    with pytest.raises(
+        cal.InputError, match="cov: variances must be positive; got 0 in row 7; drop or correct"
+    ) as caught:
+        nees(x, mean, variance)
+    assert caught.value.row == 7
+    # As many rows as dimensions: a square array is one covariance for all rows, never variances.
+    with pytest.raises(
+        cal.InputError, match=r"symmetric in row 0; give variances of 3 rows of 3 dimensions as shape \(3, 3, 3\)"
+    ):
+        nees(x[:3], mean[:3], np.arange(1.0, 10).reshape(3, 3))
+
+
 def test_density_of_a_gaussian_gives_the_gaussian_difference() -> None:
     x, mean, cov = problem()
     d = x.shape[1]
@@ -188,17 +209,17 @@ BAD: list[tuple[type[Exception], str, Any]] = [
     ),
     (
         cal.ShapeError,
-        r"cov: expected shape \(2, 1, 1\), one covariance per row, or \(1, 1\); got \(3,\)",
+        r"cov: expected shape \(2, 1, 1\), one covariance per row, \(2, 1\), variances, or \(1, 1\); got \(3,\)",
         lambda: nees([1, 2], [0, 0], [1, 1, 1]),
     ),
     (
         cal.ShapeError,
-        r"cov: expected shape \(1, 2, 2\), one covariance per row, or \(2, 2\); got \(2,\)",
+        r"cov: expected shape \(1, 2, 2\), one covariance per row, \(1, 2\), variances, or \(2, 2\); got \(2,\)",
         lambda: nees([[1, 2]], [[0, 0]], [1, 1]),
     ),
     (
         cal.ShapeError,
-        r"cov: expected shape \(1, 2, 2\), one covariance per row, or \(2, 2\); got \(3, 3\)",
+        r"cov: expected shape \(1, 2, 2\), one covariance per row, \(1, 2\), variances, or \(2, 2\); got \(3, 3\)",
         lambda: nees([[1, 2]], [[0, 0]], np.eye(3)),
     ),
     (

@@ -226,7 +226,8 @@ def test_drift_alarms_are_corrected_for_streams() -> None:
     old = scores(rng.random(100))
     found = {f"g{i}": find_scores(scores(rng.random(80)), old, streams=7) for i in range(6)}
     found["moved"] = find_scores(scores(0.5 + rng.random(80) / 2), old, streams=7)
-    ((stream, pvalue, words),) = drift_alarms(found, 0.05)
+    ((stream, kind, pvalue, words),) = drift_alarms(found, 0.05)
+    assert kind == "scores"
     assert stream == "moved"
     assert pvalue == pytest.approx(7 * min(found["moved"].drift.adjusted))
     assert words.endswith(f"(adjusted p = {pvalue:.3g})")

@@ -52,7 +52,7 @@ def test_what_is_written_comes_back(store: Store) -> None:
         assert db.part(3, '"a"', "binary") == part
         assert db.part(4, '"a"', "binary").n == 0
         known = db.known(["other", "id"])
-        assert [part.tolist() for part in known] == [[1], [3], ['"a"'], [0.1 + 0.2], [1], [-1]]
+        assert [part.tolist() for part in known] == [[1], [3], ['"a"'], [0.1 + 0.2], [1], [-1], [[]]]
         assert db.events() == [(1, 3, '"a"', "scores", math.inf, "words", None, False)]
 
 

@@ -52,6 +52,23 @@ def ece_sweep(labels, probs, **options):
     return ece_any(labels, probs, **{"binning": "equal_mass", "bins": "sweep", **options})
 
 
+def ece_widths(labels, probs, *, widths=None, **options):
+    """Over 1/h bins, rounded, for each width h: 0.005, 0.010, ..., 0.050 unless others are given."""
+
+    def mean(question, importance):
+        total, errors = total_weight(question), []
+        for width in [Fraction(j, 200) for j in range(1, 11)] if widths is None else widths:
+            number = math.floor(
+                1 / Fraction(width) + Fraction(1, 2)
+            )  # no width here is 1 over a whole number and a half
+            cells = partition(question, importance, bins=number)
+            found = [means(question, members) for members, _, _ in cells]
+            errors.append(sum(weight * abs(score - rate) for weight, score, rate in found) / total)
+        return sum(errors) / len(errors)
+
+    return each_question(mean, labels, probs, **options)
+
+
 def ece_ea(labels, probs, **options):
     return ece_any(labels, probs, **{"binning": "equal_area", **options})
 

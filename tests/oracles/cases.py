@@ -27,6 +27,7 @@ LENSES: list[dict[str, Any]] = [
     {"lens": "class:1"},
     {"lens": "rank:2"},
     {"lens": "within_top:2"},
+    {"lens": "ordinal"},
 ]
 COMBINATIONS = [{word: value for word, value in lens.items() if word != "lens"} for lens in LENSES[3:9]]
 BINNINGS: list[dict[str, Any]] = [
@@ -257,6 +258,12 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
     return {**options, "lens": lens}
 
 
+def _gece_db(number: int, rng: np.random.Generator) -> dict[str, Any]:
+    options = _gece(number, rng)
+    options.pop("class_weight", None)
+    return {**options, "distance": _pick(("tv", "l1"), number), "weight_kinds": ("none", "counts")}
+
+
 OPTIONS = {
     "ece": _with_norm,
     "rmsce": _with_norm,
@@ -276,6 +283,7 @@ OPTIONS = {
     "vce_db": _vce_db,
     "uce": _uce,
     "gece": _gece,
+    "gece_db": _gece_db,
 }
 
 

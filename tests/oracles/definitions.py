@@ -73,6 +73,9 @@ def questions(rows, lens):
         return [question for k in range(classes) for question in questions(rows, f"class:{k}")]
     if name == "class":
         return [[(row[int(detail)], int(label == int(detail)), weight) for label, row, weight in rows]]
+    if name == "ordinal":
+        cuts = range(classes - 1) if not detail else [int(detail)]
+        return [[(at_most(row, cut), int(label <= cut), weight) for label, row, weight in rows] for cut in cuts]
     if name == "rank":
         place = int(detail) - 1
         return [[(row[falling(row)[place]], int(falling(row)[place] == label), weight) for label, row, weight in rows]]
@@ -85,6 +88,14 @@ def questions(rows, lens):
             question.append((score, int(label in chosen), weight))
         return [question]
     raise ValueError(lens)
+
+
+def at_most(row, cut):
+    """The probability of the classes up to `cut`: a sum of decimals is a decimal, though its terms were rounded to doubles."""
+    exact = sum(row[: cut + 1])
+    near = Fraction(round(exact * 10**15), 10**15)
+    rounded = cut > 0 and abs(near - exact) <= Fraction(1, 2**52) * exact
+    return min(nearest_double(near if rounded else exact), Fraction(1))
 
 
 def vectors(rows, lens):
@@ -128,6 +139,9 @@ def choices(classes, lens):
         return [lambda row: [int(detail)]]
     if name == "classwise":
         return [lambda row, k=k: [k] for k in range(classes)]
+    if name == "ordinal":
+        cuts = range(classes - 1) if not detail else [int(detail)]
+        return [lambda row, cut=cut: list(range(cut + 1)) for cut in cuts]
     if name == "within_top":
         return [lambda row: falling(row)[: int(detail)]]
     place = 0 if name == "top_label" else int(detail) - 1

@@ -212,6 +212,10 @@ def equal_area(number: int, rng: Rng) -> Options:
     return {**_pick(LENSES, number), **_pick(rules, number), "norm": NORMS[rng.integers(4)], "style": style}
 
 
+def widths(number: int, rng: Rng) -> Options:
+    return {**_pick(LENSES, number), **_pick(({}, {"widths": [0.25, 0.1, 0.7]}, {}, {"widths": [1.0]}), number)}
+
+
 def monotone(number: int, rng: Rng) -> Options:
     return {
         **_pick(LENSES, number),
@@ -359,6 +363,7 @@ MORE_OPTIONS = {
     "topk_ece": by_rank,
     "multiclass_ce": simplex,
     "ece_ea": equal_area,
+    "ece_widths": widths,
     "ece_sweep": monotone,
     "pce": partitioned,
     "fece": fields,

@@ -69,10 +69,10 @@ def every_row(classes: int, parts: int) -> list[list[float]]:
     return [[share / parts for share in row] for row in shares if sum(row) == parts]
 
 
-LENSES = ["top_label", "rank:1", "rank:2", "within_top:1", "within_top:2", "classwise", "class:1"]
+LENSES = ["top_label", "rank:1", "rank:2", "within_top:1", "within_top:2", "classwise", "class:1", "ordinal:0"]
 
 
-@pytest.mark.parametrize("lens", LENSES)
+@pytest.mark.parametrize("lens", [*LENSES, "ordinal"])
 @pytest.mark.parametrize(("classes", "parts"), [(2, 8), (3, 6), (4, 4)])
 def test_every_tie_of_probabilities(classes: int, parts: int, lens: str) -> None:
     """One row and one label at a time, so that no other row can hide a wrong one."""

@@ -345,3 +345,31 @@ def test_searches_do_not_see_order_scale_or_form_of_weights(how: Any, rng: np.ra
         assert cal.ece(y, p, bins=how, binning=binning, sample_weight=0.3 * weight) == near(weighed)
         again = cal.ece(y[order], p[order], bins=how, binning=binning, sample_weight=weight[order])
         assert again == near(weighed)
+
+
+# Averages over widths.
+
+
+def test_an_average_over_widths_is_that_of_expected_calibration_errors(rng: np.random.Generator) -> None:
+    y, p = binary(rng)
+    p = np.where(rng.random(len(p)) < 0.3, np.round(p, 1), p)  # on edges, at 0 and at 1
+    numbers = (200, 100, 67, 50, 40, 33, 29, 25, 22, 20)
+    assert cal.ece_widths(y, p) == near(np.mean([cal.ece(y, p, bins=number) for number in numbers]))
+    assert cal.ece_widths(y, p) == near(cal.ece(y, p, bins=[0.005 * j for j in range(1, 11)]))
+    assert cal.ece_widths(y, p, widths=[1]) == near(abs(cal.esce(y, p)))
+    assert cal.ece_widths(y, p, widths=[1 / 15]) == near(cal.ece(y, p))
+    weights = rng.uniform(0.1, 3, len(y))
+    assert cal.ece_widths(y, p, widths=[0.1, 0.5], sample_weight=weights) == near(
+        (cal.ece(y, p, bins=10, sample_weight=weights) + cal.ece(y, p, bins=2, sample_weight=weights)) / 2
+    )
+
+
+@pytest.mark.parametrize("widths", [None, "0.1", [], [0], [2], 0.1, [math.nan], ["a"], [[0.1]], [1e-9]])
+def test_widths_that_are_none(widths: Any) -> None:
+    with pytest.raises(cal.ArgumentError, match=r"^widths: must be "):
+        cal.ece_widths([0, 1], [0.2, 0.3], widths=widths)
+
+
+def test_narrow_bins_are_inflated_by_noise() -> None:
+    sample = cal.make_calibrated(1000, rng=1)
+    assert cal.ece_widths(sample.y_true, sample.y_prob) > 1.5 * cal.ece(sample.y_true, sample.y_prob)

@@ -269,6 +269,42 @@ def weighted_median(pairs):
     raise AssertionError("a median is always reached")
 
 
+def mean_absolute_deviation(chances):
+    """E|S - E S| of a sum S of independent Bernoulli variables, from its distribution."""
+    with mp.workdps(DIGITS):
+        reached = [mpf(1)]
+        for p in chances:
+            p = digits(p)
+            reached = [
+                (reached[s] * (1 - p) if s < len(reached) else 0) + (reached[s - 1] * p if s else 0)
+                for s in range(len(reached) + 1)
+            ]
+        mean = sum(map(digits, chances), mpf(0))
+        return sum(abs(s - mean) * chance for s, chance in enumerate(reached))
+
+
+def gece_db(
+    labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1, min_size=10
+):
+    options = {"lens": lens, "distance": distance, "bins": bins, "gamma": gamma, "min_size": min_size}
+    chances = []
+    for seen, columns in vectors(rows_of(labels, probs, counts, None), lens):
+        if columns is None:
+            column = 0 if isinstance(lens, str) and lens.startswith("top_k") else 1
+            weights = [weight for _, _, weight in seen]
+            cells = [members for members, _, _ in cut([row[column] for _, row, _ in seen], weights, bins)]
+        else:
+            cells = tree_cells(seen, columns, gamma, min_size, counted=counts is not None)
+        total = mpf(0)
+        for members in cells:
+            for k in range(len(seen[0][1])):
+                total += mean_absolute_deviation([seen[i][1][k] for i in members for _ in range(int(seen[i][2]))])
+        rows = digits(sum(weight for _, _, weight in seen))
+        with mp.workdps(DIGITS):
+            chances.append(total / rows / (2 if distance == "tv" else 1))
+    return gece(labels, probs, counts=counts, **options) - sum(chances) / len(chances)
+
+
 def gece(labels, probs, *, counts=None, sample_weight=None, lens="canonical", distance="tv", bins=15, gamma=0.1,
          min_size=10, class_weight=None, combine_by="mean"):  # fmt: skip
     rows = rows_of(labels, probs, counts, sample_weight)

@@ -31,6 +31,7 @@ from calibrant.recalibration.binning import (
 from calibrant.recalibration.class_temperature import MiscalibrationAwareTemperature
 from calibrant.recalibration.grouped import GroupCalibration, MultiCalibration
 from calibrant.recalibration.ordered import ConsistencyCalibration, IntraOrderPreserving
+from calibrant.recalibration.safe import SafeCalibration
 from calibrant.recalibration.scaling import (
     BiasCorrectedTemperature,
     DirichletCalibration,
@@ -68,6 +69,7 @@ VECTOR_MAPS = [
     MiscalibrationAwareTemperature(),
     IntraOrderPreserving(),
     ConsistencyCalibration(),
+    SafeCalibration(alpha=0.3, tolerance=0.1),
     ConsistencyCalibration(noise="uniform"),
     OffsetAdjustment(),
 ]

@@ -89,7 +89,9 @@ def test_metrics_are_those_of_evaluate(found: Report) -> None:
         assert row[2] == number(result.value)
         assert row[3] == f"{number(result.low)} to {number(result.high)}"
         assert result.pvalue is not None
-        assert row[4] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
+        assert result.by_chance is not None
+        assert row[4] == number(result.by_chance)
+        assert row[5] == ("< 0.001" if result.pvalue < 0.001 else f"{result.pvalue:.3g}")
     assert [row[2] for row in rows[3:]] == [
         number(cal.auroc(LABELS, PROBS)),
         number(cal.average_precision(LABELS, PROBS)),

@@ -85,6 +85,14 @@ SCALAR = {
     "within the top 2": (HARD, "within_top:2", [0.9, 0.8, 0.8, 0.9, 0.8], [1, 1, 1, 1, 0]),
     "within the top 1": (HARD, cal.within_top(1), [0.6, 0.5, 0.4, 0.7, 0.5], [1, 0, 0, 1, 0]),
     "within the top 2 of soft": (SOFT, "within_top:2", [0.9, 0.8, 0.8, 0.9, 0.8], [1.0, 0.8, 0.8, 1.0, 0.8]),
+    # Sums of the first columns; 0.1 + 0.2 is 0.3.
+    "at most 0": (HARD, "ordinal:0", [0.6, 0.2, 0.4, 0.1, 0.5], [1, 0, 0, 0, 0]),
+    "at most 1": (HARD, cal.ordinal(1), [0.9, 0.7, 0.8, 0.3, 0.8], [1, 0, 1, 0, 0]),
+    "at most dog": (NAMED, "ordinal:dog", [0.9, 0.7, 0.8, 0.3, 0.8], [1, 0, 1, 0, 0]),
+    "at most 1 of soft": (SOFT, "ordinal:1", [0.9, 0.7, 0.8, 0.3, 0.8], [1.0, 0.5, 0.8, 0.0, 0.8]),
+    "at most 0 of scores": (VECTOR, "ordinal", [0.8, 0.3, 0.5, 0.1], [1, 0, 0, 1]),
+    "at most 0 of two columns": (TWO, "ordinal:0", [0.8, 0.3, 0.5, 0.1], [1, 0, 0, 1]),
+    "at most 0 of soft scores": (SOFT_VECTOR, "ordinal:0", [0.8, 0.3, 0.5, 0.1], [0.9, 0.1, 0.5, 0.7]),
     "within the top 2 of scores": (VECTOR, "within_top:2", [1, 1, 1, 1], [1, 1, 1, 1]),
 }
 
@@ -210,7 +218,9 @@ def test_a_hierarchy_is_one_lens_for_each_level() -> None:
     assert fine.labels.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("lens", ["top_label", "class:1", "rank:2", "within_top:2", "canonical", "top_k:2", GROUPS])
+@pytest.mark.parametrize(
+    "lens", ["top_label", "class:1", "ordinal:1", "rank:2", "within_top:2", "canonical", "top_k:2", GROUPS]
+)
 def test_weights_go_along(lens: Any) -> None:
     (view,) = views(Predictions(Y, P, counts=[1, 2, 3, 4, 5]), lens)
     assert (view.weight.tolist(), view.weight_kind, view.total) == ([1, 2, 3, 4, 5], "counts", 15)
@@ -307,11 +317,22 @@ def test_one_score_and_its_complement_are_the_same_vector() -> None:
 
 
 def test_a_lens_is_named_by_its_text() -> None:
-    for text in ("top_label", "classwise", "class:1", "pair:0,2", "rank:2", "within_top:2", "top_k:2"):
+    for text in (
+        "top_label",
+        "classwise",
+        "ordinal",
+        "class:1",
+        "ordinal:1",
+        "pair:0,2",
+        "rank:2",
+        "within_top:2",
+        "top_k:2",
+    ):
         assert repr(parse_lens(text, HARD)) == f"Lens({text!r})"
-    made = [cal.class_(1), cal.pair(0, 2), cal.rank(2), cal.within_top(2), cal.top_k(2), GROUPS]
+    made = [cal.class_(1), cal.ordinal(1), cal.pair(0, 2), cal.rank(2), cal.within_top(2), cal.top_k(2), GROUPS]
     assert [lens.name for lens in made] == [
         "class:1",
+        "ordinal:1",
         "pair:0,2",
         "rank:2",
         "within_top:2",

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, Use
+from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError, Use
 from ..input.convert import is_number
+from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
+from ..views.keywords import check_keywords
+from ..views.lenses import Lens
+from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .parse import EQUAL_WIDTH, Edges, are_edges, bin_cells, check_bins, is_default, refuse_two_numbers
 from .rules import edge_values
@@ -20,7 +26,11 @@ __all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_ranks
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Node = tuple[int, float, int, int]
+Waiting = tuple[float, int, Array, int, tuple[int, int] | None]
 
+# Keywords of `Predictions` that concern the probabilities alone.
+FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "clip", "sum_tolerance")
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
 
@@ -44,6 +54,15 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
 
 def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
     """Resolve ``binning="auto"``: equal-width bins for one score per row, else a k-d tree; edges apply to every class."""
+    if isinstance(binning, KDTree):
+        usual = KDTree()
+        for name, given in (("gamma", gamma), ("min_size", min_size)):
+            if given not in (getattr(usual, name), getattr(binning, name)):
+                raise ArgumentError(
+                    name,
+                    f"{given!r} conflicts with the tree, which has its own ({getattr(binning, name)!r})",
+                    Drop(name),
+                )
     if not (isinstance(binning, str) and binning == "auto"):
         return binning
     if view.score_column is not None:
@@ -63,7 +82,11 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
     """Return the cell of each row in a k-d tree or a grid, or its bin if there is one score per row."""
     if isinstance(binning, (KDTree, SimplexGrid)):
         refuse_two_numbers(binning, bins)
-        return binning.cells(view)
+        cell, count = binning.cells(view)
+        if isinstance(binning, KDTree) and binning.nodes_ is not None:  # cells without rows are left out
+            used, cell = np.unique(cell, return_inverse=True)
+            return cell.astype(np.intp).ravel(), len(used)
+        return cell, count
     if binning == "simplex_grid":
         return SimplexGrid(tuple(edge_values(bins).tolist()) if are_edges(bins) else bins).cells(view)
     if view.score_column is None:
@@ -77,12 +100,13 @@ def cells_of(view: VectorView, binning: Any, bins: Any) -> tuple[NDArray[np.intp
     return bin_of_each(view, column.astype(np.float64), binning, bins, confidences=True)
 
 
-@dataclass(frozen=True)
+@dataclass(repr=False)
 class KDTree:
     """Partition of probability vectors by a k-d tree.
 
     The cell with the largest variance is split at the median of its widest coordinate until each cell contains at most the
-    fraction `gamma` of the rows.
+    fraction `gamma` of the rows. A tree that is not fitted is grown anew from the rows of each call. After `fit` its cells are fixed,
+    so that errors of other rows, models and dates refer to the same cells and can be compared.
 
     Parameters
     ----------
@@ -90,6 +114,16 @@ class KDTree:
         Largest fraction of the rows in a cell.
     min_size : int, default 10
         Smallest number of rows in a cell; a split that would leave fewer is not made.
+
+    Attributes
+    ----------
+    nodes_ : tuple of tuple
+        Splits of a fitted tree as (coordinate, threshold, below, from): a row whose coordinate is below the threshold continues at the
+        node `below`, any other at `from`; a negative number -c - 1 denotes cell c.
+    columns_ : int
+        Number of coordinates of the vectors that the tree was fitted on.
+    lens_ : str
+        Lens that the tree was fitted for.
 
     See Also
     --------
@@ -101,10 +135,22 @@ class KDTree:
     >>> data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=0)
     >>> round(cal.gece(data.y_true, data.y_prob, binning=cal.KDTree(gamma=0.25)), 3)
     0.092
+
+    The same cells for another date:
+
+    >>> later = cal.make_calibrated(500, distribution=(1, 1, 1), rng=1)
+    >>> tree = cal.KDTree(gamma=0.25).fit(data.y_prob)
+    >>> tree
+    KDTree(gamma=0.25, min_size=10), fitted: 4 cells of 'canonical'
+    >>> round(cal.gece(later.y_true, later.y_prob, binning=tree), 3)
+    0.05
     """
 
     gamma: float = 0.1
     min_size: int = 10
+    nodes_: tuple[Node, ...] | None = field(default=None, init=False)
+    columns_: int = field(default=0, init=False)
+    lens_: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):
@@ -113,6 +159,106 @@ class KDTree:
             raise ArgumentError(
                 "min_size", f"must be an integer of at least 1; got {self.min_size!r}", "for example 10"
             )
+
+    def __repr__(self) -> str:
+        rule = f"KDTree(gamma={self.gamma!r}, min_size={self.min_size!r})"
+        if self.nodes_ is None:
+            return rule
+        count = len(self.nodes_) + 1
+        return f"{rule}, fitted: {count} cell{'s' * (count > 1)} of {self.lens_!r}"
+
+    def fit(self, y_prob: Any, *, lens: str | Lens = "canonical", **keywords: Any) -> KDTree:
+        """Fix the cells by the probabilities of these rows; labels are not used.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (N,) or (N, K), Predictions, View or VectorView
+            Predicted probabilities: of the positive class, or one column per class.
+        lens : str or Lens, default "canonical"
+            Lens whose vectors are partitioned: that of the metric that will use the tree.
+        **keywords
+            Keywords of `Predictions`: `sample_weight`, `counts`, `classes`, `input`, `normalize`, `clip`, `sum_tolerance`.
+
+        Returns
+        -------
+        KDTree
+            The tree itself, fitted.
+
+        Raises
+        ------
+        InputError
+            If the probabilities are not valid.
+        LensError
+            If the lens has one view for each class.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> data = cal.make_calibrated(200, distribution=(1, 1, 1), rng=0)
+        >>> cal.KDTree(gamma=0.5).fit(data.y_prob, lens="top_k:2").nodes_
+        ((0, 0.5781667687390013, -2, -1),)
+        """
+        view = _unlabelled(y_prob, lens, keywords)
+        nodes, _ = self._grown(view)
+        self.nodes_, self.columns_, self.lens_ = nodes, view.tree_columns, view.lens
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values that JSON can represent; `from_dict` restores the tree.
+
+        Returns
+        -------
+        dict
+            ``gamma`` and ``min_size``, and if fitted ``lens``, ``columns`` and ``nodes``.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.KDTree(gamma=0.5).to_dict()
+        {'gamma': 0.5, 'min_size': 10}
+        """
+        rule = {"gamma": float(self.gamma), "min_size": int(self.min_size)}
+        if self.nodes_ is None:
+            return rule
+        return {**rule, "lens": self.lens_, "columns": self.columns_, "nodes": [list(node) for node in self.nodes_]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> KDTree:
+        """Restore a tree from the values of `to_dict`.
+
+        Parameters
+        ----------
+        values : mapping
+            The plain values.
+
+        Returns
+        -------
+        KDTree
+            The tree; it is fitted if the original was.
+
+        Raises
+        ------
+        ArgumentError
+            If the values do not describe a tree.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> tree = cal.KDTree(gamma=0.5, min_size=1).fit([0.1, 0.2, 0.7, 0.9])
+        >>> cal.KDTree.from_dict(tree.to_dict()) == tree
+        True
+        """
+        try:
+            tree = cls(values["gamma"], values["min_size"])
+            if "nodes" in values:
+                tree.lens_, tree.columns_ = str(values["lens"]), int(values["columns"])
+                tree.nodes_ = tuple((int(a), float(t), int(b), int(c)) for a, t, b, c in values["nodes"])
+                _check_nodes(tree.nodes_, tree.columns_)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ArgumentError) and error.argument != "nodes":
+                raise
+            raise ArgumentError("values", "do not describe a k-d tree", "pass the result of to_dict()") from None
+        return tree
 
     def cells(self, view: VectorView) -> tuple[NDArray[np.intp], int]:
         """Return the cell of each row.
@@ -127,34 +273,69 @@ class KDTree:
         cells : numpy.ndarray of shape (N,)
             Index of the cell of each row, in the order in which cells became final.
         count : int
-            Number of cells.
+            Number of cells; those of a fitted tree may be empty.
+
+        Raises
+        ------
+        LensError
+            If the tree was fitted for another lens or number of columns.
         """
+        if self.nodes_ is None:
+            nodes, cell = self._grown(view)
+            return cell, len(nodes) + 1
+        if (view.lens, view.tree_columns) != (self.lens_, self.columns_):
+            raise LensError(
+                "binning",
+                f"the tree was fitted for {self.lens_!r} with {self.columns_} columns; got {view.lens!r} with {view.tree_columns}",
+                InPython(f"fit it with lens={view.lens!r}") if view.lens != self.lens_ else "fit it on such vectors",
+            )
         cell = np.zeros(view.n, np.intp)
-        count = 0
+        waiting = [(0, np.arange(view.n))] if self.nodes_ else []
+        while waiting:
+            place, rows = waiting.pop()
+            axis, threshold, *children = self.nodes_[place]
+            below = _coordinate(view, rows, axis) < threshold
+            for child, part in zip(children, (rows[below], rows[~below]), strict=True):
+                if child < 0:
+                    cell[part] = -child - 1
+                else:
+                    waiting.append((child, part))
+        return cell, len(self.nodes_) + 1
+
+    def _grown(self, view: VectorView) -> tuple[tuple[Node, ...], NDArray[np.intp]]:
+        """Grow the tree on these rows: its splits, and the cell of each row."""
+        cell = np.zeros(view.n, np.intp)
+        nodes: list[list[Any]] = []
+        leaves = 0
         root = np.arange(view.n)
-        # Entries: (minus variance, age, rows, coordinate); the oldest comes first among equals.
-        waiting = [(-variance, 0, root, axis) for variance, axis in [self._spread(view, root)]]
+        # Entries: (minus variance, age, rows, coordinate, place in the parent); the oldest comes first among equals.
+        waiting: list[Waiting] = [(-variance, 0, root, axis, None) for variance, axis in [self._spread(view, root)]]
         age = 1
         while waiting:
-            rows, axis = _pop(waiting)
-            parts = self._split(view, rows, axis)
-            if parts is None:
-                cell[rows] = count
-                count += 1
+            rows, axis, place = _pop(waiting)
+            found = self._split(view, rows, axis)
+            if place is not None:
+                nodes[place[0]][place[1]] = -leaves - 1 if found is None else len(nodes)
+            if found is None:
+                cell[rows] = leaves
+                leaves += 1
                 continue
-            for part in parts:
+            threshold, *parts = found
+            for side, part in enumerate(parts):
                 variance, coordinate = self._spread(view, part)
-                heapq.heappush(waiting, (-variance, age, part, coordinate))
+                heapq.heappush(waiting, (-variance, age, part, coordinate, (len(nodes), 2 + side)))
                 age += 1
-        return cell, count
+            nodes.append([axis, threshold, 0, 0])
+        return tuple((a, t, b, c) for a, t, b, c in nodes), cell
 
-    def _split(self, view: VectorView, rows: Array, axis: int) -> tuple[Array, Array] | None:
+    def _split(self, view: VectorView, rows: Array, axis: int) -> tuple[float, Array, Array] | None:
         if float(view.weights[rows].sum()) <= self.gamma * view.total * (1 + SAME):
             return None
         values = _coordinate(view, rows, axis)
-        left = values < _upper_middle(values, view.weights[rows])
-        parts = rows[left], rows[~left]
-        return parts if min(self._size(view, part) for part in parts) >= self.min_size else None
+        threshold = _upper_middle(values, view.weights[rows])
+        below = values < threshold
+        parts = rows[below], rows[~below]
+        return (threshold, *parts) if min(self._size(view, part) for part in parts) >= self.min_size else None
 
     @staticmethod
     def _size(view: VectorView, rows: Array) -> float:
@@ -242,7 +423,41 @@ class SimplexGrid:
         return cell.astype(np.intp).ravel(), len(used)
 
 
-def _pop(waiting: list[tuple[float, int, Array, int]]) -> tuple[Array, int]:
+def _unlabelled(y_prob: Any, lens: str | Lens, keywords: Mapping[str, Any]) -> VectorView:
+    """The vectors of probabilities under a lens; the labels are placeholders."""
+    if isinstance(y_prob, (Predictions, View, VectorView)):
+        if keywords:
+            raise InputTypeError(
+                next(iter(keywords)),
+                f"cannot be combined with {type(y_prob).__name__}",
+                InPython("pass it to Predictions(...) instead"),
+            )
+        source = y_prob
+    else:
+        check_keywords(KDTree.fit, keywords, taken=FIT_KEYWORDS)
+        classes = keywords.get("classes")
+        label = 0 if classes is None or len(classes) == 0 else classes[0]
+        rows = len(y_prob) if hasattr(y_prob, "__len__") else 1
+        source = Predictions([label] * rows, y_prob, **keywords)
+    views = views_of(source, lens, usual="canonical")
+    if len(views) > 1:
+        raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
+    view = views[0]
+    return view.as_vector() if isinstance(view, View) else view
+
+
+def _check_nodes(nodes: Sequence[Node], columns: int) -> None:
+    """Raise unless every node but the first is the child of one earlier node, and every cell that of one node."""
+    children = [child for node in nodes for child in node[2:]]
+    wanted = [*range(-len(nodes) - 1, 0), *range(1, len(nodes))]
+    later = all(child < 0 or child > place for place, node in enumerate(nodes) for child in node[2:])
+    if nodes and not (sorted(children) == sorted(wanted) and later):
+        raise ArgumentError("nodes", "are not a tree")
+    if not all(0 <= axis < columns and math.isfinite(threshold) for axis, threshold, *_ in nodes):
+        raise ArgumentError("nodes", "have a coordinate or threshold out of range")
+
+
+def _pop(waiting: list[Waiting]) -> tuple[Array, int, tuple[int, int] | None]:
     """Remove and return the cell with the largest variance, the oldest among those equal up to rounding."""
     first = heapq.heappop(waiting)
     ties = []
@@ -252,7 +467,7 @@ def _pop(waiting: list[tuple[float, int, Array, int]]) -> tuple[Array, int]:
     for entry in [first, *ties]:
         if entry is not chosen:
             heapq.heappush(waiting, entry)
-    return chosen[2], chosen[3]
+    return chosen[2:]
 
 
 def _matrix(view: VectorView, rows: Array) -> Floats:

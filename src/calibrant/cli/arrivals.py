@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, InputTypeError
@@ -26,6 +27,7 @@ def rows_of(
     normalize: bool,
     clip: bool,
     table: str | None = None,
+    ood: Sequence[str] = (),
     **scores: str | None,
 ) -> dict[str, Any]:
     """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after.
@@ -47,6 +49,8 @@ def rows_of(
         parts["y_true"] = ("--label", label or (usual[0] if usual else None))
         for argument, (option, column) in parts.items():
             keywords[argument] = None if column is None else _column(opened, column, option)
+        if ood:
+            keywords["ood"] = {name: _column(opened, name, "--ood") for name in ood}
         if by is not None and opened.text:
             keywords["groups"] = named_as_written(keywords["groups"])
     if keywords["when"] is not None and keywords["when"].dtype.kind in "biuf":
@@ -55,6 +59,25 @@ def rows_of(
     if keywords["input"] == "prob":
         del keywords["input"]
     return {**keywords, "normalize": normalize, "clip": clip}
+
+
+def ood_of(
+    file: str,
+    ood: Sequence[str],
+    *,
+    label: str | None,
+    by: str | None,
+    where: str | None,
+    format: str | None,
+    table: str | None = None,
+    **source: Any,
+) -> dict[str, Any]:
+    """Out-of-distribution scores of the rows of a file, by the names of their columns."""
+    if file == "-":
+        raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
+    scores = {name: source.get(name) for name in ("prob", "probs", "logits", "confidence")}
+    with open_table(file, Columns(label=label, by=by, **scores), where, format, table) as opened:
+        return {name: _column(opened, name, "--ood") for name in ood}
 
 
 def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..util.version import __version__
 from .evaluating import named_classes, positive_class, rows_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
+from .selecting import cell_options, lens_of, selection_of
 from .source import load_each, split
 from .streaming import streamed
 
@@ -31,6 +32,10 @@ def run(
     lens: str | None,
     bins: int | None,
     binning: str | None,
+    gamma: float | None,
+    distance: str | None,
+    class_groups: str | None,
+    selections: tuple[str, ...],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -43,10 +48,15 @@ def run(
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if source.get("by"):
         _check_groups(asked)
+    cells = cell_options(asked, gamma=gamma, distance=distance)
+    where = selection_of(selections)
     sketches = streamed(file, False, *split(source))
+    if sketches is not None and where is not None:
+        raise ArgumentError("--select", "requires the rows", "evaluate the files that the sketch summarizes")
     keywords: dict[str, Any] = rows_of(file, source) if sketches is None else {"y_true": sketches}
     positive = positive_class(keywords if sketches is None else {"classes": sketches.classes})
-    keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed, **_given(lens=lens, bins=bins, binning=binning)}
+    keywords |= {"alpha": alpha, "n_resamples": resamples, "rng": seed}
+    keywords |= {**cells, **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where)}
     with warnings_as_lines(), resampling_bar():
         result: Any
         if metrics is None:
@@ -118,6 +128,10 @@ def run_compare(
     lens: str | None,
     bins: int | None,
     binning: str | None,
+    gamma: float | None,
+    distance: str | None,
+    class_groups: str | None,
+    selections: tuple[str, ...],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -129,6 +143,8 @@ def run_compare(
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     asked = metric_named(metric, "--metric")
+    cells = cell_options([asked], gamma=gamma, distance=distance)
+    where = selection_of(selections)
     if fail_if_worse:
         _check_lower_is_better(asked)
     scores = "logits" if logits else "probs"
@@ -152,7 +168,8 @@ def run_compare(
     keywords |= {
         "normalize": given["normalize"],
         "clip": given["clip"],
-        **_given(lens=lens, bins=bins, binning=binning),
+        **cells,
+        **_given(lens=lens_of(lens, class_groups), bins=bins, binning=binning, where=where),
     }
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)

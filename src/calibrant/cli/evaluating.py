@@ -28,6 +28,7 @@ from .screen import (
     say,
     warnings_as_lines,
 )
+from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
 from .streaming import is_sketch, streamed
 from .wording import in_options
@@ -81,6 +82,10 @@ def run(
     lens: str | None,
     bins: int | None,
     binning: str | None,
+    gamma: float | None,
+    distance: str | None,
+    class_groups: str | None,
+    selections: tuple[str, ...],
     budget: float,
     interval: float | None,
     assess: bool,
@@ -99,7 +104,11 @@ def run(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     )
     chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
+    cells = cell_options(chosen, gamma=gamma, distance=distance)
+    where = selection_of(selections)
     sketches = streamed(file, stream, *split(source))
+    if sketches is not None and where is not None:
+        raise ArgumentError("--select", "requires the rows", "use --no-stream, or --where")
     if sketches is not None and calibrator is not None:
         raise ArgumentError(
             "--calibrator", "cannot be applied to a stream", "use --no-stream, or calibrant apply first"
@@ -120,13 +129,15 @@ def run(
             keywords.pop("y_true"),
             keywords.pop("y_prob", None),
             metrics=chosen,
-            lens=lens,
+            lens=lens_of(lens, class_groups),
             bins=bins,
             binning=binning,
+            where=where,
             budget=budget,
             interval=interval,
             assess=assess,
             outcome=outcome,
+            **cells,
             **draws,
             **keywords,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
+from ..util.files import read_limited
 from ..util.version import __version__
 from .evaluating import like_labels, rows_of
 from .places import label_column
 from .screen import clean, print_json, print_lines, say, warnings_as_lines
 from .source import split
 from .tables import check_target, open_table
+
+# Largest size of a file of groups.
+MOST_BYTES = 8 << 20
 
 __all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply", "run_fit", "run_select"]
 
@@ -35,11 +40,38 @@ def read(file: str, **source: Any) -> Predictions:
     return found
 
 
-def fit_map(p: Predictions, *, method: str, loss: str, folds: int, seed: int) -> Recalibration:
+def fit_map(
+    p: Predictions,
+    *,
+    method: str,
+    loss: str,
+    folds: int,
+    seed: int,
+    safe: float | None = None,
+    lens: str | None = None,
+) -> Recalibration:
     """Fit the best of the methods named; the calibrator keeps the names of the classes."""
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, rng=seed)  # type: ignore[arg-type]
+    target: Any = None if lens is None else read_lens(lens)
+    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+
+
+def read_lens(text: str) -> Any:
+    """The lens of the option: its name, or the groups of classes in a JSON file."""
+    kind, _, file = text.partition(":")
+    if kind != "groups":
+        return text
+    remedy = 'give groups:FILE with content such as {"animal": ["cat", "dog"], "vehicle": ["car"]}'
+    if not file:
+        raise ArgumentError("--lens", "'groups' requires a file", remedy)
+    try:
+        found = json.loads(read_limited(file, MOST_BYTES).decode())
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError("--lens", f"{file} is not valid JSON ({error})", remedy) from None
+    if not isinstance(found, dict):
+        raise ArgumentError("--lens", f"{file} does not hold groups of classes", remedy)
+    return found
 
 
 def rows_in(p: Predictions) -> int:
@@ -62,16 +94,18 @@ def run_fit(
     out: str,
     loss: str,
     folds: int,
+    safe: float | None,
     preprocessing: str | None,
     seed: int,
     as_json: bool,
+    lens: str | None = None,
     **source: Any,
 ) -> None:
     """Fit, print the candidates, write the calibrator."""
     check_apart(out, file)
     with warnings_as_lines():
         p = read(file, **source)
-        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed)
+        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
         path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from .. import catalogue
-from ..errors import CalibrantError
+from ..errors import ArgumentError, CalibrantError
 from ..evaluation.recommendation import recommend
-from ..metrics.registry import Metric
+from ..metrics.registry import Catalogue, Metric
 from .screen import print_lines, say
 
 __all__ = ["metric_named", "run"]
@@ -18,14 +20,19 @@ BESIDE = [
     "further functions, in Python",
     "  assess, interval, compare          significance tests, confidence intervals, comparison of models",
     "  nees, ecd_gaussian, ecd_density    calibration of continuous estimates",
+    "  assess_gaussian, assess_density    significance tests of continuous estimates",
     "  decompose, skill_score             decomposition of a proper score, and skill relative to a reference",
+    "  grouping_loss                      calibration, grouping and irreducible loss, with features",
     "  calibration_curve                  observed rates by bin, with confidence intervals",
     "  calibration_band                   simultaneous confidence band of the calibration curve",
 ]
 
 
-def run(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """Print the catalogue, one metric, or a recommendation."""
+def run(name: str | None, use_case: str | None, as_json: bool, properties: Mapping[str, Any]) -> None:
+    """Print the catalogue or a part of it, one metric, or a recommendation."""
+    given = [word for word, has in (("NAME", name), ("--for", use_case), ("properties", properties)) if has]
+    if len(given) > 1:
+        raise ArgumentError(given[0], f"cannot be combined with {given[1]}", f"give either {' or '.join(given)}")
     if use_case is not None:
         chosen = recommend(use_case)
         if as_json:
@@ -35,18 +42,24 @@ def run(name: str | None, use_case: str | None, as_json: bool) -> None:
     elif name is not None:
         metric = metric_named(name, "NAME")
         if as_json:
-            _print_json(metric.to_dict())
+            _print_json({**metric.to_dict(), "properties": metric.properties})
         else:
             print_lines(describe(metric))
     elif as_json:
-        _print_json([metric.to_dict() for metric in catalogue.values()])
+        _print_json([metric.to_dict() for metric in catalogue.find(**properties)])
+    elif properties:
+        part = Catalogue()
+        for metric in catalogue.find(**properties):
+            part.add(metric)
+        print_lines([*repr(part).split("\n"), "", "`calibrant metrics NAME` describes one metric."])
     else:
         print_lines(
             [
                 *repr(catalogue).split("\n"),
                 *BESIDE,
                 "",
-                "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some.",
+                "`calibrant metrics NAME` describes one metric; `calibrant metrics --for USE_CASE` recommends some; properties such as "
+                "--test --no-bins select some.",
             ]
         )
 
@@ -84,6 +97,7 @@ def describe(metric: Metric) -> list[str]:
         "advantages": metric.pros,
         "cautions": metric.cons,
         "notes": metric.notes,
+        "properties": ", ".join(name.replace("_", " ") for name, has in metric.properties.items() if has),
         "certainty": metric.certainty,
         "reference": metric.reference,
     }

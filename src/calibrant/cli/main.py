@@ -100,7 +100,11 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Time limit in seconds; the slowest metrics are left out and listed if their estimated time exceeds it.",
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
-@click.option("--assess", is_flag=True, help="Add p-values for the null hypothesis of calibration.")
+@click.option(
+    "--assess",
+    is_flag=True,
+    help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
+)
 @options.outcome_option
 @options.calibrator_option
 @options.stream_option
@@ -196,6 +200,11 @@ def compare(file: str, **options: Any) -> None:
 @cli.command(short_help="Fit a calibrator and write it to a file.")
 @options.source_options(options.class_score_options)
 @options.fit_options
+@click.option(
+    "--lens",
+    help="Event to calibrate in place of all classes: class:NAME, top_label, within_top:K, band:LOW,HIGH, or groups:FILE, a JSON file "
+    "with the classes of each group.",
+)
 @options.written_option("--out", default="calibrator.json", show_default=True, help="Where to write the calibrator.")
 @options.preprocessing_option
 @options.seed_option
@@ -407,16 +416,21 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "--for",
     "use_case",
     metavar="USE_CASE",
-    help="Only the metrics recommended for a use case, and why: comparison, classwise, multiclass, direction, parameter-free, local, "
-    "safety or familiar.",
+    help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
+    "parameter-free, safety, comparison or familiar.",
 )
+@options.property_options
 @options.json_option
 @options.debug_option
-def metrics(name: str | None, use_case: str | None, as_json: bool) -> None:
-    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference."""
+def metrics(name: str | None, use_case: str | None, as_json: bool, **properties: bool | None) -> None:
+    """List the metrics, or describe the metric NAME: definition, range, defaults, cautions and reference.
+
+    NAME is an id, or a name of the literature such as "Kuiper statistic". Properties such as --test --no-bins select the metrics that
+    are listed.
+    """
     from . import listing
 
-    listing.run(name, use_case, as_json)
+    listing.run(name, use_case, as_json, {word: has for word, has in properties.items() if has is not None})
 
 
 @cli.command(short_help="Evaluate the predictions of a real model.")

@@ -27,6 +27,13 @@ fail_option = click.option(
     show_default=True,
     help="Alarms for which the command exits with 3: any, only those about calibration, or none.",
 )
+
+
+def ood_option(help: str) -> Any:
+    """The option of the columns of out-of-distribution scores."""
+    return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
+
+
 format_option = click.option(
     "--format",
     type=click.Choice(["csv", "tsv", "parquet", "json"]),
@@ -54,6 +61,7 @@ def monitor() -> None:
 @options.file_options
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
+@ood_option("Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated.")
 @click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
     "--alpha",
@@ -74,7 +82,7 @@ def monitor() -> None:
     type=float,
     default=0.01,
     show_default=True,
-    help="Probability of a false drift alarm in a window, averaged over reference data.",
+    help="Probability of a false drift alarm in a window, for all scores and groups together, averaged over reference data.",
 )
 @click.option(
     "--mature",
@@ -99,6 +107,8 @@ def init(store: str, **options: Any) -> None:
     """Create a monitor in the new file STORE."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
+    from ..sketches.collection import Sketches
+    from .arrivals import ood_of
     from .screen import print_lines, warnings_as_lines
 
     if (options["every"] is None) == (options["rows"] is None):
@@ -111,9 +121,14 @@ def init(store: str, **options: Any) -> None:
         horizon = int(horizon)
     keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
     keywords["by"] = options["by"]
-    file = options.pop("reference")
+    file, ood = options.pop("reference"), options.pop("ood")
     with warnings_as_lines():
-        made = Monitor.create(store, reference=_reference(file, options), **keywords)
+        reference = _reference(file, options)
+        if ood:
+            keywords["ood"] = (
+                ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
+            )
+        made = Monitor.create(store, reference=reference, **keywords)
     time = " --time COLUMN" if made.settings.rule.by_time else ""
     print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{time} --id COLUMN"])
 
@@ -157,6 +172,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @options.label_option
 @options.score_options
 @options.by_option("Column with the group of each row; by default the one given to init.")
+@ood_option("Column with an out-of-distribution score; may be repeated. By default those given to init.")
 @options.where_option
 @options.file_options
 @fail_option
@@ -179,6 +195,7 @@ def update(store: str, file: str, **options: Any) -> None:
             problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
             raise ArgumentError("--by", problem, "name their column")
     options["watched"] = opened.settings.by
+    options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
         done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
     _finish(done, chosen["fail_on"], chosen["as_json"])
@@ -332,6 +349,7 @@ def _show(found: MonitorStatus) -> None:
     rows = []
     for w in found.windows:
         c, p = w.calibration, w.scores.drift_pvalue
+        ood = ["-" if score.pvalue is None else f"{score.pvalue:.3g}" for score in w.scores.ood]
         measured = ["-", "-"] if c is None else [number(c.gap), number(c.ece)]
         drift = "-" if p is None else f"{p:.3g}"
         share = f"{100 * w.share_labelled:.0f} %"
@@ -343,18 +361,22 @@ def _show(found: MonitorStatus) -> None:
                 share,
                 number(w.scores.confidence.mean),
                 drift,
+                *ood,
                 *measured,
                 number(w.e_value),
             ]
         )
     if rows:
         print_lines([""])
-        print_table(COLUMNS, rows, range(2, len(COLUMNS)))
+        place = COLUMNS.index("drift p") + 1
+        headings = (*COLUMNS[:place], *(f"{each.name} p" for each in found.settings.ood), *COLUMNS[place:])
+        print_table(headings, rows, range(2, len(headings)))
     if found.groups:
         print_lines(["", *(repr(group) for group in found.groups[:50])])
     told = [note for note in (found.waiting, *found.notes) if note]
     newest = found.last_closed
     if newest is not None:
         told += [] if newest.scores.reading is None else [f"{newest.window}: {newest.scores.reading.words}"]
+        told += [f"{newest.window}: {score.words}" for score in newest.scores.ood]
         told += [f"{newest.window}: {newest.accuracy_words}"] if newest.accuracy_words else []
     print_lines(["", *told] if told else [])

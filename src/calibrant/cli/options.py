@@ -152,7 +152,7 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
 
 
 metric_options = with_options(
-    click.option("--lens", help="What is evaluated: top_label, classwise, class:NAME, rank:2, ..."),
+    click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
     click.option("--bins", type=int, help="Number of bins."),
     click.option(
         "--binning",
@@ -160,6 +160,30 @@ metric_options = with_options(
         callback=_binning,
         help="How scores are divided into bins: equal_width, equal_mass, or equal_width:LOW for bins from LOW to 1, such as "
         "equal_width:1/K for confidences in one of K classes.",
+    ),
+    click.option(
+        "--gamma",
+        type=float,
+        metavar="SHARE",
+        help="Largest share of the rows in a cell of gece and gece_db, whose cells are those of a k-d tree; 0.1 by default.",
+    ),
+    click.option(
+        "--distance",
+        type=click.Choice(["tv", "l1", "l2"]),
+        help="Distance between mean forecast and mean label of a cell of gece, gece_db and multiclass_ce; total variation (tv) by default.",
+    ),
+    click.option(
+        "--class-groups",
+        metavar="GROUPS",
+        help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+    ),
+    click.option(
+        "--select",
+        "selections",
+        metavar="ROWS",
+        multiple=True,
+        help="Use only some rows: label:NAME (true class), predicted:NAME, output:LOW:HIGH (predicted probability of the positive class of "
+        "two, or of the top label) or output:LOW:HIGH:CLASS. Names may be a comma-separated list. Can be repeated; rows satisfy all.",
     ),
 )
 
@@ -207,6 +231,12 @@ fit_options = with_options(
         help="Loss by which calibrators are compared in cross-validation.",
     ),
     click.option("--folds", type=int, default=5, show_default=True, help="Number of folds of the cross-validation."),
+    click.option(
+        "--safe",
+        type=float,
+        metavar="ALPHA",
+        help="Shrink every calibrator until its mean confidence exceeds its accuracy with at most this probability, such as 0.05.",
+    ),
 )
 preprocessing_option = click.option(
     "--preprocessing",
@@ -251,4 +281,25 @@ meta_option = click.option(
     multiple=True,
     callback=_metadata,
     help="Fact to show in the report, such as model=churn-gbm or owner=Risk. Can be repeated.",
+)
+
+
+# The properties of metrics in the words of the command line; the library defines them in metrics/properties.py.
+PROPERTIES = {
+    "proper": "Strictly proper scores.",
+    "test": "With a test of calibration of its own.",
+    "direction": "Shows over- or underconfidence.",
+    "bins": "Groups rows into bins.",
+    "full-vector": "Shows errors of the whole predicted distribution.",
+    "weights": "Supports weights.",
+    "sketch": "Can be computed from a sketch.",
+    "certain": "The definition is certainly that of the paper.",
+    "reproducible": "No random numbers, no dependence on the order of the rows.",
+    "representative": "One row has little influence.",
+    "interpretable": "On the scale of a probability.",
+    "parsimonious": "No parameter to choose.",
+    "efficient": "Grows no faster than N log N.",
+}
+property_options = with_options(
+    *(click.option(f"--{name}/--no-{name}", default=None, help=text) for name, text in PROPERTIES.items())
 )

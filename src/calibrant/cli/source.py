@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError, FileError
 from ..input.convert import match_columns, rounding_of
-from ..input.frames import opposite_of, positive_of
+from ..input.frames import ColumnNames, opposite_of, positive_of
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
@@ -118,8 +118,10 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
         if classes is not None and (words["y_true"].dtype.kind in "OU" or all(isinstance(n, int) for n in classes)):
             words["classes"] = classes
             # A list of columns is in the intended order.
-            if len(classes) == 2 and several and "," not in (columns.probs or columns.logits or ""):
-                words["by_place"] = True
+            if several and "," not in (columns.probs or columns.logits or ""):
+                words["classes"] = ColumnNames(classes)
+                if len(classes) == 2:
+                    words["by_place"] = True
     elif columns.confidence:
         words["y_true"] = _truth_values(arrays[label])
     for word, option, name in (

@@ -14,6 +14,8 @@ __all__ = ["OptionWording", "in_options", "set_wording"]
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
 OPTIONS = {
     "y_true": ("--label",),
+    "lens": ("--lens", "--class-groups"),
+    "where": ("--select", "--where"),
     "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),

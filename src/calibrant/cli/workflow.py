@@ -154,6 +154,7 @@ def run(
     method: str,
     loss: str,
     folds: int,
+    safe: float | None,
     preprocessing: str | None,
     metrics: str,
     outcome: str | None,
@@ -186,7 +187,7 @@ def run(
         result = _found(
             read(validation, **source),
             read(test, **source),
-            {"method": method, "loss": loss, "folds": folds, "seed": seed},
+            {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
             {"accuracy": accuracy, "confidence_level": confidence_level},
             {"level": interval, "n_resamples": resamples, "rng": seed},
             metrics,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, bin_table, is_default
+from ..binning.parse import BINS, NAMED, bin_table, is_default
+from ..binning.partition import KDTree, cells_of
 from ..errors import Argument, ArgumentError, Drop
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -46,9 +47,9 @@ class LikertBand:
     rate : float
         Observed rate.
     error : float
-        Distance of the observed rate from the band; 0 inside.
+        Mean distance of the observed rates of its cells from the band; 0 if all lie inside.
     direction : {"below", "inside", "above", ""}
-        Position of the observed rate relative to the band; empty without rows.
+        Position of the observed rate of the band as a whole; empty without rows.
     pvalue : float
         Exact binomial p-value of the null hypothesis that the rate equals the nearer edge; NaN with importance weights or soft labels.
 
@@ -79,7 +80,7 @@ class LikertResult(Result):
     Parameters
     ----------
     error : float
-        Mean distance of the observed rate from the band, weighted by rows.
+        Mean error of the bands, weighted by rows.
     bands : tuple of LikertBand
         One entry per term.
     """
@@ -114,16 +115,16 @@ def likert_error(
     *,
     edges: Any = "three",
     names: Any = None,
-    within: Any = "one",
+    within: Any = "kd_tree",
     bins: Any = BINS,
     lens: Any = "auto",
     where: Any = None,
     **keywords: Any,
 ) -> LikertResult:
-    """Compute the calibration error of verbal probabilities.
+    r"""Compute the calibration error of verbal probabilities.
 
-    Predicted probabilities are grouped into bands that terms such as "low" and "high" denote; the error is the distance of the observed rate
-    from the band, 0 if it lies inside.
+    Predicted probabilities are grouped into bands that terms such as "low" and "high" denote. Each band is divided into cells, and its error is
+    the mean distance of the observed rates of its cells from the band; a rate inside the band has distance 0.
 
     Parameters
     ----------
@@ -134,10 +135,12 @@ def likert_error(
         edges from 0 to 1. Bands include their lower edge, the last one both.
     names : sequence of str, optional
         The terms, one per band.
-    within : str, default "one"
-        ``"one"`` evaluates each band as a whole; a binning such as ``"equal_mass"`` divides it into `bins` bins and averages their errors.
+    within : {"kd_tree", "one"}, KDTree, or binning, default "kd_tree"
+        Cells of a band: ``"kd_tree"`` splits its rows at the median until a cell contains at most a tenth of them, as in [1]_, or
+        fewer than 20; ``KDTree(gamma=...)`` sets another fraction. ``"one"`` evaluates each band as a whole, and a binning such as
+        ``"equal_mass"`` divides it into `bins` bins.
     bins : int, optional
-        Number of bins within a band.
+        Number of bins within a band, if `within` is a binning.
     lens
     where
     **keywords
@@ -155,6 +158,22 @@ def likert_error(
     See Also
     --------
     grade_tests : Tests of rating grades against their predicted probability.
+    gece : The same error of one band, with ``distance="interval"`` and a selection of its rows.
+
+    Notes
+    -----
+    With the cells :math:`B` of a band :math:`[l, h)`, their numbers of rows :math:`n_B` and observed rates :math:`\bar y_B` its error is
+
+    .. math:: \sum_B \frac{n_B}{\sum_C n_C} \max(0,\; l - \bar y_B,\; \bar y_B - h),
+
+    and the total is the mean over the bands, weighted by their rows. Cells reveal deviations that cancel in the band as a whole, so that the
+    error can be positive where ``direction`` is ``"inside"``; sampling noise of the rates adds to it near the edges of a band. ``rate``,
+    ``direction`` and ``pvalue`` refer to the band as a whole.
+
+    References
+    ----------
+    .. [1] Kirchenbauer, J., Oaks, J. and Heim, E. (2022). What is your metric telling you? Evaluating classifier calibration under
+       context-specific definitions of reliability. ICLR Workshop on ML Evaluation Standards.
 
     Examples
     --------
@@ -164,7 +183,10 @@ def likert_error(
     """
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
     cuts, terms = _terms(edges, names)
-    if not is_default(bins) and isinstance(within, str) and within == "one":
+    _check_within(within)
+    if not is_default(bins) and (
+        isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
+    ):
         raise ArgumentError(
             "bins", ("has no effect unless ", Argument("within"), f" is a binning; got {bins!r}"), Drop("bins")
         )
@@ -175,6 +197,16 @@ def likert_error(
         for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
+
+
+def _check_within(within: Any) -> None:
+    known = ("kd_tree", "one", *NAMED)
+    if isinstance(within, type) or (isinstance(within, str) and within not in known):
+        shown = within.__name__ if isinstance(within, type) else repr(within)
+        names = ", ".join(map(repr, known))
+        raise ArgumentError(
+            "within", f"must be {names}, a KDTree or a rule; got {shown}", "for example KDTree(gamma=0.1)"
+        )
 
 
 def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
@@ -212,12 +244,26 @@ def _band(
     rows, rate = part.total, part.mean(part.raw_outcome)
     error = float(_outside(np.array([rate]), low, high)[0])
     direction = "inside" if error == 0 else "above" if rate > high else "below"
-    if within != "one":
-        table = bin_table(part, within, bins)
-        full = table.weight > 0
-        error = float((table.weight[full] * _outside(table.rate[full], low, high)).sum()) / rows
+    if not (isinstance(within, str) and within == "one"):
+        weight, rates = _rates(part, within, bins)
+        error = float((weight * _outside(rates, low, high)).sum()) / rows
     pvalue = _edge_pvalue(rows, rows * rate, low, high, direction) if exact else math.nan
     return LikertBand(name, low, high, rows, part.mean(part.score), rate, error, direction, pvalue)
+
+
+def _rates(part: View, within: Any, bins: Any) -> tuple[Floats, Floats]:
+    """Weight and observed rate of each cell of a band."""
+    if isinstance(within, str) and within == "kd_tree":
+        within = KDTree()
+    if isinstance(within, KDTree):
+        cell, count = cells_of(part.as_vector(), within, BINS)
+        weight = np.bincount(cell, part.weights, count).astype(np.float64)
+        events = np.bincount(cell, part.weights * part.outcome, count).astype(np.float64)
+    else:
+        table = bin_table(part, within, bins)
+        weight, events = table.weight, table.weight * np.where(table.weight > 0, table.rate, 0.0)
+    full = weight > 0
+    return weight[full], events[full] / weight[full]
 
 
 def _edge_pvalue(rows: float, events: float, low: float, high: float, direction: str) -> float:

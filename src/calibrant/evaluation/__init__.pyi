@@ -1,5 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .confidence import ConfidenceDistribution as ConfidenceDistribution
+from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc
 from .discrimination import average_precision as average_precision
 from .measure import Evaluation as Evaluation

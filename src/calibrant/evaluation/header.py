@@ -16,6 +16,7 @@ from ..sketches.files.columns import LABEL_NAMES
 from ..util.blocks import map_blocks, rows_per_block
 from ..views.resolve import views_of
 from ..views.view import View
+from .confidence import ConfidenceDistribution, confidence_of, score_quantiles
 from .result import Header
 
 __all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_header"]
@@ -43,7 +44,8 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
     weight = float(p.n if p.weight is None else p.weight.sum())
     top = _top_k_accuracy(p)
     names = _positive(p.kind, p.classes), outcome_of(p, outcome)
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names)
+    spread = None if p.kind == "multilabel" else confidence_of(p)
+    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread)
 
 
 def check_outcome(outcome: Any) -> str | None:
@@ -139,4 +141,24 @@ def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
     n, kind, k = sketches.n, sketches.kind, sketches.k
     named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
     names = _positive(kind, sketches.classes), named
-    return Header(n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, *names)
+    return Header(
+        n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, *names, _sketched_confidence(sketches)
+    )
+
+
+def _sketched_confidence(sketches: Sketches) -> ConfidenceDistribution | None:
+    """Return the quantiles of sketches, which are exact up to one cell; None where there is no sketch of the confidence."""
+    if not sketches.n or not {"top_label", "binary"} & set(sketches.lenses):
+        return None
+    top = positive = None
+    if "binary" in sketches.lenses:
+        view = sketches.sketch("binary").view()
+        positive = score_quantiles(view)
+        # No cell extends across one half.
+        top = score_quantiles(
+            View(np.maximum(view.score, 1 - view.score), view.raw_outcome, view.weight, view.weight_kind)
+        )
+    if "top_label" in sketches.lenses:
+        top = score_quantiles(sketches.sketch("top_label").view())
+    assert top is not None
+    return ConfidenceDistribution(sketches.n, float(sketches.n), top, positive)

@@ -37,7 +37,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import CELLS
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
@@ -65,6 +65,8 @@ def evaluate(
     lens: str | Lens | None = None,
     bins: Any = None,
     binning: Any = None,
+    gamma: float | None = None,
+    distance: str | None = None,
     where: Any = None,
     budget: float = 60.0,
     interval: float | None = None,
@@ -94,6 +96,10 @@ def evaluate(
         Bins of every metric that has the option, in place of its own default.
     binning : str, optional
         Binning rule of every metric that has the option, in place of its own default.
+    gamma : float, optional
+        Largest fraction of the rows in a cell of the metrics that partition vectors by a k-d tree: `gece` and `gece_db`.
+    distance : {"tv", "l1", "l2"}, optional
+        Distance between mean forecast and mean label of a cell, for `gece`, `gece_db` and `multiclass_ce`.
     where
     budget : float, default 60
         Time limit in seconds. If the estimated total exceeds it, the slowest metrics are left out and listed in ``left_out``. Intervals and
@@ -101,7 +107,8 @@ def evaluate(
     interval : float, optional
         Confidence level of an interval of each metric, such as 0.95. By default no intervals are computed.
     assess : bool, default False
-        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation.
+        Whether to add a p-value for the null hypothesis of calibration, by the metric's own test or by simulation, and the value
+        that is expected by chance: that of the metric if the predictions were calibrated.
     n_resamples : int, default 200
         Number of resamples for intervals and simulated p-values.
     rng : None, int or numpy.random.Generator, default 0
@@ -116,7 +123,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, p-value and direction of each metric),
+        ``result["ece"]`` is the value of a metric; ``header``, ``results`` (value, interval, ``by_chance``, p-value and direction of each metric),
         ``groups`` and ``left_out`` hold the rest, ``to_frame()`` a table of all of it.
 
     Raises
@@ -172,8 +179,13 @@ def evaluate(
     infer = Inference.read(interval, assess, n_resamples, rng)
     if bins is not None:
         check_written(bins, binning)
+    if distance is not None:
+        check_choice(distance, "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
-    given = {"lens": lens, "bins": as_default(bins), "binning": binning}
+    given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
+    for name in CELL_OPTIONS:
+        if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
+            raise ArgumentError(name, "applies to the cells of gece and gece_db", "name one of these metrics")
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, keywords, where)
         if calibrator is not None:
@@ -348,8 +360,8 @@ def _results(
             value, lens = m.of(p, **_taken(m, given))
         except ArgumentError as error:
             # An option that no metric accepts is an error of the caller; a lens that this metric does not support is a reason.
-            # So is a valid list of edges where this metric accepts a number only.
-            if not isinstance(error, LensError) and error.argument != "bins":
+            # So is a valid list of edges where this metric accepts a number only, or a distance that is not a sum over classes.
+            if not isinstance(error, LensError) and error.argument not in ("bins", "distance"):
                 raise
             results.append(MetricResult(m.id, m.name, None, "", m.ideal, "", str(error), error=error))
         except CalibrantError as error:
@@ -383,7 +395,20 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options that this metric has."""
-    return {name: value for name, value in given.items() if value is not None and (name == "lens" or name in m.options)}
+    return {
+        name: value
+        for name, value in given.items()
+        if value is not None
+        and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
+    }
+
+
+CELL_OPTIONS = ("gamma", "distance")
+
+
+def takes_cell_option(m: Metric, name: str) -> bool:
+    """Whether an option of this name is one of the cells of vectors; other metrics have options of the same names."""
+    return name in m.options and ("min_size" in m.options if name == "distance" else m.options.get("binning") == "auto")
 
 
 class Inference(NamedTuple):
@@ -443,7 +468,7 @@ class Inference(NamedTuple):
         if self.assess:
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
             if tested is not None:
-                result = replace(result, pvalue=tested.pvalue)
+                result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
                 notes.append(side_note(m, result.lens, tested.alternative))
         return replace(result, note="; ".join(filter(None, notes)))
 

@@ -1,4 +1,4 @@
-"""recommend: metrics for a use case, and the reasons."""
+"""recommend: metrics for a use case, the best first, and the reasons."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..metrics.registry import catalogue
+from ..metrics.use_cases import USE_CASES
 from ..util.results import Result, text_table
 
-__all__ = ["USE_CASES", "Recommendation", "recommend"]
+__all__ = ["Recommendation", "recommend"]
 
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Result):
-    """Metrics recommended for a use case.
+    """Metrics recommended for a use case, the best first.
 
     Returned by `recommend`; `to_frame` has one row per metric.
 
@@ -26,9 +27,20 @@ class Recommendation(Result):
     question : str
         Question that it answers.
     metrics : tuple of str
-        Ids of the recommended metrics.
+        Ids of the metrics: the recommendation, the runner-up, and then those for special cases.
+    reasons : tuple of str
+        Reason for each of them, and when to use it.
     why : str
-        Reasons and cautions.
+        Reasons and cautions for all of them.
+    functions : tuple of str
+        Functions of calibrant to use before or beside the metrics.
+
+    Attributes
+    ----------
+    best : str
+        Id of the recommended metric.
+    runner_up : str
+        Id of the next one.
 
     See Also
     --------
@@ -37,83 +49,72 @@ class Recommendation(Result):
     Examples
     --------
     >>> import calibrant as cal
-    >>> cal.recommend("familiar").metrics[:2]
+    >>> found = cal.recommend("familiar")
+    >>> found.best, found.runner_up
     ('ece', 'mce')
     """
 
     use_case: str
     question: str
     metrics: tuple[str, ...]
+    reasons: tuple[str, ...]
     why: str
+    functions: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str:
+        """Id of the recommended metric."""
+        return self.metrics[0]
+
+    @property
+    def runner_up(self) -> str:
+        """Id of the metric to use if the best does not suit."""
+        return self.metrics[1]
+
+    def _ranks(self) -> list[str]:
+        return ["recommended", "runner-up", *[""] * len(self.metrics)][: len(self.metrics)]
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         rows = [catalogue[id] for id in self.metrics]
-        return {"metric": self.metrics, "name": [m.name for m in rows], "summary": [m.summary for m in rows]}
+        return {
+            "metric": self.metrics,
+            "rank": self._ranks(),
+            "reason": self.reasons,
+            "name": [m.name for m in rows],
+            "summary": [m.summary for m in rows],
+        }
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {line}" for line in text_table(*self._table())), self.why])
+        return "\n".join([self._title(), *(f"  {line}" for line in text_table(*self._table())), *self._notes()])
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        return ["metric", "meaning"], [[id, catalogue[id].summary] for id in self.metrics]
+        return ["metric", "rank", "reason"], [
+            list(row) for row in zip(self.metrics, self._ranks(), self.reasons, strict=True)
+        ]
 
     def _title(self) -> str:
         return f"{self.use_case}: {self.question}"
 
     def _notes(self) -> tuple[str, ...]:
-        return (self.why,)
-
-
-# The five use cases of the survey of calibration metrics, and further ones.
-_USE_CASES = {
-    "classwise": (
-        "How well is each class calibrated, to compare models or recalibration?",
-        "A constant forecast at the base rate has no binned error, so read a proper score (brier) beside them.",
-    ),
-    "multiclass": (
-        "Is the whole predicted distribution calibrated, not only the top label?",
-        "Bins in many dimensions hold few rows each: skce_uq and dkde need no bins, and vce sorts the class probabilities first, which leaves one dimension.",
-    ),
-    "direction": (
-        "Is the model over- or underconfident?",
-        "esce is one signed number; abc_above and abc_below show both sides where they would cancel; ecd needs no bins. For one class a sign means over- or underestimation, which differs from over- or underconfidence.",
-    ),
-    "parameter-free": (
-        "Is there any miscalibration, without choosing bins or bandwidths?",
-        "ecce_mad has a test with a known asymptotic null distribution; the bandwidth of smece equals the error it estimates.",
-    ),
-    "local": (
-        "Is the model calibrated in every group or region, not only on average?",
-        "Errors of opposite sign in two groups cancel over all rows but not between groups; pass groups= or features=.",
-    ),
-    "safety": (
-        "Could overconfidence do harm?",
-        "With lens='top_label' abc_below is the overconfident part of ece, and the test of ecd has overconfidence as its alternative; mce is the error of the worst bin.",
-    ),
-    "comparison": (
-        "Which of several models gives the better probabilities?",
-        "The true probabilities have the best expected value of a strictly proper score; it measures discrimination as well as calibration.",
-    ),
-    "familiar": (
-        "Which metrics do most papers report?",
-        "ece and mce with 15 equal-width bins; both depend on the bins and on the sample size.",
-    ),
-}
+        return (self.why, *([f"Functions: {', '.join(self.functions)}."] if self.functions else []))
 
 
 def recommend(use_case: str) -> Recommendation:
-    """Recommend metrics for a use case.
+    """Recommend metrics for a use case, the best first.
 
-    Each use case is a question about a model; the answer names metrics of the catalogue and the reasons for them.
+    Each use case is a question about a model; the answer names metrics of the catalogue and the reasons for them. The first five are
+    the use cases of the survey of calibration metrics by Lane (2025). Only metrics whose definition is certain are recommended.
 
     Parameters
     ----------
-    use_case : {"classwise", "multiclass", "direction", "parameter-free", "local", "safety", "comparison", "familiar"}
+    use_case : {"classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar"}
         Use case.
 
     Returns
     -------
     Recommendation
-        With the attributes ``question``, ``metrics`` (ids) and ``why``.
+        With the attributes ``question``, ``metrics`` (ids, the best first), ``reasons``, ``best``, ``runner_up``, ``why`` and
+        ``functions``.
 
     Raises
     ------
@@ -128,12 +129,13 @@ def recommend(use_case: str) -> Recommendation:
     --------
     >>> import calibrant as cal
     >>> cal.recommend("direction").metrics
-    ('ecd', 'nses', 'expected_observed_ratio', 'spiegelhalter_z', 'esce', 'abc_above', 'abc_below', 'cox_slope')
+    ('esce', 'abc_below', 'abc_above', 'cox_slope', 'ecd', 'nses', 'spiegelhalter_z', 'expected_observed_ratio')
+    >>> cal.recommend("analysis").functions
+    ('reliability', 'calibration_curve', 'calibration_band')
     """
-    if not isinstance(use_case, str) or use_case not in _USE_CASES:
-        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, _USE_CASES))}; got {use_case!r}")
-    question, why = _USE_CASES[use_case]
-    return Recommendation(use_case, question, tuple(m.id for m in catalogue.find(use_cases=use_case)), why)
-
-
-USE_CASES = tuple(_USE_CASES)
+    if not isinstance(use_case, str) or use_case not in USE_CASES:
+        raise ArgumentError("use_case", f"must be one of {', '.join(map(repr, USE_CASES))}; got {use_case!r}")
+    found = USE_CASES[use_case]
+    return Recommendation(
+        use_case, found.question, tuple(found.metrics), tuple(found.metrics.values()), found.why, found.functions
+    )

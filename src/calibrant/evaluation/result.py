@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
 from ..util.results import Result, html_table, number, percent, text_table
+from .confidence import ConfidenceDistribution
 
 __all__ = [
     "ALPHA",
@@ -52,6 +53,8 @@ class Header:
     """Name of the positive class of two; empty where the classes are 0 and 1."""
     outcome: str = ""
     """Name of the event that the positive class represents, such as ``churn``; empty where it has no name."""
+    confidence: ConfidenceDistribution | None = None
+    """Mean and quantiles of the confidence and, for two classes, of the probability of the positive class."""
 
     @property
     def direction(self) -> str:
@@ -92,7 +95,17 @@ class Header:
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
         parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None else []
-        return [line for line in (first, ", ".join(parts), self.direction, self.event) if line]
+        return [line for line in (first, ", ".join(parts), *self._quantiles(), self.direction, self.event) if line]
+
+    def _quantiles(self) -> list[str]:
+        """Quantiles of the confidence and of the probability of the positive class."""
+        found = self.confidence
+        if found is None:
+            return []
+        lines = [f"confidence: {found.top_label.words}"]
+        if found.positive is not None:
+            lines.append(f"P({self.outcome or 'positive class'}): {found.positive.words}")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,8 @@ class MetricResult:
     """P-value under the null hypothesis of calibration, where it was requested."""
     note: str = ""
     """Remark on the interval or the p-value, or the reason why there is none."""
+    by_chance: float | None = None
+    """Expected value if the predictions were calibrated, where p-values were requested; None where unknown."""
     error: CalibrantError | None = field(default=None, repr=False, compare=False)
     """The error that `reason` is the text of."""
 
@@ -139,7 +154,7 @@ class Evaluation(Result):
         Number of rows, classes, prevalence, accuracy and mean confidence.
     results : tuple of MetricResult
         For each metric: ``metric`` (its id), ``name``, ``value``, ``lens``, ``ideal``, ``direction``, ``low``, ``high``, ``pvalue``,
-        ``note``, and ``reason`` where it has no value.
+        ``note``, ``by_chance``, and ``reason`` where it has no value.
     groups : dict
         Evaluation of each group, by its name.
     left_out : tuple of Skipped
@@ -201,7 +216,7 @@ class Evaluation(Result):
         headings : list of str
             Column headings; up to eight groups have a column each.
         rows : list of list of str
-            One row per metric: id, name, value, interval and p-value where computed, groups, lens, direction.
+            One row per metric: id, name, value, interval, expected value by chance and p-value where computed, groups, lens, direction.
         """
         beside = {} if self.has_many_groups else self.groups
         rows = []
@@ -235,9 +250,14 @@ class Evaluation(Result):
         return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
 
     def _inferred(self, result: MetricResult | None) -> list[str]:
-        """Cells of interval and p-value (headings if `result` is None), where any result has them."""
+        """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
         cells = []
-        for key, heading in (("low", "low"), ("high", "high"), ("pvalue", "p-value")):
+        for key, heading in (
+            ("low", "low"),
+            ("high", "high"),
+            ("by_chance", "by chance"),
+            ("pvalue", "p-value"),
+        ):
             if any(getattr(r, key) is not None for r in self.results):
                 cells.append(heading if result is None else _cell(getattr(result, key), key))
         return cells

@@ -10,7 +10,7 @@ NAMES = {
     "histograms": ("score_histogram",),
     "intervals": ("interval_error_diagram",),
     "murphy": ("murphy_diagram",),
-    "panels": ("before_after", "classwise_panels", "reliability_panels"),
+    "panels": ("before_after", "classwise_panels", "ordinal_panels", "reliability_panels"),
     "reliability_diagrams": ("reliability", "reliability_diagram"),
     "selective": ("risk_coverage_diagram",),
     "simplex": ("simplex_diagram",),

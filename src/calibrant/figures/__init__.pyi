@@ -17,6 +17,7 @@ from .murphy import murphy_diagram as murphy_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
+from .panels import ordinal_panels as ordinal_panels
 from .panels import reliability_panels as reliability_panels
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability as reliability

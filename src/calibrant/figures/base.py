@@ -14,7 +14,7 @@ from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
 from ..util.results import Result, html_table, number
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords, documents_keywords
-from ..views.lenses import Lens
+from ..views.lenses import Lens, shared_name
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .canvas import (
@@ -166,6 +166,8 @@ def axis_words(lens: str) -> tuple[str, str]:
         return "confidence", "accuracy"
     if name == "class":
         return f"mean predicted probability of {detail}", f"observed rate of {detail}"
+    if name == "ordinal":
+        return f"mean predicted probability of at most {detail}", f"observed rate of at most {detail}"
     if name == "rank":
         return f"mean probability of rank {detail}", "accuracy"
     if name == "within_top":
@@ -311,15 +313,14 @@ def source_of(
 
 def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: Mapping[str, Any]) -> View:
     """The view of the single binary event that a figure shows."""
-    if isinstance(y_true, Sketches) and isinstance(lens, str) and lens != "classwise":
+    if isinstance(y_true, Sketches) and isinstance(lens, str) and lens not in ("classwise", "ordinal"):
         y_true, lens = y_true.sketch(lens), "auto"
     source = source_of(who, y_true, y_prob, where, words)
     views = views_of(source, lens)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
-        usual = "classwise" if len(views) > 1 else view.lens
-        named = repr(usual if lens == "auto" else lens)
-        raise LensError("lens", f"{named} has more than one event per row", one_question(source))
+        named = repr(shared_name(views) if lens == "auto" else lens)
+        raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
     return view
 
 

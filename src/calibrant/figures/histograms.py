@@ -154,6 +154,8 @@ def outcome_words(lens: str) -> tuple[str, str]:
     name, _, detail = plain(lens).partition(":")
     if name in ("top_label", "rank", "within_top"):
         return "correct", "wrong"
+    if name == "ordinal":
+        return f"at most {detail}", f"above {detail}"
     return (f"{detail}", f"not {detail}") if name == "class" else ("event", "no event")
 
 

@@ -14,6 +14,7 @@ from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
+from ..views.resolve import views_of
 from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, axis_words, documents_plot, halo, plain, source_of
 from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, tones_of
 from .drawing import draw_overlay, draw_reliability, legend_corner
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "reliability_panels"]
+__all__ = ["ReliabilityPanels", "before_after", "classwise_panels", "ordinal_panels", "reliability_panels"]
 
 MOST_CLASSES = 12
 PANEL_KEYWORDS = tuple(inspect.signature(reliability_diagram).parameters)[2:]
@@ -304,11 +305,83 @@ def classwise_panels(
     >>> list(classwise_panels(drawn.y_true, drawn.y_prob, show=2).diagrams)
     ['class 2', 'class 1']
     """
+    source, own = _rows_and_options(classwise_panels, y_true, y_prob, where, options)
+    chosen = _classes(source, show)
+    keys = [_name_of(source, index) for index in chosen]
+    named = [f"class {key}" if source.classes is None else str(key) for key in keys]
+    return ReliabilityPanels(
+        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
+    )
+
+
+@documents_keywords(
+    taken=tuple(name for name in PANEL_KEYWORDS if name != "lens"), source=reliability_diagram, table=FIGURE_PARAMETERS
+)
+def ordinal_panels(
+    y_true: Any, y_prob: Any = None, *, show: int | Sequence[Any] = MOST_CLASSES, where: Any = None, **options: Any
+) -> ReliabilityPanels:
+    """Compute a reliability diagram of each cumulative probability of ordered classes.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    show : int or sequence, default 12
+        Largest number of cuts, evenly spread over the classes, or the classes at which the order is cut, by name or index.
+    where
+    **options
+
+    Returns
+    -------
+    ReliabilityPanels
+        ``diagrams`` of the probability of at most each class. ``plot()`` draws them.
+
+    Raises
+    ------
+    LensError
+        If `lens` is given, or the order of the classes is unknown.
+
+    See Also
+    --------
+    ordinal : The lens of one cut.
+    classwise_panels : Classes without an order.
+
+    References
+    ----------
+    .. [1] Broecker and Smith (2007): Increasing the reliability of reliability diagrams. Weather and Forecasting 22.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> drawn = cal.make_calibrated(500, distribution=(1, 2, 3), classes=3, rng=0)
+    >>> list(cal.ordinal_panels(drawn.y_true, drawn.y_prob).diagrams)
+    ['at most 0', 'at most 1']
+    """
+    source, own = _rows_and_options(ordinal_panels, y_true, y_prob, where, options)
+    cuts = [view.lens.removeprefix("ordinal:") for view in views_of(source, "ordinal")]
+    if isinstance(show, (int, np.integer)) and not isinstance(show, bool):
+        count = min(check_whole(show, "show"), len(cuts))
+        chosen: Sequence[Any] = [cuts[round(place)] for place in np.linspace(0, len(cuts) - 1, count)]
+    else:
+        chosen = [_name_of(source, index) for index in _classes(source, show)]
+    return ReliabilityPanels(
+        {f"at most {name}": reliability_diagram(source, lens=f"ordinal:{name}", **own) for name in chosen}
+    )
+
+
+def _name_of(source: Predictions, index: int) -> Any:
+    return index if source.classes is None else source.classes[index]
+
+
+def _rows_and_options(
+    who: Any, y_true: Any, y_prob: Any, where: Any, options: dict[str, Any]
+) -> tuple[Predictions, dict[str, Any]]:
+    """Return checked predictions, and the options of `reliability_diagram`, for panels that choose the lens."""
     own = {word: value for word, value in options.items() if word in OWN_KEYWORDS}
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
     if "lens" in own:
         raise LensError("lens", "is determined by the classes", (Drop("lens"), InPython("use reliability_panels")))
-    source = source_of(classwise_panels, y_true, y_prob, where, words, OWN_KEYWORDS)
+    source = source_of(who, y_true, y_prob, where, words, OWN_KEYWORDS)
     if not isinstance(source, Predictions):
         raise InputTypeError(
             "y_true",
@@ -317,12 +390,7 @@ def classwise_panels(
                 "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
             ),
         )
-    chosen = _classes(source, show)
-    named = [str(source.classes[index]) if source.classes is not None else f"class {index}" for index in chosen]
-    keys = [index if source.classes is None else source.classes[index] for index in chosen]
-    return ReliabilityPanels(
-        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
-    )
+    return source, own
 
 
 def _classes(source: Predictions, show: Any) -> list[int]:

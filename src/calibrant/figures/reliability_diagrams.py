@@ -340,6 +340,7 @@ def reliability_diagram(
     calibration_curve : The bins without a figure.
     reliability_panels : Several models.
     classwise_panels : One panel per class.
+    ordinal_panels : One panel per cut of ordered classes.
     cumulative_diagram : Without bins.
 
     Notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
-from ..binning.partition import auto_binning, cells_of
+from ..binning.parse import bin_cells, is_default
+from ..binning.partition import KDTree, auto_binning, cells_of
 from ..decision.rows import check_level
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, UndefinedMetricError, Use
-from ..inference.resampling import generator, seed_of
+from ..inference.resampling import PredictionSampler, RowSampler, generator, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
 from ..util.checks import check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, shared_name
 from ..views.view import VectorView, View
 from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, documents_plot, finish, source_of
 from .canvas import PAPER_WIDTH, ink_on, tones_of
@@ -34,7 +34,19 @@ if TYPE_CHECKING:
 __all__ = ["StabilityDiagram", "stability_diagram"]
 
 Floats = NDArray[np.float64]
-COLUMNS = ("metric_value", "spread", "lower", "upper", "cells", "least", "middle", "most")
+COLUMNS = (
+    "metric_value",
+    "spread",
+    "lower",
+    "upper",
+    "by_chance",
+    "chance_lower",
+    "chance_upper",
+    "cells",
+    "least",
+    "middle",
+    "most",
+)
 USUAL: dict[str, tuple[float, ...]] = {
     "bins": (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100),
     "gamma": tuple(2.0**-k for k in range(1, 9)),
@@ -48,6 +60,9 @@ WORDS = {
     "bandwidth": "bandwidth",
     "fraction": "share of rows",
 }
+
+# Options whose settings are coarser and finer cells, with the coarsest of some settings.
+COARSEST: dict[str, Callable[[Sequence[Any]], Any]] = {"bins": min, "gamma": max}
 
 # Least number of settings of a plateau.
 LEAST_RUN = 3
@@ -73,6 +88,12 @@ class StabilityDiagram(Diagram):
         Lower end of the interval.
     upper : ndarray
         Upper end of the interval.
+    by_chance : ndarray
+        Mean of the metric over labels that are simulated from the probabilities: its expected value for calibrated predictions.
+    chance_lower : ndarray
+        Lower end of the band that contains the metric of calibrated predictions with probability `level`.
+    chance_upper : ndarray
+        Upper end of this band.
     cells : ndarray
         Number of non-empty bins or cells.
     least : ndarray
@@ -95,6 +116,8 @@ class StabilityDiagram(Diagram):
         Number of resamples.
     lens : str
         Lens of the scores.
+    suggested : float or None
+        Suggested number of bins or `gamma`, see `stability_diagram`; None for other options, and without resamples.
     """
 
     metric: str
@@ -108,6 +131,10 @@ class StabilityDiagram(Diagram):
     lower: Floats
     """Value minus z standard deviations, clipped to the range of the metric; for fractions a quantile of the resamples."""
     upper: Floats
+    by_chance: Floats
+    """Mean of the metric over simulated labels; NaN without resamples and for soft labels."""
+    chance_lower: Floats
+    chance_upper: Floats
     cells: Floats
     """Number of non-empty bins or cells; NaN if the metric has none."""
     least: Floats
@@ -125,6 +152,7 @@ class StabilityDiagram(Diagram):
     level: float
     n_resamples: int
     lens: str
+    suggested: float | None = None
 
     @property
     def stable(self) -> tuple[Any, ...]:
@@ -151,7 +179,8 @@ class StabilityDiagram(Diagram):
         where = "no stable region"
         if self.region is not None:
             where = f"stable from {self.stable[0]} to {self.stable[-1]}, at {number(self.plateau)}"
-        return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}"
+        suggested = "" if self.suggested is None else f"; suggested {self.over} {_setting(self.suggested)}"
+        return f"Stability of {self.metric} over {self.over} ({self.lens}): {where}{suggested}"
 
     @property
     def _sized(self) -> bool:
@@ -160,6 +189,8 @@ class StabilityDiagram(Diagram):
     @documents_plot
     def plot(self, ax: Any = None) -> list[Axes]:
         """Plot two panels: the metric with its stable region, and the rows per bin or the standard deviation.
+
+        The dashed line with its band is the metric of calibrated predictions, and a ring marks the suggested setting.
 
         Parameters
         ----------
@@ -214,8 +245,18 @@ class StabilityDiagram(Diagram):
         if self.n_resamples:
             ax.fill_between(x, self.lower, self.upper, color=COLORS[0], alpha=0.2, linewidth=0)
         ax.plot(x, self.metric_value, color=COLORS[0], marker="o", markersize=3, linewidth=1.2)
+        if np.isfinite(self.by_chance).any():
+            grey = tones_of(ax).muted
+            ax.fill_between(x, self.chance_lower, self.chance_upper, color=grey, alpha=0.2, linewidth=0)
+            ax.plot(x, self.by_chance, color=grey, linestyle="--", linewidth=1.0, label="if calibrated")
+        if self.suggested is not None:
+            place = self.values.index(self.suggested)
+            ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
+            label = f"suggested {self.over}: {_setting(self.suggested)}"
+            ax.plot(x[place], self.metric_value[place], color=COLORS[0], label=label, **ring)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
+        legend_above(ax)
 
     def _draw_sizes(self, ax: Axes, x: Floats) -> None:
         ax.fill_between(x, self.least, self.most, color=COLORS[3], alpha=0.2, linewidth=0, label="minimum to maximum")
@@ -231,7 +272,7 @@ class StabilityDiagram(Diagram):
 
 
 def _setting(value: Any) -> str:
-    return number(value, 3) if is_number(value) else str(value)
+    return number(value, 3) if is_number(value) and not isinstance(value, int) else str(value)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -254,7 +295,9 @@ def stability_diagram(
 
     With few bins errors cancel, with many bins sampling noise counts as error. Between them a metric may be stable:
     the stable region is the longest run of at least three adjacent settings over which it does not change. Settings
-    with the same cells, for example where a tree cannot split further or scores have few values, count once.
+    with the same cells, for example where a tree cannot split further or scores have few values, count once. Beside the
+    metric stands its value for calibrated predictions, from labels that are simulated from the probabilities: what
+    sampling noise alone gives at each setting.
 
     Parameters
     ----------
@@ -271,9 +314,9 @@ def stability_diagram(
         Criterion of stability: some value lies in the intervals of all settings of the run (requires resamples), or,
         for a number such as 0.1, all values lie within this fraction of the midrange of the run.
     n_resamples : int, default 100
-        Number of bootstrap resamples, the same for every setting; 0 for none.
+        Number of bootstrap resamples, and of simulated sets of labels, the same for every setting; 0 for none.
     level : float, default 0.95
-        Level of the interval of each setting.
+        Level of the interval of each setting, and of the band of calibrated predictions.
     lens : str or Lens, optional
         Lens; by default that of the metric.
     where
@@ -284,8 +327,9 @@ def stability_diagram(
     Returns
     -------
     StabilityDiagram
-        ``metric_value`` at each of ``values``, the settings ``stable`` and the value ``plateau``. ``plot()`` draws
-        them.
+        ``metric_value`` at each of ``values``, its mean ``by_chance`` for calibrated predictions with the band from
+        ``chance_lower`` to ``chance_upper``, the settings ``stable``, the value ``plateau``, and for bins and gamma the
+        setting ``suggested``. ``plot()`` draws them.
 
     Raises
     ------
@@ -295,6 +339,17 @@ def stability_diagram(
     See Also
     --------
     calibrant.interval : Interval of a metric at one setting.
+    calibrant.gece_db : The generalised error without its expected value by chance.
+
+    Notes
+    -----
+    For a number of bins or ``gamma``, and an unsigned error with ideal value 0, ``suggested`` is the coarsest setting at
+    which the excess ``metric_value - by_chance`` is within one standard deviation (of the simulated values at the
+    largest excess) of the largest excess. The excess is, up to sampling error, at most the true error at any setting: in coarse
+    cells errors cancel, and in fine cells noise is subtracted that a large gap absorbs. The largest excess is
+    therefore the closest, and where several do equally well the coarsest has the most rows per cell. For calibrated
+    predictions the excess is near 0 everywhere, and coarse cells are suggested. The setting is chosen by the labels: a p-value or
+    interval of the metric at this setting on the same rows does not account for the choice.
 
     Examples
     --------
@@ -323,15 +378,18 @@ def stability_diagram(
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"
         )
-    sample = resampled(source, chosen, plans, lens, shares, n_resamples, seed_of(rng))
+    seed = seed_of(rng)
+    sample = resampled(source, chosen, plans, lens, shares, n_resamples, seed)
     value, spread, lower, upper = _summary(whole, sample, over, level, chosen.range)
     sizes, kinds = np.full((len(settings), 4), np.nan), list(range(len(settings)))
     if over != "fraction":
         cells = [cells_at(chosen, source, plan, lens) for plan in plans]
         sizes[:], kinds = [found.sizes for found in cells], _kinds(whole, sample, cells)
     region, plateau = _stable(value, lower, upper, tolerance, kinds)
+    null = _simulated(source, chosen, plans, lens, shares, kinds, n_resamples, seed)
+    chance = _chance(null, level)
     seen = chosen.views(source, **({} if lens is None else {"lens": lens}))
-    columns = dict(zip(COLUMNS, (value, spread, lower, upper, *sizes.T), strict=True))
+    columns = dict(zip(COLUMNS, (value, spread, lower, upper, *chance, *sizes.T), strict=True))
     return StabilityDiagram(
         metric=chosen.id,
         over=over,
@@ -343,7 +401,8 @@ def stability_diagram(
         tolerance=tolerance,
         level=level,
         n_resamples=n_resamples,
-        lens=seen[0].lens if len(seen) == 1 else "classwise",
+        lens=shared_name(seen),
+        suggested=_suggested(chosen, over, settings, value, null),
     )
 
 
@@ -467,6 +526,76 @@ def resampled(
             values += [value_of(metric, part, plan, lens) for plan in plans]
         sample[b] = values
     return sample
+
+
+def _simulated(
+    source: Source,
+    metric: Metric,
+    plans: Sequence[dict[str, Any]],
+    lens: Any,
+    shares: Sequence[float],
+    kinds: Sequence[int],
+    count: int,
+    seed: int,
+) -> Floats:
+    """The metric on labels that are simulated from the probabilities: one row per set of labels, one column per setting."""
+    soft = source.soft is not None if isinstance(source, Predictions) else source.is_soft
+    null = np.full((count, len(kinds)), np.nan)
+    if soft:
+        return null
+    keywords = {} if lens is None else {"lens": lens}
+    if count and isinstance(source, Predictions) and len(shares) == 1:
+        plans = [_with_cells(metric, source, plan, keywords) for plan in plans]
+    for b in range(count):
+        rng = generator(seed, count + b)  # other numbers than those of the bootstrap
+        values: list[float] = []
+        for share in shares:
+            # Given the scores the cells are fixed, so only a share of the rows is itself resampled.
+            part = source if len(plans) > 1 or share == 1 else _drawn(source, share, rng)
+            assert not isinstance(part, VectorView)
+            sampler = RowSampler(part) if isinstance(part, View) else PredictionSampler(part)
+            drawn = sampler.null(rng, True)
+            for plan in plans:
+                known = kinds[len(values)] < len(values)  # the same cells as before
+                values.append(values[kinds[len(values)]] if known else drawn.value(metric, {**plan, **keywords}))
+        null[b] = values
+    return null
+
+
+def _with_cells(metric: Metric, source: Predictions, plan: dict[str, Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    """The options with the tree that they give, so that it is not grown anew for every set of labels."""
+    settings = {**metric.options, **plan}
+    views = metric.views(source, **keywords)
+    grown = settings.get("binning") == "auto" and "gamma" in settings and is_default(settings["bins"])
+    if not grown or len(views) > 1 or not isinstance(views[0], VectorView) or views[0].score_column is not None:
+        return plan
+    tree = KDTree(settings["gamma"], settings["min_size"]).fit(views[0])
+    return {**{name: value for name, value in plan.items() if name not in ("gamma", "min_size")}, "binning": tree}
+
+
+def _chance(null: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+    """Mean and band of the simulated values; NaN where more than one in ten is undefined."""
+    nothing = np.full(null.shape[1], np.nan)
+    if len(null) < 2:
+        return nothing, nothing, nothing
+    enough = np.isfinite(null).mean(axis=0) >= 0.9
+    kept = np.where(enough & np.isfinite(null), null, np.where(enough, np.nan, 0.0))
+    ends = np.nanquantile(kept, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    mean, low, high = (np.where(enough, values, np.nan) for values in (np.nanmean(kept, axis=0), *ends))
+    return mean, low, high
+
+
+def _suggested(metric: Metric, over: str, settings: Sequence[Any], value: Floats, null: Floats) -> float | None:
+    """The coarsest setting whose excess over chance is within one standard deviation of the largest one."""
+    error = metric.ideal == 0 and not metric.signed and metric.ideal_for == "calibrated"
+    if over not in COARSEST or not error or len(null) < 2 or not all(is_number(setting) for setting in settings):
+        return None
+    excess = value - _chance(null, 0.5)[0]
+    if not np.isfinite(excess).any():
+        return None
+    best = int(np.nanargmax(excess))
+    near = excess >= excess[best] - np.nanstd(null[:, best], ddof=1)  # false for NaN
+    return COARSEST[over]([setting for setting, held in zip(settings, near, strict=True) if held])
 
 
 def _drawn(source: Source, share: float, rng: np.random.Generator) -> Predictions | View:

@@ -6,6 +6,7 @@ NAMES = {
     "bands": ("calibration_band",),
     "belt": ("giviti_test",),
     "comparison": ("compare",),
+    "continuous": ("assess_density", "assess_gaussian"),
     "grades": ("grade_tests", "hosmer_lemeshow_multinomial"),
     "intervals": ("interval",),
     "power_analysis": ("detectable_shift", "power", "sample_size"),
@@ -21,6 +22,6 @@ TYPES = {
     "power_analysis": ("PowerResult",),
     "sequential": ("EValue",),
     "simulation.simulate": ("Simulation",),
-    "verdicts": ("SignificanceResult", "SignificanceTable"),
+    "verdicts": ("GroupedSignificance", "SignificanceResult", "SignificanceTable"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES, ("simulation",))

@@ -6,6 +6,8 @@ from .belt import giviti_test as giviti_test
 from .comparison import Comparison as Comparison
 from .comparison import Difference as Difference
 from .comparison import compare as compare
+from .continuous import assess_density as assess_density
+from .continuous import assess_gaussian as assess_gaussian
 from .grades import GradeTest as GradeTest
 from .grades import GradeTests as GradeTests
 from .grades import grade_tests as grade_tests
@@ -26,5 +28,6 @@ from .simulation.simulate import Simulation as Simulation
 from .simulation.simulate import make_calibrated as make_calibrated
 from .simulation.simulate import make_miscalibrated as make_miscalibrated
 from .simulation.simulate import true_calibration_error as true_calibration_error
+from .verdicts import GroupedSignificance as GroupedSignificance
 from .verdicts import SignificanceResult as SignificanceResult
 from .verdicts import SignificanceTable as SignificanceTable

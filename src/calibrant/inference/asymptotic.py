@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def normal_found(
         null_distribution,
         {"z": z},
         lower_critical_value=lower,
+        by_chance=at(0.0),
     )
 
 
@@ -58,7 +60,13 @@ def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metri
         raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
     limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
-    return TestOutcome(pvalue, limit, f"chi-square with {df:g} degrees of freedom", {"chi_square": statistic, "df": df})
+    return TestOutcome(
+        pvalue,
+        limit,
+        f"chi-square with {df:g} degrees of freedom",
+        {"chi_square": statistic, "df": df},
+        by_chance=df if is_the_metric else None,
+    )
 
 
 def vector_view(asked: TestInput) -> VectorView:
@@ -232,9 +240,13 @@ def _path_found(
 ) -> TestOutcome:
     unit = null_scale(view)
     if unit == 0:
-        return TestOutcome(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1")
+        return TestOutcome(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1", by_chance=0.0)
     return TestOutcome(
-        survival(asked.statistic / unit), _quantile(survival, asked.alpha) * unit, null_distribution, {"sigma": unit}
+        survival(asked.statistic / unit),
+        _quantile(survival, asked.alpha) * unit,
+        null_distribution,
+        {"sigma": unit},
+        by_chance=_mean(survival) * unit,
     )
 
 
@@ -242,6 +254,14 @@ def _quantile(survival: Callable[[float], float], alpha: float) -> float:
     from scipy.optimize import brentq
 
     return float(brentq(lambda x: survival(x) - alpha, 1e-3, 40.0, xtol=1e-12))
+
+
+@lru_cache(maxsize=8)
+def _mean(survival: Callable[[float], float]) -> float:
+    """Expected value of a positive variable: the integral of its survival function."""
+    from scipy.integrate import quad
+
+    return float(quad(survival, 0, 40)[0])
 
 
 MAXIMUM = "maximum absolute value of a Brownian motion"
@@ -295,7 +315,15 @@ def _bbt(asked: TestInput) -> TestOutcome:
         return chi_square_found(asked, asked.statistic, 4)
     if form == "mean":
         limit = _quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
-        return TestOutcome(math.erfc(asked.statistic / math.sqrt(2)), limit, "absolute standard normal")
+        return TestOutcome(
+            math.erfc(asked.statistic / math.sqrt(2)),
+            limit,
+            "absolute standard normal",
+            by_chance=math.sqrt(2 / math.pi),
+        )
     return TestOutcome(
-        bridge_survival(asked.statistic), _quantile(bridge_survival, asked.alpha), "Kolmogorov's distribution"
+        bridge_survival(asked.statistic),
+        _quantile(bridge_survival, asked.alpha),
+        "Kolmogorov's distribution",
+        by_chance=_mean(bridge_survival),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -132,8 +133,18 @@ def _path(values: Floats) -> Floats:
     return path
 
 
-def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
-    """P-values of the data for each level, and of each simulated data set among all of them and the data."""
+class Simulated(NamedTuple):
+    """The error of the data and of simulated data sets in bins of all widths, and their p-values among each other."""
+
+    observed: Floats
+    pvalue: Floats
+    null: Floats
+    """Error of each simulated data set (rows) at each level."""
+    pvalues: Floats
+    """P-values of each simulated data set among all of them and the data, so that all are exchangeable."""
+
+
+def _adaptive(asked: TestInput) -> Simulated:
     bins, observed, rows = _observed(asked)
 
     def work(start: int, stop: int) -> Floats:
@@ -142,13 +153,12 @@ def _adaptive(asked: TestInput) -> tuple[Floats, Floats]:
     null = np.concatenate(map_blocks(work, asked.n_resamples, rows_per_block(rows), columns=4 * rows))
     slack = SAME * np.maximum(1.0, np.abs(observed))
     pvalue = (1 + (null >= observed - slack).sum(axis=0)) / (1 + len(null))
-    # Every simulated data set has its own p-values among all of them and the data, so that all are exchangeable.
     ranked = np.sort(null, axis=0)
     rank = len(null) - np.column_stack(
         [np.searchsorted(column, values - SAME) for column, values in zip(ranked.T, null.T, strict=True)]
     )
     rank += observed >= null - SAME
-    return pvalue, rank / (1 + len(null))
+    return Simulated(observed, pvalue, null, rank / (1 + len(null)))
 
 
 def _observed(asked: TestInput) -> tuple[Dyadic, Floats, int]:
@@ -158,9 +168,19 @@ def _observed(asked: TestInput) -> tuple[Dyadic, Floats, int]:
     return bins, bins.values((view.weights * outcome)[bins.order]), view.n
 
 
-def _detail(pvalue: Floats) -> dict[str, float]:
-    levels = {f"p_{2 ** (level + 1)}_bins": float(p) for level, p in enumerate(pvalue)}
-    return {"levels": float(len(pvalue)), **levels}
+def _outcome(found: Simulated, pvalue: float, most: int, null_distribution: str) -> TestOutcome:
+    """The outcome at the level with the smallest p-value, which is significant if at most `most` of the data sets reach its error."""
+    level = int(found.pvalue.argmin())
+    bins = 2 ** (level + 1)
+    ranked = np.sort(found.null[:, level])[::-1]
+    levels = {f"p_{2 ** (place + 1)}_bins": float(p) for place, p in enumerate(found.pvalue)}
+    return TestOutcome(
+        pvalue,
+        float(ranked[most - 1]) if most > 0 else math.inf,
+        f"{null_distribution}; the value and the critical value are those of {bins} bins, whose p-value is smallest",
+        {"levels": float(len(found.pvalue)), "bins": float(bins), **levels},
+        statistic=float(found.observed[level]),
+    )
 
 
 def _check_resamples(asked: TestInput, tests: int) -> None:
@@ -180,11 +200,13 @@ def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
     """The smallest p-value over all levels, times their number (the published rule)."""
     view, _, _ = _one_score(asked)
     _check_resamples(asked, dyadic_levels(view.effective_size))
-    pvalue, _ = _adaptive(asked)
+    found = _adaptive(asked)
+    tests, sets = len(found.pvalue), 1 + asked.n_resamples
+    most = max((m for m in range(sets + 1) if tests * (m / sets) <= asked.alpha), default=0)
     null_distribution = (
-        f"labels simulated {asked.n_resamples} times, for each of {len(pvalue)} bin widths, corrected for multiplicity"
+        f"labels simulated {asked.n_resamples} times, for each of {tests} bin widths, corrected for multiplicity"
     )
-    return TestOutcome(min(1.0, len(pvalue) * float(pvalue.min())), None, null_distribution, _detail(pvalue))
+    return _outcome(found, min(1.0, tests * float(found.pvalue.min())), most, null_distribution)
 
 
 @own_test("t_cal", "l2ce_interval", method="adaptive_joint", default=False, exact=True)
@@ -195,10 +217,15 @@ def _adaptive_joint(asked: TestInput) -> TestOutcome:
     the data like the simulated data sets maintains the level.
     """
     _check_resamples(asked, 1)
-    pvalue, drawn = _adaptive(asked)
-    order = np.lexsort(np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)]).T[::-1])
-    own = int(np.flatnonzero(order == 0)[0])
-    ranked = np.vstack([np.sort(pvalue), np.sort(drawn, axis=1)])[order]
-    as_small = own + int((ranked[own:] == ranked[own]).all(axis=1).sum())
-    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(pvalue)} bin widths jointly"
-    return TestOutcome(as_small / (1 + asked.n_resamples), None, null_distribution, _detail(pvalue))
+    found = _adaptive(asked)
+    sets = 1 + asked.n_resamples
+    own = tuple(np.sort(found.pvalue).tolist())
+    drawn = sorted(map(tuple, np.sort(found.pvalues, axis=1).tolist()))
+    as_small = 1 + bisect_right(drawn, own)
+    # The data are significant if their p-values come before those of this simulated data set.
+    last = max(m for m in range(sets + 1) if m / sets <= asked.alpha) - 1
+    most = round(drawn[last][0] * sets)
+    if own[1:] >= drawn[last][1:]:  # a tie of the smallest p-value is then not significant
+        most -= 1
+    null_distribution = f"labels simulated {asked.n_resamples} times, for all {len(own)} bin widths jointly"
+    return _outcome(found, as_small / sets, most, null_distribution)

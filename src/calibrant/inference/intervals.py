@@ -20,6 +20,7 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
+from ..views.lenses import shared_name
 from ..views.view import VectorView, View
 from .means import gamma_limits, moments_of, surprise_of
 from .pair_resampling import skce_draws
@@ -241,7 +242,7 @@ def interval(
         raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "check for scores of 0 or 1")
     view = views[0]
     n = int(view.total) if view.weight_kind == "counts" else view.n
-    lens = view.lens if len(views) == 1 else "classwise"
+    lens = shared_name(views)
     single = cluster is False and stratify is False and len(views) == 1
     method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **metric_keywords}, value, level, single)
     if ends is not None:

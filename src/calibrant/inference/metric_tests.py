@@ -79,6 +79,10 @@ class TestOutcome:
     null_hypothesis: str = ""
     """The null hypothesis, where it is not calibration as a whole."""
     lower_critical_value: float | None = None
+    by_chance: float | None = None
+    """Expected value of the metric under the null hypothesis; None where unknown."""
+    statistic: float | None = None
+    """The value that is compared with the critical values, where the test chooses options of the metric, such as the bins, by itself."""
 
 
 Condition = Callable[[TestInput], str]

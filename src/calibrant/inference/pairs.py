@@ -157,7 +157,8 @@ def _bootstrap(asked: TestInput) -> TestOutcome:
     drawn = np.concatenate(null)
     above = int((drawn >= observed - 1e-12 * max(1.0, abs(observed))).sum())
     null_distribution = f"{asked.n_resamples} bootstrap replicates of the degenerate U-statistic"
-    return TestOutcome((1 + above) / (1 + asked.n_resamples), None, null_distribution, {"observed": observed})
+    pvalue = (1 + above) / (1 + asked.n_resamples)
+    return TestOutcome(pvalue, None, null_distribution, {"observed": observed}, by_chance=0.0)
 
 
 def _kernel_of(asked: TestInput, view: VectorView) -> Kernel:
@@ -241,7 +242,7 @@ def _bound(asked: TestInput, pairs: int) -> TestOutcome:
     """Hoeffding's inequality for the mean of `pairs` independent terms in [-2, 2]."""
     share = max(0.0, asked.statistic / LARGEST_TERM)
     limit = LARGEST_TERM * math.sqrt(-2 * math.log(asked.alpha) / pairs)
-    return TestOutcome(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs})
+    return TestOutcome(math.exp(-pairs * share**2 / 2), limit, BOUND, {"pairs": pairs}, by_chance=0.0)
 
 
 BOUND = "distribution-free bound for any number of rows (Hoeffding)"

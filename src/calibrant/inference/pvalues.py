@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ def compared_with_draws(asked: TestInput, null: Floats) -> TestOutcome:
     """P-value among simulated values, with the observed value counted among them, and the critical values."""
     null = null[~np.isnan(null)]
     pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
-    return _found(asked, pvalue, null, None)
+    return replace(_found(asked, pvalue, null, None), by_chance=_expected(null))
 
 
 def _found(
@@ -97,7 +98,15 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
         null_distribution += f", except {(~known).sum()} for which the metric is undefined (probability {missing:.2g})"
     null, weight = null[known], weight[known] / weight[known].sum()
     pvalue = _pvalue(asked, null, lambda mask: float(weight[mask].sum()))
-    return _found(asked, pvalue, null, weight, null_distribution), null
+    found = _found(asked, pvalue, null, weight, null_distribution)
+    return replace(found, by_chance=_expected(null, weight)), null
+
+
+def _expected(null: Floats, weight: Floats | None = None) -> float | None:
+    """Mean of the null distribution; None where it has infinite values of both signs."""
+    with np.errstate(invalid="ignore"):
+        mean = float(np.average(null, weights=weight))
+    return None if math.isnan(mean) else mean
 
 
 def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:

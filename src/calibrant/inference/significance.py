@@ -16,6 +16,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
+from ..views.lenses import shared_name, single_event
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
@@ -102,8 +103,9 @@ def assess(
     Returns
     -------
     SignificanceResult
-        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``null_hypothesis``,
-        ``method``, ``null_distribution`` (a description), ``null`` (the simulated values), ``rejected`` and ``verdict``.
+        Result with the attributes ``statistic``, ``pvalue``, ``critical_value``, ``lower_critical_value``, ``by_chance``
+        (the expected value under the null hypothesis), ``null_hypothesis``, ``method``, ``null_distribution`` (a description),
+        ``null`` (the simulated values), ``rejected`` and ``verdict``.
 
     Raises
     ------
@@ -408,7 +410,7 @@ def _own(asked: TestInput, method: str) -> OwnTest:
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
     if len(asked.views) > 1:
         problem = f"{method!r} is the distribution for one event, and this lens has {len(asked.views)}"
-        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", "class:NAME")))
+        raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", single_event(asked.views))))
     return tests[method]
 
 
@@ -480,10 +482,9 @@ def _result(
     usual = "the labels are drawn from the predicted probabilities"
     if metric.id in ("ecd", "nses") and asked.alternative == "greater":
         usual = "the predictions are safe (not overconfident)"
-    view = asked.view
     return SignificanceResult(
         metric=metric.id,
-        statistic=asked.statistic,
+        statistic=asked.statistic if found.statistic is None else found.statistic,
         pvalue=min(1.0, max(0.0, found.pvalue)),
         critical_value=found.critical_value,
         lower_critical_value=found.lower_critical_value,
@@ -493,10 +494,11 @@ def _result(
         method=method,
         null_distribution=found.null_distribution or null_distribution,
         n=_rows_of(asked),
-        lens=view.lens if len(asked.views) == 1 else "classwise",
+        lens=shared_name(asked.views),
         n_resamples=0 if null is None or method == "enumeration" else len(null),
         null=null,
         detail=found.detail,
+        by_chance=found.by_chance,
     )
 
 

@@ -15,7 +15,7 @@ from ..metrics.registry import catalogue
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from .resampling import not_used
 
-__all__ = ["SignificanceResult", "SignificanceTable"]
+__all__ = ["GroupedSignificance", "SignificanceResult", "SignificanceTable"]
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +58,9 @@ class SignificanceResult(Record):
         Further quantities of the test, such as degrees of freedom.
     unused : tuple of str, default ()
         Arguments that were given but had no effect, because nothing was simulated.
+    by_chance : float, optional
+        Expected value of the statistic under the null hypothesis: the mean of the simulated values, or that of the asymptotic null
+        distribution; None if unknown.
     """
 
     _hidden = ("null", "detail", "unused")
@@ -78,6 +81,7 @@ class SignificanceResult(Record):
     null: Floats | None = field(default=None, repr=False, compare=False)
     detail: Mapping[str, float] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    by_chance: float | None = None
 
     @property
     def rejected(self) -> bool:
@@ -134,10 +138,11 @@ class SignificanceResult(Record):
         return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
 
     def _title(self) -> str:
+        chance = "" if self.by_chance is None else f" (by chance {number(self.by_chance)})"
         lines = [
             self.verdict,
             f"  null hypothesis: {self.null_hypothesis}",
-            f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
+            f"  statistic {number(self.statistic)}{chance}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method: {self.method}; null distribution: {self.null_distribution}",
         ]
@@ -149,6 +154,92 @@ class SignificanceResult(Record):
     def _notes(self) -> list[str]:
         note = not_used(self.unused, f"the test {self.method!r} does not simulate")
         return [f"  note: {note}"] if note else []
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedSignificance(SignificanceResult):
+    """Pooled result of a significance test of several groups of rows, such as the steps of a track.
+
+    ``result[12]`` is the result of one group.
+
+    Parameters
+    ----------
+    metric, statistic, pvalue, critical_value, lower_critical_value, alpha, alternative, null_hypothesis : object
+        As in `SignificanceResult`, of the pooled test.
+    method, null_distribution, n, lens, n_resamples, null, detail, unused, by_chance : object
+        As in `SignificanceResult`, of the pooled test.
+    groups : tuple
+        Names of the groups, in order.
+    results : tuple of SignificanceResult
+        Result of each group.
+    adjusted : tuple of float
+        P-value of each group, adjusted for the number of groups by Holm's method.
+    pooling : {"holm", "sum"}
+        How groups were pooled.
+    """
+
+    _hidden = (*SignificanceResult._hidden, "groups", "results", "adjusted")
+
+    groups: tuple[Any, ...] = ()
+    results: tuple[SignificanceResult, ...] = ()
+    adjusted: tuple[float, ...] = ()
+    pooling: str = ""
+
+    @property
+    def rejected_groups(self) -> tuple[Any, ...]:
+        """Groups that are significant at `alpha` after adjustment for their number."""
+        return tuple(name for name, pvalue in zip(self.groups, self.adjusted, strict=True) if pvalue <= self.alpha)
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in a few sentences, with the number of significant groups."""
+        count = f"Significant after adjustment: {len(self.rejected_groups)} of {len(self.groups)} groups."
+        if self.pooling == "sum":
+            return f"{super().verdict} {count}"
+        # The statistic and the critical values are those of one group, so the number of rows is, too.
+        worst = min(range(len(self)), key=self.adjusted.__getitem__)
+        own = {name: value for name, value in vars(self).items() if name in SignificanceResult.__dataclass_fields__}
+        shown = SignificanceResult(**{**own, "n": self.results[worst].n})
+        return f"Smallest p-value in group {self.groups[worst]}: {shown.verdict} {count}"
+
+    def __getitem__(self, group: Any) -> SignificanceResult:
+        for name, result in zip(self.groups, self.results, strict=True):
+            if name == group:
+                return result
+        raise ArgumentError("group", f"unknown group {group!r}", f"choose one of {list(self.groups)}")
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def _per_group(self) -> list[tuple[Any, SignificanceResult, float]]:
+        return list(zip(self.groups, self.results, self.adjusted, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values that JSON can represent.
+
+        Returns
+        -------
+        dict
+            Fields of the pooled result by name, with ``verdict``, and ``groups``, one entry per group.
+        """
+        each = [
+            {"group": plain_value(name), **result.to_dict(), "adjusted": adjusted}
+            for name, result, adjusted in self._per_group()
+        ]
+        return {**super().to_dict(), "groups": each}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [
+            {"group": name, **result._fields(), "adjusted": adjusted} for name, result, adjusted in self._per_group()
+        ]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        rows = [
+            [str(name), str(result.n), *result._cells()[1:4], pvalue_text(adjusted)]
+            for name, result, adjusted in self._per_group()
+        ]
+        return ["group", "rows", "value", "p-value", "critical value", "holm"], rows
 
 
 HEADINGS = ["metric", "value", "p-value", "critical value", "method", "lens"]

@@ -15,6 +15,7 @@ from .convert import is_frame, is_hashable, is_number
 __all__ = [
     "CALIBRATED",
     "PROB_PREFIXES",
+    "ColumnNames",
     "as_booleans",
     "check_same_rows",
     "class_names",
@@ -34,6 +35,10 @@ _TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive"), 
 _TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative"), False)
 _WORDS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("pos", "neg"), ("positive", "negative"))
 _OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
+
+
+class ColumnNames(list[Any]):
+    """Class names that were read from the names of columns, whose order need not be that of the classes."""
 
 
 def opposite_of(name: str) -> str | None:

@@ -20,9 +20,9 @@ from ..errors import (
     Use,
 )
 from ..util.blocks import map_blocks, rows_per_block
-from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, missing_values, numbers
+from .convert import SUM_TOLERANCE, Column, _short, is_hashable, is_missing, is_number, missing_values, numbers
 
-__all__ = ["class_names", "encode_labels", "soft_targets"]
+__all__ = ["class_names", "class_order", "encode_labels", "ordered_categories", "soft_targets"]
 
 Array = NDArray[Any]
 
@@ -58,6 +58,32 @@ def class_names(classes: Sequence[Any] | Array | None, k: int) -> tuple[Any, ...
         if name in names[:position]:
             raise LabelError("classes", f"{name!r} occurs twice", "name every class once, in the order of the columns")
     return names
+
+
+def ordered_categories(labels: Any) -> tuple[Any, ...] | None:
+    """Return the categories of labels with an ordered categorical type, in increasing order; None for other labels."""
+    dtype = getattr(labels, "dtype", None)
+    categories = getattr(dtype, "categories", None)
+    # A pandas categorical may be unordered; an Enum of polars is ordered, and its Categorical is not.
+    if categories is None or not (getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"):
+        return None
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in categories)
+
+
+def class_order(
+    classes: tuple[Any, ...], categories: tuple[Any, ...] | None, by_columns: bool
+) -> tuple[int, ...] | None:
+    """Return the columns in increasing order of their classes; None if the order is unknown.
+
+    Ordered categories determine it, then numbers as names, then `classes` as given by the user. Names that were read from the columns
+    do not: columns are often in alphabetical order.
+    """
+    k = len(classes)
+    if categories is not None and set(classes) <= set(categories):
+        return tuple(sorted(range(k), key=lambda column: categories.index(classes[column])))
+    if all(is_number(name) for name in classes):
+        return tuple(sorted(range(k), key=lambda column: classes[column]))
+    return None if by_columns else tuple(range(k))
 
 
 def encode_labels(came: Column, k: int, classes: tuple[Any, ...] | None, pos_label: Any, probs: Array) -> Array:

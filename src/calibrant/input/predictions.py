@@ -16,6 +16,7 @@ from ..errors import (
     InputTypeError,
     InPython,
     LabelError,
+    LensError,
     ProbabilityError,
     ShapeError,
     SwappedArgumentsError,
@@ -24,9 +25,18 @@ from ..errors import (
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from .convert import PAIR, SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
-from .frames import check_same_rows, classes_of_columns, column_names, read_columns
+from .frames import ColumnNames, check_same_rows, classes_of_columns, column_names, read_columns
 from .hints import hint_at_mistakes
-from .labels import SWAP, class_names, encode_labels, multilabel_targets, names_around, soft_targets
+from .labels import (
+    SWAP,
+    class_names,
+    class_order,
+    encode_labels,
+    multilabel_targets,
+    names_around,
+    ordered_categories,
+    soft_targets,
+)
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
 from .weights import WeightKind, read_features, read_groups, read_weights
 
@@ -65,7 +75,8 @@ class Predictions:
     classes : sequence, optional
         Class names in the order of the columns of `y_prob`. By default the column names of a frame of probabilities are used, with
         or without a prefix such as ``p_``. The second of two columns belongs to the positive class, unless the names determine it:
-        ``yes`` is positive next to ``no``, 1 next to 0, and ``churn`` next to ``no_churn``.
+        ``yes`` is positive next to ``no``, 1 next to 0, and ``churn`` next to ``no_churn``. For ordered classes (the lens
+        ``"ordinal"``) they are in increasing order, unless they are numbers or the labels are ordered categories.
     pos_label : object, optional
         Label of the positive class, for one-dimensional scores or a frame of two columns that are named after the classes.
     input : {"prob", "logit", "confidence"}, default "prob"
@@ -170,6 +181,8 @@ class Predictions:
                 else value
                 for name, value in beside.items()
             )
+        # A list of columns is in the intended order; a pattern or a frame of probabilities may be in any.
+        by_columns = isinstance(classes, ColumnNames) if classes is not None else not isinstance(prob, (list, tuple))
         came_labels, came_probs = _pair(y_true, y_prob)
         if columns is not None and came_labels.array.ndim == 1 and not (soft or multilabel):
             pattern = prob if isinstance(prob, str) else ""
@@ -204,6 +217,12 @@ class Predictions:
         if columns is not None and pos_label is None and not soft and self.kind in ("binary", "multiclass"):
             classes = classes_of_columns(columns, classes, came_labels.array)
         self.classes = None if classes is None else class_names(classes, self.k)
+        self.class_order: tuple[int, ...] | None = tuple(range(self.k))
+        """Columns in increasing order of their classes, for ordered classes; None if the order is unknown."""
+        if self.classes is not None and self.k > 2:
+            self.class_order = class_order(self.classes, ordered_categories(y_true), by_columns)
+        self.cumulative: Array | None = None
+        """Cached cumulative probabilities of ordered classes, which do not depend on the labels."""
         self.probs = probs
         self.labels: Array | None = None
         self.soft: Array | None = None
@@ -317,6 +336,7 @@ class Predictions:
         part = object.__new__(Predictions)
         part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
         part.views = {}
+        part.cumulative = None
         part.kept = None
         part._keep(rows)
         return part
@@ -341,6 +361,51 @@ class Predictions:
         other.labels = frozen(labels)
         if self.top_score is not None:
             other.top_correct = frozen((self.predicted == labels).view(np.uint8))
+        return other
+
+    def in_order(self, what: str) -> Predictions:
+        """Return the predictions with the classes in increasing order.
+
+        Parameters
+        ----------
+        what : str
+            Lens or metric that requires the order, for the error message.
+
+        Returns
+        -------
+        Predictions
+            These predictions, or a copy with reordered columns and labels.
+
+        Raises
+        ------
+        LensError
+            If the order of the classes is unknown.
+        """
+        order = self.class_order
+        if order is None:
+            assert self.classes is not None
+            names = ", ".join(map(str, self.classes[:8])) + (", ..." if self.k > 8 else "")
+            raise LensError(
+                "classes",
+                f"{what!r} requires the order of the classes, and the column names {names} need not be in order",
+                (
+                    "name them in increasing order, as the columns",
+                    InPython("pass labels of an ordered categorical type"),
+                ),
+            )
+        if order == tuple(range(self.k)) or self.probs.ndim == 1:
+            return self
+        columns = np.array(order)
+        other = object.__new__(Predictions)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
+        other.views, other.cumulative, other.class_order = {}, None, tuple(range(self.k))
+        other.classes = None if self.classes is None else tuple(self.classes[column] for column in order)
+        for name in ("probs", "logits", "soft"):
+            value = getattr(self, name)
+            if value is not None:
+                setattr(other, name, frozen(value[:, columns]))
+        if self.labels is not None:
+            other.labels = frozen(np.argsort(columns)[self.labels])
         return other
 
     @cached_property

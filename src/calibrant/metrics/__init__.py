@@ -12,11 +12,15 @@ from .registry import catalogue
 NAMES = {
     "continuous": ("ecd_density", "ecd_gaussian", "nees"),
     "decomposition": ("decompose", "skill_score"),
+    "grouping": ("grouping_loss",),
+    "matrix_learning": ("learn_matrix",),
     "registry": ("catalogue", "metric", "preset"),
     "reliability_curve": ("calibration_curve",),
 }
 TYPES = {
     "decomposition": ("Decomposition",),
+    "grouping": ("GroupingLoss",),
+    "matrix_learning": ("LearnedMatrix",),
     "registry": ("Metric",),
     "reliability_curve": ("CalibrationCurve",),
 }

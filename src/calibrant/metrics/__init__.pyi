@@ -11,6 +11,10 @@ from .continuous import nees as nees
 from .decomposition import Decomposition as Decomposition
 from .decomposition import decompose as decompose
 from .decomposition import skill_score as skill_score
+from .grouping import GroupingLoss as GroupingLoss
+from .grouping import grouping_loss as grouping_loss
+from .matrix_learning import LearnedMatrix as LearnedMatrix
+from .matrix_learning import learn_matrix as learn_matrix
 from .registry import Combine
 from .registry import Metric as Metric
 from .registry import catalogue as catalogue
@@ -1033,6 +1037,36 @@ class _sice(Metric):
 
 sice: _sice
 
+class _ece_widths(Metric):
+    """Expected calibration error averaged over several widths of equal-width bins, by default ten from 0.005 to 0.05."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        widths: Sequence[float] = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05),
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+ece_widths: _ece_widths
+
 class _cce(Metric):
     """Largest absolute difference between the sums of scores and of outcomes over any interval of scores, divided by the number of rows."""
     def __call__(
@@ -1730,6 +1764,40 @@ class _gece(Metric):
     ) -> float: ...
 
 gece: _gece
+
+class _gece_db(Metric):
+    """Generalised expected calibration error minus its expected value for calibrated forecasts."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        distance: Literal["tv", "l1"] = "tv",
+        binning: Any = "auto",
+        bins: Bins = 15,
+        gamma: float = 0.1,
+        min_size: int = 10,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+    ) -> float: ...
+
+gece_db: _gece_db
 
 class _tace(Metric):
     """Adaptive calibration error of every class over the scores above a threshold."""

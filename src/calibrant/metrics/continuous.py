@@ -12,7 +12,7 @@ from ..input.convert import numbers
 from ..input.weights import read_weights
 from ..util.sums import accurate_sum
 
-__all__ = ["ecd_density", "ecd_gaussian", "nees"]
+__all__ = ["ecd_density", "ecd_gaussian", "excess_log_loss", "nees", "squared_errors"]
 
 Floats = NDArray[np.float64]
 
@@ -29,8 +29,9 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
         True values.
     mean : array-like of shape (N,) or (N, d)
         Estimates.
-    cov : array-like of shape (N,), (N, d, d) or (d, d)
-        Variance of each estimate in one dimension, or its covariance matrix; one matrix applies to all rows.
+    cov : array-like of shape (N,), (N, d), (N, d, d) or (d, d)
+        Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
+        one matrix of shape (d, d) applies to all rows, also if N = d.
     sample_weight : array-like of shape (N,), optional
         Importance weight of each row; only ratios matter.
     counts : array-like of shape (N,), optional
@@ -70,7 +71,7 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
     >>> nees([1, 2, 0], [0, 1, 1], [1, 4, 0.25])
     1.75
     """
-    squared, _ = _squared_errors(x, mean, cov)
+    squared, _ = squared_errors(x, mean, cov)
     return _mean(squared, sample_weight, counts)
 
 
@@ -85,8 +86,9 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
         True values.
     mean : array-like of shape (N,) or (N, d)
         Estimates.
-    cov : array-like of shape (N,), (N, d, d) or (d, d)
-        Variance of each estimate in one dimension, or its covariance matrix; one matrix applies to all rows.
+    cov : array-like of shape (N,), (N, d), (N, d, d) or (d, d)
+        Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
+        one matrix of shape (d, d) applies to all rows, also if N = d.
     sample_weight : array-like of shape (N,), optional
         Importance weight of each row; only ratios matter.
     counts : array-like of shape (N,), optional
@@ -129,7 +131,7 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
     >>> ecd_gaussian([1, 2, 0], [0, 1, 1], [1, 4, 0.25])
     0.375
     """
-    squared, dimensions = _squared_errors(x, mean, cov)
+    squared, dimensions = squared_errors(x, mean, cov)
     return _mean((squared - dimensions) / 2, sample_weight, counts)
 
 
@@ -185,13 +187,18 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
     >>> ecd_density([-1.5, -2.5], 1.5)
     0.5
     """
+    return _mean(excess_log_loss(log_density, entropy), sample_weight, counts)
+
+
+def excess_log_loss(log_density: Any, entropy: Any) -> Floats:
+    """Compute the negative log density minus the entropy of each row; infinite where the observed value has density 0."""
     density = _floats(log_density, "log_density", finite=False)
     own = _floats(entropy, "entropy")
     if density.ndim != 1:
         raise ShapeError("log_density", f"expected one number per row, got shape {density.shape}")
     if own.ndim and own.shape != density.shape:
         raise ShapeError("entropy", f"expected shape {density.shape} or one number, got shape {own.shape}")
-    return _mean(-density - own, sample_weight, counts)
+    return np.asarray(-density - own)
 
 
 def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
@@ -209,7 +216,7 @@ def _floats(value: Any, argument: str, finite: bool = True) -> Floats:
     return array
 
 
-def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
+def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     """Compute the normalised squared error of each row by Cholesky factorisation, and return it with the dimension."""
     truth, estimate, spread = _floats(x, "x"), _floats(mean, "mean"), _floats(cov, "cov")
     if truth.ndim not in (1, 2) or truth.shape != estimate.shape:
@@ -218,19 +225,22 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
         truth, estimate = truth[:, None], estimate[:, None]
         spread = spread.reshape(-1, 1, 1) if spread.ndim <= 1 else spread
     n, d = truth.shape
+    if spread.shape == (n, d) != (d, d):
+        return _scaled_errors(truth - estimate, spread), d
     if spread.ndim == 2:
         spread = spread[None]
     if spread.shape not in ((n, d, d), (1, d, d)):
         raise ShapeError(
             "cov",
-            f"expected shape ({n}, {d}, {d}), one covariance per row, or ({d}, {d}); got {np.shape(cov)}",
+            f"expected shape ({n}, {d}, {d}), one covariance per row, ({n}, {d}), variances, or ({d}, {d}); got {np.shape(cov)}",
         )
     # Rounding makes a covariance asymmetric by a fraction of the variances, however small the entry itself is.
     size = np.sqrt(np.abs(np.einsum("nii->ni", spread)))
     off = np.abs(spread - np.swapaxes(spread, 1, 2)) > 1e-8 * size[:, :, None] * size[:, None, :]
     if off.any():
         bad = int(np.argwhere(off)[0][0])
-        raise InputError("cov", "covariances must be symmetric", row=bad)
+        remedy = f"give variances of {d} rows of {d} dimensions as shape ({d}, {d}, {d})" if n == d > 1 else ""
+        raise InputError("cov", "covariances must be symmetric", remedy, row=bad)
     try:
         root = np.linalg.cholesky(spread)
     except np.linalg.LinAlgError:
@@ -239,6 +249,16 @@ def _squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d
+
+
+def _scaled_errors(error: Floats, variance: Floats) -> Floats:
+    """Compute the normalised squared error of each row whose errors are uncorrelated."""
+    if (variance <= 0).any():
+        bad, column = map(int, np.argwhere(variance <= 0)[0])
+        problem = f"variances must be positive; got {variance[bad, column]:g}"
+        raise InputError("cov", problem, "drop or correct the row", row=bad)
+    with np.errstate(over="ignore"):
+        return np.asarray((np.square(error / np.sqrt(variance))).sum(axis=1))
 
 
 def _is_positive_definite(matrix: Floats) -> bool:

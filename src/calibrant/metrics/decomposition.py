@@ -26,7 +26,7 @@ from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..input.predictions import Predictions
 from ..util.results import Record, number
 from ..views.keywords import VIEW_KEYWORDS, checks_keywords
-from ..views.lenses import Lens
+from ..views.lenses import Lens, single_event
 from ..views.resolve import as_predictions, resolve, views_of
 from ..views.selections import Selection, parse_selection, select
 from ..views.view import Summary, VectorView, View
@@ -305,7 +305,8 @@ def _one_view(
         lens = usual if whole else "auto"
     views = views_of(source, lens)
     if len(views) > 1:
-        raise LensError("lens", f"one event is decomposed at a time; this lens has {len(views)}", "use 'class:NAME'")
+        problem = f"one event is decomposed at a time; this lens has {len(views)}"
+        raise LensError("lens", problem, f"use {single_event(views)!r}")
     return views[0]
 
 
@@ -568,5 +569,6 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
     if p.soft is not None:
         other.labels, other.soft, other.top_correct = None, p.soft, None
     other.classes, other.groups, other.group_names = p.classes, p.groups, p.group_names
+    other.class_order = p.class_order
     other.features = p.features
     return other

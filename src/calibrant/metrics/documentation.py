@@ -27,6 +27,7 @@ __all__ = [
     "Example",
     "FormulaText",
     "build_doc",
+    "certainty_of",
     "example_of",
     "example_values",
     "explain_symbols",
@@ -91,6 +92,8 @@ RELATED: dict[str, tuple[str, ...]] = {
     "ece": ("ece_db", "drmsce_bcs", "smece", "cwce"),
     "ece_em": ("ece", "ece_db", "ece_sweep"),
     "rmsce": ("drmsce", "ece"),
+    "gece": ("gece_db", "multiclass_ce", "vce"),
+    "gece_db": ("gece", "skce_uq", "t_cal"),
     "cwce": ("ace", "tace", "mdca"),
     "mce": ("ece", "emax"),
     "esce": ("calibration_in_the_large", "abc_above", "abc_below"),
@@ -205,6 +208,15 @@ def sign_of(metric: Metric) -> str:
     if metric.sides is None:
         return "Values occur on both sides of it, but the sign alone does not indicate over- or underestimation."
     return f"Above it {metric.sides[0]}; below it {metric.sides[1]}."
+
+
+def certainty_of(metric: Metric) -> str:
+    """How certain the definition is, in one or two sentences; empty where it is certain without a remark."""
+    if metric.certainty == "certain":
+        return ""
+    if metric.certain:
+        return f"The definition is certain{metric.certainty.removeprefix('certain')}."
+    return f"The definition is less than certain, so the metric is not recommended: {metric.certainty}."
 
 
 def _number(value: float) -> str:
@@ -433,8 +445,7 @@ def _notes(metric: Metric) -> list[str]:
     lines += _paragraphs(f"Strengths: {metric.pros}.") if metric.pros else []
     lines += _paragraphs(f"Limitations: {metric.cons}.") if metric.cons else []
     lines += _paragraphs(metric.notes) if metric.notes else []
-    if metric.certainty != "certain":
-        lines += _paragraphs(f"Certainty of the definition: {metric.certainty}.")
+    lines += _paragraphs(certainty_of(metric)) if certainty_of(metric) else []
     return lines
 
 

@@ -30,12 +30,15 @@ from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
-from ..views.lenses import Lens
+from ..views.lenses import Lens, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
+from .names import function_named, named, nearest
+from .properties import PROPERTIES
 from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
+from .use_cases import USE_CASES
 
 __all__ = [
     "COSTS",
@@ -153,7 +156,10 @@ class Facts:
     order_dependent: bool = False
     repeatable: bool = True
     ordinal: bool = False
-    use_cases: tuple[str, ...] = ()
+    full_vector: bool = False
+    one_sided: bool = False
+    probability_scale: bool = False
+    robust: bool = True
     pros: str = ""
     cons: str = ""
     certainty: str = "certain"
@@ -223,14 +229,21 @@ class Metric(Facts):
         Whether a count of 3 is equivalent to three identical rows; it is not where neighbours are counted in rows.
     ordinal : bool, default False
         Whether the metric uses the order of the classes.
-    use_cases : tuple of str
-        Use cases of `recommend` that list the metric.
+    full_vector : bool, default False
+        Whether the default value shows errors of the whole predicted distribution where the top label and every class are calibrated.
+    one_sided : bool, default False
+        Whether only deviations in the direction `above` contribute.
+    probability_scale : bool, default False
+        Whether forecasts that are all too high by d, or all too low by d, have the value d.
+    robust : bool, default True
+        Whether one row among many has little influence: one of 200 changes the value by at most two standard deviations of its
+        sampling noise.
     pros : str
         Strengths, separated by semicolons.
     cons : str
         Limitations, separated by semicolons.
     certainty : str, default "certain"
-        How certain it is that the definition is that of the paper.
+        How certain it is that the definition is that of the paper; ``"certain; ..."`` adds a remark on the defaults.
     notes : str
         Further remarks on definition and computation.
     takes : {"View", "VectorView", "Block"}
@@ -353,7 +366,7 @@ class Metric(Facts):
             value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
-        name = views[0].lens if len(views) == 1 else "classwise"
+        name = views[0].lens if len(views) == 1 else shared_name(views)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -434,7 +447,7 @@ class Metric(Facts):
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
         if len(views) > 1:
-            raise LensError("lens", "a row has several contributions under this lens", "use 'class:NAME'")
+            raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
         found = self.rows_of(views[0], options)
         if found is None:
             raise self._no_row_mean()
@@ -492,6 +505,8 @@ class Metric(Facts):
                 raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
+        if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
+            source = source.in_order(self.id)
         views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
@@ -579,7 +594,8 @@ class Metric(Facts):
 
     def _refuse_cancelled(self, views: list[AnyView]) -> None:
         """Raise for classes that exclude each other, since their probabilities sum to 1 and signed values cancel."""
-        if views[0].rows is None or not views[0].rows.is_multilabel:
+        exclusive = views[0].rows is None or not views[0].rows.is_multilabel
+        if exclusive and shared_name(views) != "ordinal":
             raise LensError(
                 "lens",
                 f"values of {self.id} cancel over the classes, whose probabilities sum to 1",
@@ -613,6 +629,21 @@ class Metric(Facts):
     def summary(self) -> str:
         """One sentence on what the metric measures."""
         return (self.explain.get("summary") or self.formula.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def certain(self) -> bool:
+        """Whether the definition is certainly that of the paper; only such metrics are recommended."""
+        return self.certainty.split(";")[0] == "certain"
+
+    @property
+    def use_cases(self) -> tuple[str, ...]:
+        """Use cases of `recommend` that list the metric."""
+        return tuple(name for name, use_case in USE_CASES.items() if self.id in use_case.metrics)
+
+    @property
+    def properties(self) -> dict[str, bool]:
+        """Whether the metric has each of the properties that `Catalogue.find` accepts."""
+        return {name: one.holds(self) for name, one in PROPERTIES.items()}
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -696,7 +727,7 @@ class Metric(Facts):
             Facts of the metric by name.
         """
         facts = [fact.name for fact in fields(Facts)]
-        further = ("tests", "recommended", "reference", "summary", "base")
+        further = ("tests", "use_cases", "certain", "recommended", "reference", "summary", "base")
         return {name: getattr(self, name) for name in ("id", "name", "aliases", *facts, *further)}
 
     def __repr__(self) -> str:
@@ -754,9 +785,7 @@ class Catalogue(Mapping[str, Metric]):
             raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
         if name in self._metrics:
             return self._metrics[name]
-        found = [
-            m for m in self._metrics.values() if _plain(name) in {_plain(alias) for alias in (m.id, m.name, *m.aliases)}
-        ]
+        found = named(name, self._metrics.values())
         if len(found) == 1:
             return found[0]
         if found:
@@ -764,11 +793,19 @@ class Catalogue(Mapping[str, Metric]):
             raise AmbiguousMetricError(
                 "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
             )
-        from difflib import get_close_matches
-
-        ids = {_plain(alias): m.id for m in self._metrics.values() for alias in (*m.aliases, m.name, m.id)}
-        near = list(dict.fromkeys(ids[match] for match in get_close_matches(_plain(name), ids, 3, 0.6)))
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`calibrant metrics` lists all metrics"
+        function = function_named(name)
+        if function is not None:
+            raise UnknownMetricError(
+                "metric",
+                f"{name!r} is not a metric; the function {function} computes it in Python",
+                "`calibrant metrics` lists all metrics",
+            )
+        near = nearest(name, self._metrics.values())
+        hint = (
+            f"did you mean {' or '.join(', '.join(map(repr, near)).rsplit(', ', 1))}?"
+            if near
+            else "`calibrant metrics` lists all metrics"
+        )
         raise UnknownMetricError("metric", f"unknown metric {name!r}", hint)
 
     def __contains__(self, name: object) -> bool:
@@ -797,9 +834,11 @@ class Catalogue(Mapping[str, Metric]):
         Parameters
         ----------
         text : str, default ""
-            Text that must occur in the entry, in any field; case is ignored.
+            Name of the metric in any spelling, or text that must occur in a field of the entry; case is ignored.
         **criteria
-            Values of fields; a field that is a tuple matches if it contains the value, and a bool matches if it is non-empty.
+            Properties, True or False: `proper`, `test`, `direction`, `bins`, `full_vector`, `weights`, `sketch`, `certain`, and Hagopian's
+            five, `reproducible`, `representative`, `interpretable`, `parsimonious` and `efficient`. Or values of fields of the entry;
+            a field that is a tuple matches if it contains the value, and True or False whether it is non-empty.
 
         Returns
         -------
@@ -809,29 +848,42 @@ class Catalogue(Mapping[str, Metric]):
         Raises
         ------
         UnknownArgumentError
-            If a criterion is not a field of the entries.
+            If a criterion is neither a property nor a field of the entries.
+        ArgumentError
+            If a property is given another value than True or False.
 
         Examples
         --------
         >>> import calibrant as cal
-        >>> [m.id for m in cal.catalogue.find(proper="strictly")]
+        >>> [m.id for m in cal.catalogue.find(proper=True)]
         ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
+        >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
+        ['calibration_in_the_large']
         """
-        known = next(iter(self._metrics.values())).to_dict() if self._metrics else {}
+        entry_fields = list(next(iter(self._metrics.values())).to_dict()) if self._metrics else []
+        known = [*PROPERTIES, *entry_fields]
         for name in criteria:
             if name not in known:
-                raise unknown_keyword("find", name, criteria[name], list(known))
+                raise unknown_keyword("find", name, criteria[name], known)
+            if name in PROPERTIES and name not in entry_fields and not isinstance(criteria[name], bool):
+                raise ArgumentError(name, f"must be True or False; got {criteria[name]!r}")
 
-        def fits(entry: dict[str, Any]) -> bool:
+        def fits(metric: Metric) -> bool:
+            entry = metric.to_dict()
             for name, wanted in criteria.items():
-                value = entry[name]
+                if name in PROPERTIES and isinstance(wanted, bool):
+                    if PROPERTIES[name].holds(metric) != wanted:
+                        return False
+                    continue
+                value = entry.get(name)
                 if isinstance(value, tuple) and isinstance(wanted, bool):
                     value = bool(value)
                 if value != wanted and not (isinstance(value, tuple) and name != "range" and wanted in value):
                     return False
-            return text.lower() in " ".join(map(str, entry.values())).lower()
+            return metric.id in called or text.lower() in " ".join(map(str, entry.values())).lower()
 
-        return [m for m in self._metrics.values() if fits(m.to_dict())]
+        called = {m.id for m in named(text, self._metrics.values())}
+        return [m for m in self._metrics.values() if fits(m)]
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.
@@ -872,10 +924,6 @@ class Catalogue(Mapping[str, Metric]):
 
 
 catalogue = Catalogue()
-
-
-def _plain(name: str) -> str:
-    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def metric(name: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:

@@ -163,7 +163,7 @@ def calibration_curve(
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)
-        raise LensError("lens", f"{named} has more than one event per row", one_question(source))
+        raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
     hint_at_edges(view, binning, bins)
     table = bin_table(view, binning, bins)
     if interval is None:
@@ -173,9 +173,9 @@ def calibration_curve(
     return CalibrationCurve(table, view.lens, interval, method, lower, upper)
 
 
-def one_question(source: Source) -> str:
+def one_question(source: Source, lens: Any = "auto") -> str:
     """Suggest lenses with a single binary event for these predictions, for an error message."""
     if isinstance(source, Predictions) and source.kind == "multilabel":
         first = 0 if source.classes is None else source.classes[0]
         return f"name one class, for example lens='class:{first}'"
-    return "use 'top_label' or 'class:NAME'"
+    return "use 'ordinal:NAME'" if lens == "ordinal" else "use 'top_label' or 'class:NAME'"

@@ -10,6 +10,7 @@ TYPES = {
     "changepoint": ("EDetector",),
     "drift": ("DriftReport", "DriftResult"),
     "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
+    "ood": ("OodFindings",),
     "sequential": ("EProcess",),
     "status": ("Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus"),
 }

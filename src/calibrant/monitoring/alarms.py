@@ -21,6 +21,9 @@ from .queries import Part, Stream, Transaction, Window
 from .sequential import RULED_OUT, EProcess, start_eprocess
 from .settings import Settings
 
+OOD = "ood:"
+"""Prefix of the kind of an alarm of an out-of-distribution score in the store; its name follows."""
+
 __all__ = ["drift_alarms", "fingerprint", "judged", "settle", "start_stream"]
 
 
@@ -164,21 +167,31 @@ def _described(alternative: str, since: list[Sketch]) -> str:
     return f"{names[0]} {percent(predicted)}, {names[1]} {percent(observed)}; {meaning} ({alternative})"
 
 
-def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, float, str]]:
-    """Stream, p-value and text where the scores of one window have drifted, adjusted for distances and streams (Holm).
+def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple[str, str, float, str]]:
+    """Stream, kind, p-value and text where the scores of one window have drifted, adjusted for distances, streams and scores (Holm).
+
+    Predictions and out-of-distribution scores of all streams are one family: the probability of any false alarm in a window is at most
+    alpha, however many scores are watched.
 
     False alarms accumulate: over w windows, w times alpha are expected on average over reference data. Windows that share the
     reference data are not independent, so for given reference data the number can be several times larger, or smaller.
     """
     best = {}
+    shown: dict[tuple[str, str], str] = {}
     for stream, findings in found.items():
-        if findings.drift is not None:
-            best[stream] = min(
-                zip(findings.drift.adjusted, findings.drift.results, strict=True), key=lambda pair: pair[0]
-            )
+        drifts = {"scores": findings.drift, **{f"{OOD}{score.name}": score.drift for score in findings.ood}}
+        shown |= {(stream, f"{OOD}{score.name}"): f"{score.change}; " for score in findings.ood}
+        for kind, drift in drifts.items():
+            if drift is not None:
+                best[stream, kind] = min(zip(drift.adjusted, drift.results, strict=True), key=lambda pair: pair[0])
     adjusted = adjust(np.array([p for p, _ in best.values()]), "holm").tolist() if best else []
     return [
-        (stream, p, f"{r.statistic} {number(r.value)}: {r.effect} (adjusted p = {p:.3g})")
-        for (stream, (_, r)), p in zip(best.items(), adjusted, strict=True)
+        (
+            stream,
+            kind,
+            p,
+            f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect} (adjusted p = {p:.3g})",
+        )
+        for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True)
         if p <= alpha
     ]

@@ -32,7 +32,7 @@ from ..util.checks import check_whole
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from ..views.view import View
 
-__all__ = ["DriftReport", "DriftResult", "Sample", "as_sample", "mean_shift_pvalue", "score_drift"]
+__all__ = ["DriftReport", "DriftResult", "Sample", "as_sample", "mean_shift_pvalue", "restored_report", "score_drift"]
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats, Floats, Floats], Floats]
@@ -240,6 +240,14 @@ def score_drift(
         for i, name in enumerate(statistics)
     ]
     return DriftReport(tuple(results), tuple(adjust_together(null, own).tolist()), alpha)
+
+
+def restored_report(plain: Mapping[str, Any] | None) -> DriftReport | None:
+    """Return the report of the plain values of its fields; None stays None."""
+    if plain is None:
+        return None
+    results = tuple(DriftResult(**result) for result in plain["results"])
+    return DriftReport(results, tuple(plain["adjusted"]), plain["alpha"])
 
 
 def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> float:

@@ -23,6 +23,7 @@ from ..input.predictions import Predictions
 from ..input.weights import read_groups
 from ..sketches.grid import cell_sums
 from ..sketches.sketch import Sketch
+from .ood import LENS, watched_ood
 from .queries import Known, Part, Stream, Texts, Transaction
 from .settings import Settings
 from .windows import read_times
@@ -55,6 +56,8 @@ class Arrivals:
     ids: list[str] | None
     group: list[str] | None
     """Key of the group of each row."""
+    ood: Floats
+    """Out-of-distribution scores, one column for each score of the monitor."""
 
     @property
     def n(self) -> int:
@@ -66,11 +69,20 @@ class Arrivals:
         for part in (self.score, self.target, self.label, self.time):
             found.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
         found.update(json.dumps([self.ids, self.group]).encode())
+        found.update(np.ascontiguousarray(self.ood).tobytes())
         return found.hexdigest()
 
 
 def read_arrivals(
-    y_true: Any, y_prob: Any, *, settings: Settings, when: Any, ids: Any, groups: Any, options: Mapping[str, Any]
+    y_true: Any,
+    y_prob: Any,
+    *,
+    settings: Settings,
+    when: Any,
+    ids: Any,
+    groups: Any,
+    options: Mapping[str, Any],
+    ood: Any = None,
 ) -> Arrivals:
     """Check the arguments of an update and convert them to rows.
 
@@ -86,6 +98,8 @@ def read_arrivals(
         Time, id and group of each row.
     options
         ``input``, ``normalize``, ``clip`` or ``sum_tolerance``.
+    ood
+        Out-of-distribution scores, those of the monitor.
 
     Examples
     --------
@@ -108,7 +122,9 @@ def read_arrivals(
     if when is None and settings.rule.by_time:
         raise InputError("when", "is required for windows of time", "give the time of each prediction")
     time = None if when is None else read_times(when, n)
-    return Arrivals(score, target, label, time, read_ids(ids, n), _group_keys(groups, n))
+    return Arrivals(
+        score, target, label, time, read_ids(ids, n), _group_keys(groups, n), watched_ood(ood, settings.ood, n)
+    )
 
 
 def _seen(p: Predictions, settings: Settings) -> tuple[Floats, Whole]:
@@ -250,6 +266,7 @@ class _Change(NamedTuple):
     stream: Texts
     score: NDArray[np.float64]
     outcome: NDArray[np.bool_]
+    ood: NDArray[np.float64]
 
 
 def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -> Taken:
@@ -267,7 +284,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         Makes the stream of a group that was never seen.
     """
     rows, repeated = _distinct(rows)
-    known = db.known(rows.ids or [])
+    known = db.known(rows.ids or [], [each.name for each in settings.ood])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
@@ -276,7 +293,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     right = rows.label == rows.target
     seen = fresh & (rows.label != UNKNOWN)
     changes = [
-        _Change(kind, place[which], stream[which], rows.score[which], right[which])
+        _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
     taken = Taken(added=int(fresh.sum()), labelled=int(seen.sum()), repeated=repeated)
@@ -284,6 +301,9 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
         db.add_rows(zip(*(column[fresh].tolist() for column in columns), strict=True))
+        for number, each in enumerate(settings.ood):
+            names = [each.name] * int(fresh.sum())
+            db.add_ood(zip(ids[fresh].tolist(), names, rows.ood[fresh, number].tolist(), strict=True))
         changes += _relabel(db, ids, rows.label, known, taken)
     _join(db, stream, start)
     taken.late_rows = _count_late(db, place[fresh], "late_rows")
@@ -311,6 +331,8 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     names, label = names[once], label[once]
     known = db.known(names.tolist())
     taken = Taken(unknown=len(names) - len(known.row), repeated=int((~once).sum()))
+    # Labels change no scores; the columns are those that `_apply` expects.
+    known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
     changes = _relabel(db, names, label, known, taken)
     _apply(db, settings, changes, taken)
     return taken
@@ -335,6 +357,7 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     columns: list[NDArray[Any]] = [rows.score, rows.target, rows.label]
     columns += [] if rows.time is None else [rows.time]
     columns += [] if rows.group is None else [np.array(rows.group, object)]
+    columns += list(rows.ood.T)
     other = np.flatnonzero(np.any([column != column[first] for column in columns], axis=0))
     if len(other):
         row = int(other[0])
@@ -343,7 +366,8 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
     time = None if rows.time is None else rows.time[once]
     group = None if rows.group is None else np.array(rows.group, object)[once].tolist()
     ids = np.array(rows.ids, object)[once].tolist()
-    return Arrivals(rows.score[once], rows.target[once], rows.label[once], time, ids, group), int((~once).sum())
+    kept = (rows.score[once], rows.target[once], rows.label[once], time, ids, group, rows.ood[once])
+    return Arrivals(*kept), int((~once).sum())
 
 
 def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:
@@ -364,7 +388,8 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     at = known.row
     score = (known.score != rows.score[at]) | (known.target != rows.target[at])
     moved, group = known.place != place[at], known.stream != stream[at]
-    bad = np.flatnonzero(score | moved | group)
+    unlike = known.ood != rows.ood[at]
+    bad = np.flatnonzero(score | moved | group | unlike.any(axis=1))
     if not len(bad) or rows.ids is None:
         return
     k = int(bad[0])
@@ -374,6 +399,9 @@ def _check_unchanged(rows: Arrivals, known: Known, place: Whole, stream: Texts, 
     elif moved[k]:
         name = settings.rule.name
         change = f"window {name(int(place[row]))}, previously {name(int(known.place[k]))}"
+    elif unlike[k].any():
+        which = int(np.argmax(unlike[k]))
+        change = f"{settings.ood[which].name} {rows.ood[row, which]:.6g}, previously {known.ood[k, which]:.6g}"
     else:
         change = f"group {group_name(stream[row])!r}, previously {group_name(known.stream[k])!r}"
     problem = f"the id {rows.ids[row]!r} is already stored with other values ({change})"
@@ -394,8 +422,8 @@ def _relabel(db: Transaction, ids: Texts, label: Whole, known: Known, taken: Tak
     _count(db, old.place, "revised")
     taken.late_labels += _count_late(db, rows.place, "late_labels")
     return [
-        _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target),
-        _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target),
+        _Change(REMOVED, old.place, old.stream, old.score, old.label == old.target, old.ood),
+        _Change(OUTCOMES, rows.place, rows.stream, rows.score, new == rows.target, rows.ood),
     ]
 
 
@@ -427,7 +455,7 @@ def _count_late(db: Transaction, place: Whole, what: str) -> int:
 def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: Taken) -> None:
     """Apply changes by window and stream."""
     kind = np.concatenate([np.full(len(c.place), c.kind) for c in changes])
-    place, stream, score, outcome = (np.concatenate([c[i] for c in changes]) for i in range(1, 5))
+    place, stream, score, outcome, ood = (np.concatenate([c[i] for c in changes]) for i in range(1, 6))
     if not len(place):
         return
     order = np.argsort(place, kind="stable")
@@ -435,12 +463,18 @@ def _apply(db: Transaction, settings: Settings, changes: list[_Change], taken: T
     for there, rows in zip(where.tolist(), np.split(order, starts[1:]), strict=True):
         for name in [ALL_ROWS, *sorted(set(stream[rows].tolist()) - {ALL_ROWS})]:
             own = rows if name == ALL_ROWS else rows[stream[rows] == name]
-            _change_part(db, settings, (there, name), kind[own], score[own], outcome[own])
+            _change_part(db, settings, (there, name), kind[own], score[own], outcome[own], ood[own])
         taken.places.add(there)
 
 
 def _change_part(
-    db: Transaction, settings: Settings, key: tuple[int, str], kind: Whole, score: Any, outcome: NDArray[np.bool_]
+    db: Transaction,
+    settings: Settings,
+    key: tuple[int, str],
+    kind: Whole,
+    score: Any,
+    outcome: NDArray[np.bool_],
+    ood: Floats,
 ) -> None:
     part = db.part(*key, settings.lens)
     more, come, gone = (kind == which for which in (SCORES, OUTCOMES, REMOVED))
@@ -449,7 +483,11 @@ def _change_part(
     if gone.any():
         outcomes = minus(outcomes, sketch_of(score[gone], outcome[gone], settings.lens))
     kept = None if more.any() else part.drift
-    db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None))
+    added = {}
+    for number, scale in enumerate(settings.ood if more.any() else ()):
+        before = part.ood.get(scale.name, Sketch.empty(LENS))
+        added[scale.name] = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
+    db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None, added))
 
 
 def sketch_of(score: Floats, outcome: NDArray[Any] | None, lens: str) -> Sketch:

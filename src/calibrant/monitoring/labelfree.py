@@ -20,10 +20,19 @@ from ..sketches.sketch import Sketch
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.view import View
-from .drift import DriftReport, DriftResult, Sample, as_sample, mean_shift_pvalue, score_drift
+from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
+from .ood import OodFindings, OodScale, restored, summarize
 from .sequential import require_labels
 
-__all__ = ["ScoreFindings", "confidence_summary", "estimate_accuracy", "find_scores", "read_change", "top_view"]
+__all__ = [
+    "ScoreFindings",
+    "confidence_summary",
+    "estimate_accuracy",
+    "find_ood",
+    "find_scores",
+    "read_change",
+    "top_view",
+]
 
 Floats = NDArray[np.float64]
 Method = Literal["average_confidence", "doc", "atc"]
@@ -223,6 +232,8 @@ class ScoreFindings:
         Score drift; None without reference data.
     accuracy : tuple of AccuracyEstimate
         Estimates of accuracy; empty if the lens is one class of several.
+    ood : tuple of OodFindings
+        Out-of-distribution scores; empty if the monitor watches none.
 
     Examples
     --------
@@ -238,6 +249,8 @@ class ScoreFindings:
     drift: DriftReport | None
     accuracy: tuple[AccuracyEstimate, ...]
     """By the difference of confidences and by mean confidence; empty if the lens is one class of several."""
+    ood: tuple[OodFindings, ...] = ()
+    """Out-of-distribution scores, where the monitor watches any."""
 
     @property
     def drift_pvalue(self) -> float | None:
@@ -252,7 +265,8 @@ class ScoreFindings:
         dict
             Input of `of_dict`.
         """
-        return asdict(self)
+        found = asdict(self)
+        return found if self.ood else {name: value for name, value in found.items() if name != "ood"}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> ScoreFindings:
@@ -272,11 +286,9 @@ class ScoreFindings:
         if reading is not None:
             sides = {side: ConfidenceSummary(**reading[side]) for side in ("reference", "window")}
             reading = ChangeReading(**{**reading, **sides, "readings": tuple(reading["readings"])})
-        if drift is not None:
-            results = tuple(DriftResult(**result) for result in drift["results"])
-            drift = DriftReport(results, tuple(drift["adjusted"]), drift["alpha"])
         estimates = tuple(AccuracyEstimate(**found) for found in plain["accuracy"])
-        return cls(ConfidenceSummary(**plain["confidence"]), reading, drift, estimates)
+        ood = tuple(restored(found) for found in plain.get("ood", ()))
+        return cls(ConfidenceSummary(**plain["confidence"]), reading, restored_report(drift), estimates, ood)
 
 
 def confidence_summary(window: Any) -> ConfidenceSummary:
@@ -514,6 +526,16 @@ def find_scores(
         methods: tuple[Any, ...] = ("doc", "average_confidence")
         estimates = tuple(estimate_accuracy(new, reference=known, method=method) for method in methods)
     return ScoreFindings(confidence, reading, drift, estimates)
+
+
+def find_ood(
+    scale: OodScale, scores: Sketch, reference: Sketch | None, *, alpha: float, n_resamples: int, streams: int
+) -> OodFindings:
+    """Compare an out-of-distribution score of a window with the reference data, by the distances and tests of score drift."""
+    drift = None
+    if reference is not None and reference.n:
+        drift = _drift(reference, scores, alpha, n_resamples, streams)
+    return summarize(scale, scores, reference, drift)
 
 
 def _drift(reference: Sketch, scores: Sketch, alpha: float, n_resamples: int, streams: int) -> DriftReport:

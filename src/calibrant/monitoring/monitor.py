@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ..errors import (
     ArgumentError,
     Drop,
@@ -31,13 +33,16 @@ from .ingest import (
     read_arrivals,
     read_ids,
     read_labels,
+    sketch_of,
     some_names,
     take_in,
 )
 from .labelfree import ScoreFindings
+from .ood import LENS as OOD_LENS
+from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
 from .settings import Settings, check_watched, read_horizon
-from .status import MonitorStatus, Update, alarms_of, build_status, examine
+from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store
 from .windows import WindowRule, read_time
 
@@ -51,8 +56,8 @@ class Monitor:
     r"""Monitor of calibration and score drift over time, with delayed labels.
 
     Predictions are assigned to windows of time or of a number of rows. Each closed window is compared with the
-    reference data without labels (score drift, confidence, estimated accuracy); once enough labels are available it is
-    tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
+    reference data without labels (score drift, confidence, estimated accuracy, out-of-distribution scores where they are
+    given); once enough labels are available it is tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
     monitor and `open` for an existing one.
 
     All data are in one SQLite file. Each update is one transaction: a crash loses at most the update being written,
@@ -104,7 +109,7 @@ class Monitor:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.read() as db:
-            stored, content = db.meta("settings"), db.reference()
+            stored, content, self._ood = db.meta("settings"), db.reference(), db.ood_reference()
         try:
             self.settings = Settings.of_dict(stored)
             """Settings, fixed at creation."""
@@ -132,6 +137,7 @@ class Monitor:
         missing: Literal["ignore", "negative"] = "ignore",
         n_resamples: int = 999,
         by: str | None = None,
+        ood: Any = None,
     ) -> Monitor:
         """Create a monitor in a new file.
 
@@ -160,8 +166,8 @@ class Monitor:
         run_length : float, default 1000
             Least average number of windows between false alarms of the change detector.
         drift_alpha : float, default 0.01
-            Probability of a false drift alarm in each window, on average over reference data: all windows are compared
-            with the same reference data, and unrepresentative ones raise more alarms. Reference data much larger than
+            Probability of a false drift alarm in each window, for predictions and out-of-distribution scores of all
+            groups together, on average over reference data: all windows are compared with the same reference data, and unrepresentative ones raise more alarms. Reference data much larger than
             a window keep it close to this level.
         mature : float, default 0.95
             Share of labelled rows at which a window is tested.
@@ -174,6 +180,10 @@ class Monitor:
             Number of permutations for the p-values of drift.
         by : str, optional
             Column of the groups in files, as default of the command line.
+        ood : mapping of str to array-like, frame or array-like of shape (N,), optional
+            Out-of-distribution scores of the reference rows, such as ``{"energy": ood_energy(logits)}``, which are watched
+            beside the predictions; every update must bring the same scores. One array is named ``"ood"``. The reference
+            must then be rows.
 
         Returns
         -------
@@ -189,7 +199,8 @@ class Monitor:
         """
         if lens != "auto":
             check_watched(lens)
-        sketches, named = _read_reference(reference, lens, classes)
+        sketches, named, rows_read = _read_reference(reference, lens, classes)
+        scales, references = _read_ood_reference(ood, rows_read)
         chosen = sketches.main if lens == "auto" else lens
         if chosen not in sketches.lenses:
             raise LensError(
@@ -198,12 +209,13 @@ class Monitor:
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
         rule = WindowRule.of(every, rows)
         levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
-        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by)
+        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by, scales)
         store = Store.create(
             path,
             {"settings": settings.to_dict()},
             sketches.to_bytes(),
             [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
+            references,
         )
         return cls(store)
 
@@ -248,6 +260,7 @@ class Monitor:
         ids: Any = None,
         groups: Any = None,
         delivery: str | None = None,
+        ood: Any = None,
         **options: Any,
     ) -> Update:
         """Add predictions, with the labels known so far.
@@ -267,6 +280,9 @@ class Monitor:
         delivery : str, optional
             Name of this delivery, for rows without ids: a repeated name is ignored. By default the content identifies
             it.
+        ood : mapping of str to array-like, frame or array-like of shape (N,), optional
+            Out-of-distribution scores of each row; required for, and limited to, those given to `create`. If there is one,
+            it can be passed as an array.
         **options : object
             Keywords of `Predictions`: ``input``, ``normalize``, ``clip`` and ``sum_tolerance``.
 
@@ -278,7 +294,8 @@ class Monitor:
         Raises
         ------
         InputError
-            If a known id has another prediction, or a delivery other rows.
+            If a known id has another prediction, a delivery other rows, or an out-of-distribution score is missing or
+            unknown.
         GroupError
             If groups are missing.
         """
@@ -287,7 +304,9 @@ class Monitor:
             raise InputTypeError(
                 extra[0], "unexpected keyword of update", "it accepts input, normalize, clip and sum_tolerance"
             )
-        rows = read_arrivals(y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, options=options)
+        rows = read_arrivals(
+            y_true, y_prob, settings=self.settings, when=when, ids=ids, groups=groups, options=options, ood=ood
+        )
         if when is not None:
             self._require_time()
         with self._store.write() as db:
@@ -420,10 +439,10 @@ class Monitor:
                     return part.outcomes if labelled else part.scores
         raise ArgumentError("window", f"unknown window {window!r}", InPython("see status().windows"))
 
-    def _reference_of(self, stream: str) -> Any:
-        """Reference data of a stream; None if they do not contain the group."""
+    def _reference_of(self, stream: str) -> Baseline:
+        """Reference data of a stream; without scores if they do not contain the group."""
         part = self.reference.parts.get(ALL if stream == ALL_ROWS else group_name(stream))
-        return None if part is None else part.lenses[self.settings.lens]
+        return Baseline(None if part is None else part.lenses[self.settings.lens], self._ood.get(stream, {}))
 
     def _answer(self, taken: Taken, moved: tuple[list[int], list[int]], begun: int) -> Update:
         self._examine()
@@ -456,13 +475,13 @@ class Monitor:
     def _note(self, db: Transaction, place: int, parts: list[Part], found: dict[str, ScoreFindings]) -> None:
         """Store the results and alarms of a window."""
         window = db.window(place)
-        now = {part.stream: part.scores for part in db.parts(place)}
-        if window.examined or now != {part.stream: part.scores for part in parts}:
+        now, before = ({part.stream: (part.scores, part.ood) for part in each} for each in (db.parts(place), parts))
+        if window.examined or now != before:
             return  # another process was faster, or rows arrived meanwhile: repeated at the next call
         for stream, findings in found.items():
             db.save_found(place, stream, "drift", findings.to_dict())
-        for stream, pvalue, words in drift_alarms(found, self.settings.drift_alpha):
-            db.add_event(place, stream, "scores", pvalue, words)
+        for stream, kind, pvalue, words in drift_alarms(found, self.settings.drift_alpha):
+            db.add_event(place, stream, kind, pvalue, words)
         db.save_window(window._replace(examined=True))
 
     def __repr__(self) -> str:
@@ -470,8 +489,9 @@ class Monitor:
         return f"Monitor({str(self.path)!r}: {watched}, reference of {self.reference.n:,} rows)"
 
 
-def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, bool]:
-    """Reference data as sketches, and whether the classes have names."""
+def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, bool, Predictions | None]:
+    """Reference data as sketches, whether the classes have names, and the rows if they were given."""
+    p = None
     if isinstance(reference, Sketches):
         if classes is not None and tuple(classes) != tuple(reference.classes):
             raise ArgumentError(
@@ -490,7 +510,34 @@ def _read_reference(reference: Any, lens: str, classes: Any) -> tuple[Sketches, 
         found = Sketches.of(p, lenses=None if lens == "auto" else [lens])
     if not found.n:
         raise InputError("reference", "has no rows", "pass labelled reference data")
-    return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes)))
+    return found, found.kind != "confidence" and tuple(found.classes) != tuple(range(len(found.classes))), p
+
+
+def _read_ood_reference(
+    ood: Any, p: Predictions | None
+) -> tuple[tuple[OodScale, ...], dict[tuple[str, str], bytes] | None]:
+    """Scales of the out-of-distribution scores, and their reference data by stream and name."""
+    if ood is None:
+        return (), None
+    if p is None:
+        raise ArgumentError(
+            "ood", "requires the rows of the reference, and these are sketches", "pass labels and probabilities"
+        )
+    scores = read_ood(ood, p.n if p.kept is None else len(p.kept))
+    if p.kept is not None:
+        scores = {name: values[p.kept] for name, values in scores.items()}
+    streams = {ALL_ROWS: np.ones(p.n, bool)}
+    if p.groups is not None:
+        streams |= {group_key(name): p.groups == code for code, name in enumerate(p.group_names)}
+    counts = np.ones(p.n, np.int64) if p.weight is None else p.weight.astype(np.int64)
+    scales = scales_of({name: np.repeat(values, counts) for name, values in scores.items()})
+    found = {}
+    for scale in scales:
+        placed = scale.placed(scores[scale.name])
+        for stream, rows in streams.items():
+            content = sketch_of(np.repeat(placed[rows], counts[rows]), None, OOD_LENS).to_bytes()
+            found[stream, scale.name] = content
+    return scales, found
 
 
 def _require_groups(db: Transaction, rows: Arrivals) -> None:

@@ -38,7 +38,7 @@ def exposed(status: MonitorStatus) -> str:
 
 
 def _totals(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
-    kinds = ("calibration", "change", "scores")
+    kinds = ("calibration", "change", "scores", *(["ood"] if s.settings.ood else []))
     open_: Rows = [({"kind": kind}, sum(a.kind == kind for a in s.open_alarms)) for kind in kinds]
     groups: Rows = [({"group": g.group}, g.e_value) for g in s.groups]
     own = _own(s)
@@ -72,6 +72,18 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
     results = [] if drift is None else list(zip(drift.results, drift.adjusted, strict=True))
     distances: Rows = [({**own, "statistic": r.statistic}, r.value) for r, _ in results]
     pvalues: Rows = [({**own, "statistic": r.statistic}, p) for r, p in results]
+    ood = [({**own, "score": score.name}, score) for score in w.scores.ood]
+    values: Rows = [
+        ({**labels, "statistic": name}, getattr(score, name))
+        for labels, score in ood
+        for name in ("median", "p90", "p99")
+    ]
+    moved: Rows = [
+        ({**labels, "statistic": r.statistic}, r.value)
+        for labels, score in ood
+        if score.drift is not None
+        for r in score.drift.results
+    ]
     estimates: Rows = [({**own, "method": found.method}, found.estimate) for found in w.scores.accuracy]
     where = "the newest closed window"
     return [
@@ -81,6 +93,18 @@ def _newest(s: MonitorStatus) -> list[tuple[str, str, Rows]]:
         ("window_confidence", f"Confidence in {where}.", mean),
         ("window_drift", f"Distance of the scores of {where} from the reference data.", distances),
         ("window_drift_p_value", f"Adjusted p-value of the score drift in {where}.", pvalues),
+        ("window_ood", f"Out-of-distribution score in {where}.", values),
+        (
+            "window_ood_beyond",
+            f"Share of rows of {where} above the 99th percentile of the reference data.",
+            [(labels, score.beyond) for labels, score in ood],
+        ),
+        ("window_ood_drift", f"Distance of an out-of-distribution score of {where} from the reference data.", moved),
+        (
+            "window_ood_drift_p_value",
+            f"Adjusted p-value of the drift of an out-of-distribution score in {where}.",
+            [(labels, score.pvalue) for labels, score in ood],
+        ),
         ("window_accuracy_estimate", f"Accuracy in {where} estimated without labels.", estimates),
     ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,8 @@ class Part(NamedTuple):
     """The rows whose labels are known."""
     drift: dict[str, Any] | None
     measured: dict[str, Any] | None
+    ood: Mapping[str, Sketch] = MappingProxyType({})
+    """Out-of-distribution scores of all rows, by name, as numbers from 0 to 1."""
 
 
 class Stream(NamedTuple):
@@ -73,6 +76,8 @@ class Known(NamedTuple):
     score: NDArray[np.float64]
     target: Whole
     label: Whole
+    ood: NDArray[np.float64]
+    """Out-of-distribution scores, one column each."""
 
     def take(self, which: NDArray[np.bool_]) -> Known:
         """A subset."""
@@ -85,6 +90,8 @@ class Transaction:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        self._has_ood = version > 1
 
     def meta(self, name: str) -> Any:
         """A named value, or None."""
@@ -100,6 +107,14 @@ class Transaction:
         if found is None:
             raise FileError("store", "does not contain its reference", "restore it from a backup")
         return bytes(found[0])
+
+    def ood_reference(self) -> dict[str, dict[str, Sketch]]:
+        """Out-of-distribution scores of the reference, by stream and name."""
+        found: dict[str, dict[str, Sketch]] = {}
+        if self._has_ood:
+            for stream, name, content in self.connection.execute("SELECT stream, name, content FROM ood_reference"):
+                found.setdefault(stream, {})[name] = Sketch.from_bytes(content)
+        return found
 
     # Streams
 
@@ -175,12 +190,21 @@ class Transaction:
         values: tuple[Any, ...] = (place,)
         if stream is not None:
             query, values = query + " AND stream = ?", (place, stream)
-        return [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
+        found = [_part(row) for row in self.connection.execute(query + " ORDER BY stream", values)]
+        return [part._replace(ood=self._ood(*part[:2])) for part in found] if self._has_ood else found
+
+    def _ood(self, place: int, stream: str) -> dict[str, Sketch]:
+        query = "SELECT name, content FROM ood WHERE place = ? AND stream = ?"
+        return {name: Sketch.from_bytes(content) for name, content in self.connection.execute(query, (place, stream))}
 
     def save_part(self, part: Part) -> None:
         """Replace the cached results of a part."""
         row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
         self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for name, sketch in part.ood.items():
+            self.connection.execute(
+                "INSERT OR REPLACE INTO ood VALUES (?, ?, ?, ?)", (*part[:2], name, sketch.to_bytes())
+            )
 
     def counts(self, place: int, stream: str) -> tuple[int, int]:
         """Rows and labels of a stream in a window, without reading its sketches."""
@@ -213,8 +237,8 @@ class Transaction:
 
     # Rows and deliveries
 
-    def known(self, ids: Sequence[str]) -> Known:
-        """The rows with these ids that were delivered before."""
+    def known(self, ids: Sequence[str], ood: Sequence[str] = ()) -> Known:
+        """The rows with these ids that were delivered before, with their scores named by `ood`."""
         self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, row INTEGER)")
         self.connection.execute("DELETE FROM incoming")
         self.connection.executemany("INSERT INTO incoming VALUES (?, ?)", zip(ids, range(len(ids)), strict=True))
@@ -223,11 +247,19 @@ class Transaction:
         ).fetchall()
         kinds: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
         columns = zip(*found, strict=True) if found else ((),) * len(kinds)
-        return Known(*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)))
+        scores = np.zeros((len(found), len(ood)))
+        for place, name in enumerate(ood):
+            query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.row"
+            scores[:, place] = [value for (value,) in self.connection.execute(query, (name,))]
+        return Known._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
 
     def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
         """New rows: id, place, stream, score, target, label."""
         self.connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, 1)", rows)
+
+    def add_ood(self, rows: Iterable[tuple[str, str, float]]) -> None:
+        """Out-of-distribution scores of new rows: id, name, value."""
+        self.connection.executemany("INSERT INTO ood_rows VALUES (?, ?, ?)", rows)
 
     def relabel(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Change labels; the version of each row is incremented."""

@@ -12,6 +12,7 @@ from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..util.checks import check_whole
 from .changepoint import check_detector
+from .ood import OodScale
 from .windows import WindowRule, read_duration
 
 __all__ = ["Settings", "check_watched", "read_horizon"]
@@ -42,6 +43,8 @@ class Settings:
     """Number of groups declared at creation."""
     by: str | None = None
     """Column of groups in files."""
+    ood: tuple[OodScale, ...] = ()
+    """Out-of-distribution scores that are watched beside the predictions."""
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
@@ -90,11 +93,15 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        ood = values.pop("ood")
+        values |= {"ood": [each._asdict() for each in ood]} if ood else {}  # other stores stay as they were
         return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        values = {name: plain[name] for name in cls.__dataclass_fields__ if name != "by" or name in plain}
+        optional = ("by", "ood")
+        values = {name: plain[name] for name in cls.__dataclass_fields__ if name not in optional or name in plain}
+        values["ood"] = tuple(OodScale(**each) for each in plain.get("ood", ()))
         return cls(**{**values, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
 
 

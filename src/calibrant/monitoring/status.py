@@ -9,21 +9,21 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, GroupError
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value
-from .alarms import fingerprint, judged
+from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
 from .ingest import ALL_ROWS, group_key, group_name, some_names
-from .labelfree import ScoreFindings, find_scores
+from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess, e_bh
@@ -44,8 +44,8 @@ class Alarm(Record):
     ----------
     number : int
         Number of the alarm.
-    kind : {"calibration", "change", "scores"}
-        Sequential test since the start, change detector, or score drift.
+    kind : {"calibration", "change", "scores", "ood"}
+        Sequential test since the start, change detector, score drift, or drift of an out-of-distribution score.
     group : object
         Group; None for all rows.
     window : str
@@ -58,11 +58,13 @@ class Alarm(Record):
         Window of the estimated onset of the change.
     acknowledged : bool
         Whether it was acknowledged.
+    score : str or None
+        Name of the out-of-distribution score; None for the other kinds.
     """
 
     number: int
     kind: str
-    """``"calibration"``, ``"change"`` or ``"scores"``."""
+    """``"calibration"``, ``"change"``, ``"scores"`` or ``"ood"``."""
     group: Any
     """None for all rows."""
     window: str
@@ -72,9 +74,13 @@ class Alarm(Record):
     onset: str | None
     """Window of the estimated onset of the change."""
     acknowledged: bool
+    score: str | None = None
+    """Name of the out-of-distribution score."""
 
     def _title(self) -> str:
-        named = "" if self.group is None else f" in group {self.group}"
+        named = ("" if self.score is None else f" {self.score}") + (
+            "" if self.group is None else f" in group {self.group}"
+        )
         return f"{self.kind}{named}, window {self.window}: {self.words}"
 
 
@@ -163,6 +169,7 @@ class WindowStatus(Record):
     def _fields(self) -> dict[str, Any]:
         s = self.scores
         parts = {"confidence": s.confidence, "reading": s.reading, "drift": s.drift, "accuracy_estimates": s.accuracy}
+        parts |= {"ood": s.ood} if s.ood else {}
         return {**super()._fields(), "share_labelled": self.share_labelled, **parts}
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -184,6 +191,9 @@ class WindowStatus(Record):
         row["drift_pvalue"] = s.drift_pvalue
         if s.drift is not None:
             row |= {result.statistic: result.value for result in s.drift.results}
+        for score in s.ood:
+            numbers = {"median": score.median, "p90": score.p90, "p99": score.p99, "beyond": score.beyond}
+            row |= {f"ood_{score.name}_{name}": value for name, value in {**numbers, "pvalue": score.pvalue}.items()}
         row["estimated_accuracy"] = s.accuracy[0].estimate if s.accuracy else None
         for name in ("accuracy", "gap", "gap_low", "gap_high", "ece", "ece_low", "ece_high", "smece"):
             row[name] = None if c is None else getattr(c, name)
@@ -193,7 +203,8 @@ class WindowStatus(Record):
         c = self.calibration
         found = "no labels yet" if c is None else f"gap {number(c.gap)}, ece {number(c.ece)}"
         counts = f"{self.n:,} rows, {100 * self.share_labelled:.0f} % labelled"
-        return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}, {found} ({self.state})"
+        ood = "".join(f", {score.name} {number(score.median)}" for score in self.scores.ood)
+        return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}{ood}, {found} ({self.state})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -410,7 +421,7 @@ class MonitorStatus(Record):
         """Open alarms as text: each kind, group and onset once, with the number of repetitions."""
         stories: dict[tuple[Any, ...], list[Alarm]] = {}
         for alarm in self.open_alarms:
-            stories.setdefault((alarm.kind, alarm.group, alarm.onset), []).append(alarm)
+            stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
         lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
@@ -432,13 +443,16 @@ class MonitorStatus(Record):
         if not self.n:
             return "No rows yet."
         kinds = {alarm.kind for alarm in self.open_alarms}
-        wrong = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind != "scores")
+        wrong = dict.fromkeys(alarm.group for alarm in self.open_alarms if alarm.kind in ("calibration", "change"))
         if wrong and None not in wrong:
             return f"Alarm: calibration lost in groups ({some_names(list(wrong))})."
         if wrong:
             return f"Alarm: calibration lost{self._since_onset()}."
         if "scores" in kinds:
             return f"Score drift: the score distribution has changed. {INVESTIGATE}"
+        if "ood" in kinds:
+            names = some_names(list(dict.fromkeys(a.score for a in self.open_alarms if a.kind == "ood")))
+            return f"Drift of out-of-distribution scores ({names}): the inputs may differ from the reference data. {INVESTIGATE}"
         if not self.process.rows:
             return "No alarm. No window has been tested yet, so calibration cannot be assessed."
         if self.process.rejected:
@@ -452,7 +466,7 @@ class MonitorStatus(Record):
 
     def _since_onset(self) -> str:
         """Onset of the newest open alarm of all rows, and predicted and observed rates since then, if they are shown."""
-        alarm = [a for a in self.open_alarms if a.group is None and a.kind != "scores"][-1]
+        alarm = [a for a in self.open_alarms if a.group is None and a.kind in ("calibration", "change")][-1]
         if alarm.onset is None:
             return ""
         names = [w.window for w in self.all_read]
@@ -484,6 +498,7 @@ class MonitorStatus(Record):
             "detector_alarms": len(self.detector.alarms),
         }
         values = {name: getattr(self, name) for name in (*settings, *own)}
+        values |= {"ood": [each.name for each in self.settings.ood]} if self.settings.ood else {}
         lists = {name: getattr(self, name) for name in ("alarms", "groups", "windows", "notes")}
         found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
         return found
@@ -532,8 +547,17 @@ def _again(found: list[Alarm]) -> str:
 # A status from the store
 
 
+class Baseline(NamedTuple):
+    """Reference data of a stream."""
+
+    scores: Sketch | None
+    """None if they do not contain the group."""
+    ood: Mapping[str, Sketch]
+    """Out-of-distribution scores by name."""
+
+
 def build_status(
-    store: Store, settings: Settings, reference_of: Callable[[str], Sketch | None], last: int | None, group: Any
+    store: Store, settings: Settings, reference_of: Callable[[str], Baseline], last: int | None, group: Any
 ) -> MonitorStatus:
     """Build the status of a monitor; see `Monitor.status`."""
     with store.read() as db:
@@ -561,7 +585,7 @@ def build_status(
     declared = [EProcess.of_dict(s.eprocess).value for s in streams.values() if s.declared]
     return MonitorStatus(
         settings=settings,
-        reference_n=0 if reference is None else reference.n,
+        reference_n=0 if reference.scores is None else reference.scores.n,
         group=group,
         n=n,
         labelled=labelled,
@@ -575,7 +599,7 @@ def build_status(
         process=EProcess.of_dict(streams[key].eprocess),
         detector=EDetector.of_dict(streams[key].detector),
         waiting=waiting,
-        notes=_notes(shown, reference),
+        notes=_notes(shown, reference.scores),
     )
 
 
@@ -598,7 +622,15 @@ def alarms_of(db: Transaction, settings: Settings) -> list[Alarm]:
     name = settings.rule.name
     return [
         Alarm(
-            number, kind, group_name(stream), name(place), evidence, words, None if onset is None else name(onset), seen
+            number,
+            "ood" if kind.startswith(OOD) else kind,
+            group_name(stream),
+            name(place),
+            evidence,
+            words,
+            None if onset is None else name(onset),
+            seen,
+            kind.removeprefix(OOD) if kind.startswith(OOD) else None,
         )
         for number, place, stream, kind, evidence, words, onset, seen in db.events()
     ]
@@ -644,7 +676,7 @@ def _waiting(db: Transaction, settings: Settings) -> str:
 
 
 def _found(
-    part: Part, settings: Settings, reference: Sketch | None, clock: int | None, streams: int
+    part: Part, settings: Settings, reference: Baseline, clock: int | None, streams: int
 ) -> tuple[ScoreFindings, WindowCalibration | None]:
     """Results of a part, cached if its rows have not changed."""
     if part.drift is not None:
@@ -658,10 +690,16 @@ def _found(
     return scores, find_calibration(rows, part.scores, part.outcomes)
 
 
-def examine(part: Part, settings: Settings, reference: Sketch | None, streams: int) -> ScoreFindings:
+def examine(part: Part, settings: Settings, reference: Baseline, streams: int) -> ScoreFindings:
     """Compare the scores of one of `streams` streams in a window with the reference data."""
-    levels: dict[str, Any] = {"alpha": settings.drift_alpha, "n_resamples": settings.n_resamples}
-    return find_scores(part.scores, reference, streams=streams, **levels)
+    # Each score has an equal share of the level (Bonferroni); alarms adjust all of them together (Holm), which is never stricter.
+    alpha = settings.drift_alpha / (1 + len(settings.ood))
+    levels: dict[str, Any] = {"alpha": alpha, "n_resamples": settings.n_resamples, "streams": streams}
+    found = find_scores(part.scores, reference.scores, **levels)
+    if not settings.ood:
+        return found
+    ood = (find_ood(each, part.ood[each.name], reference.ood.get(each.name), **levels) for each in settings.ood)
+    return replace(found, ood=tuple(ood))
 
 
 def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
@@ -678,7 +716,7 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
         with store.write() as db:
             for part, column, content in new:
                 now = db.part(part.place, part.stream, part.scores.lens)
-                if now.scores == part.scores and now.outcomes == part.outcomes:
+                if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):
                     db.save_found(part.place, part.stream, column, content)
     except FileError as error:
         if "read-only" not in error.problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store"]
 
-FORMAT = 1
+FORMAT = 2
+"""Latest format; stores without out-of-distribution scores have the first."""
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
 """Seconds that a writer waits for another."""
@@ -53,6 +54,16 @@ CREATE TABLE events (
 """
 
 
+# Further tables of a store with out-of-distribution scores.
+OOD_SCHEMA = """
+CREATE TABLE ood_reference (stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID;
+CREATE TABLE ood (
+  place INTEGER NOT NULL, stream TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (place, stream, name)
+);
+CREATE TABLE ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
+"""
+
+
 class Store:
     """A database on disk; every use opens and closes it, so that no connection is kept between calls.
 
@@ -70,9 +81,14 @@ class Store:
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], meta: dict[str, Any], reference: bytes, streams: Sequence[Stream] = ()
+        cls,
+        path: str | os.PathLike[str],
+        meta: dict[str, Any],
+        reference: bytes,
+        streams: Sequence[Stream] = (),
+        ood: Mapping[tuple[str, str], bytes] | None = None,
     ) -> Store:
-        """Create a database; one whose creation was interrupted is completed."""
+        """Create a database; one whose creation was interrupted is completed. `ood` holds reference scores by stream and name."""
         store = cls(path)
         if store.path.is_dir():
             raise FileError(str(path), "is a folder", "name a file in it")
@@ -81,16 +97,18 @@ class Store:
             connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
             with store._transaction(connection, "IMMEDIATE"):
                 store._require_empty(connection)
-                for statement in SCHEMA.split(";\n"):
+                for statement in (SCHEMA + (OOD_SCHEMA if ood else "")).split(";\n"):
                     if statement.strip():
                         connection.execute(statement)
                 pairs = [(name, json.dumps(value)) for name, value in meta.items()]
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
                 connection.execute("INSERT INTO reference VALUES (1, ?)", (reference,))
-                for stream in streams:
-                    Transaction(connection).save_stream(stream)
+                for each in streams:
+                    Transaction(connection).save_stream(each)
+                for (stream, name), content in (ood or {}).items():
+                    connection.execute("INSERT INTO ood_reference VALUES (?, ?, ?)", (stream, name, content))
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                connection.execute(f"PRAGMA user_version = {FORMAT if ood else 1}")
         return store
 
     @classmethod

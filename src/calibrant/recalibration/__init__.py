@@ -31,7 +31,9 @@ CALIBRATORS = {
     "class_temperature": ("MiscalibrationAwareTemperature",),
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
+    "targets": ("LensCalibration",),
     "venn": ("VennAbers",),
+    "safe": ("SafeCalibration",),
     "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
 }
 NAMES = {**CALIBRATORS, "choosing": ("recalibrate",), "persistence": ("load", "save")}

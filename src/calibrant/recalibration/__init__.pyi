@@ -28,6 +28,7 @@ from .ordered import ConsistencyCalibration as ConsistencyCalibration
 from .ordered import IntraOrderPreserving as IntraOrderPreserving
 from .persistence import load as load
 from .persistence import save as save
+from .safe import SafeCalibration as SafeCalibration
 from .scaling import BiasCorrectedTemperature as BiasCorrectedTemperature
 from .scaling import DirichletCalibration as DirichletCalibration
 from .scaling import EnsembleTemperature as EnsembleTemperature
@@ -36,4 +37,5 @@ from .scaling import TemperatureScaling as TemperatureScaling
 from .scaling import VectorScaling as VectorScaling
 from .scores import Scores as Scores
 from .scores import TrainingData as TrainingData
+from .targets import LensCalibration as LensCalibration
 from .venn import VennAbers as VennAbers

@@ -476,7 +476,7 @@ def _choices(kind: type[Calibrator]) -> dict[str, tuple[Any, ...]]:
 
 def _short(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.6g}" if abs(value) >= 0.01 else f"{value:.3g}"
     if isinstance(value, np.ndarray) and value.size <= 4:
         rounded = np.round(value, 4) + 0.0 if value.dtype.kind == "f" else value  # + 0.0: no -0.0
         return str(rounded.tolist())

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import (
+    Argument,
     ArgumentError,
     CalibrantError,
     CalibrantWarning,
@@ -27,10 +28,13 @@ from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
 from ..views.keywords import checks_keywords
+from ..views.lenses import Lens
 from ..views.resolve import as_predictions
 from .base import Calibrator, Input
 from .methods import METHODS, find_method
+from .safe import SafeCalibration
 from .scores import Floats, Scores, TrainingData, fold_of_rows, names_array
+from .targets import carried_over, induced, owners, read_target
 
 __all__ = ["Candidate", "Recalibration", "recalibrate"]
 
@@ -109,6 +113,8 @@ class Recalibration(Result):
         Remarks on the selection; empty if there are none.
     warned : str
         Warnings of the fit of the selected calibrator, which `note` includes; empty if there were none.
+    lens : str
+        Event that was calibrated and on which the methods were compared; empty for all classes.
     """
 
     method: str
@@ -119,6 +125,7 @@ class Recalibration(Result):
     n: int
     note: str = ""
     warned: str = ""
+    lens: str = ""
 
     def predict_proba(self, scores: Any) -> Floats:
         """Predict calibrated probabilities with the selected calibrator.
@@ -141,7 +148,7 @@ class Recalibration(Result):
         return next(c.gain for c in self.candidates if c.method == self.method)
 
     def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("method", "loss", "level", "n", "note", "candidates")}
+        return {name: getattr(self, name) for name in ("method", "loss", "lens", "level", "n", "note", "candidates")}
 
     def _columns(self) -> dict[str, list[Any]]:
         return {name: [getattr(c, name) for c in self.candidates] for name in Candidate.__dataclass_fields__}
@@ -161,7 +168,8 @@ class Recalibration(Result):
         if self.method == "none":
             tried = len(self.candidates) > 1
             return "none: no calibrator reduces the held-out loss" if tried else "none: no calibrator was tried"
-        return f"{self.method}: selected by cross-validation on {self.n:,} rows"
+        event = f" for {self.lens}" if self.lens else ""
+        return f"{self.method}: selected by cross-validation on {self.n:,} rows{event}"
 
     def _notes(self) -> list[str]:
         return [f"note: {self.note}"] if self.note else []
@@ -176,7 +184,9 @@ def recalibrate(
     loss: Loss = "nll",
     folds: int = 5,
     level: float = 0.95,
+    safe: float | None = None,
     rng: Any = 0,
+    lens: str | Lens | Mapping[Any, Any] | None = None,
     **keywords: Any,
 ) -> Recalibration:
     r"""Select a calibrator by cross-validation and fit it on all rows.
@@ -200,8 +210,16 @@ def recalibrate(
         Number of folds. All observations that a row represents (`counts`) are in the same fold.
     level : float, default 0.95
         Confidence level of the interval of the gain.
+    safe : float, optional
+        Probability with which the selected calibrator may be overconfident, such as 0.05. Every method, and the scores without
+        recalibration, is then made safe by `SafeCalibration`, at this level divided by the number of methods; the names of the methods
+        begin with ``"safe_"``.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the assignment to folds. The result does not depend on the order of the rows.
+    lens : str, Lens or mapping, optional
+        Event that is calibrated in place of all classes, and on which the methods are compared: a mapping from groups to classes or
+        `calibrant.class_groups`, ``"class:NAME"``, ``"top_label"``, ``"within_top:K"``, or ``"band:LOW,HIGH"`` for the rows of a band of
+        confidence. The result is carried over to all classes; see `LensCalibration`.
     **keywords
 
     Returns
@@ -219,7 +237,9 @@ def recalibrate(
     See Also
     --------
     save : Write the result to a file.
+    SafeCalibration : A calibrator with a bound on its overconfidence.
     GroupCalibration : One calibrator per group.
+    LensCalibration : The calibrator of one event that `lens` selects.
     calibrant.sklearn.CalibratedModel : The same as a scikit-learn meta-estimator.
 
     Notes
@@ -246,18 +266,40 @@ def recalibrate(
     check_whole(folds, "folds", 2)
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    if safe is not None and not (is_number(safe) and 0 < safe < 1):
+        raise ArgumentError("safe", f"must lie between 0 and 1; got {safe!r}", "for example 0.05")
+    if safe is not None and lens is not None:
+        raise ArgumentError("safe", ("cannot be combined with ", Argument("lens")), "use one of them")
     p, names = _read(y_true, y_prob, keywords, folds)
+    target = None if lens is None else read_target(lens)
+    whole = TrainingData(p)
+    if target is not None:
+        owner = owners(target, range(p.k) if names is None else names)
+        p = induced(whole, target, owner)
+        _check_rows(p, folds)
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
+    if safe is not None:
+        calibrators = {"none": calibrators["none"], **_made_safe(calibrators, kind, safe)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
     candidates = _compared(held, p, loss, level)
-    best, chosen, told = _chosen(candidates, calibrators, TrainingData(p))
+    selectable = candidates if safe is None else candidates[1:]  # "none" is then the reference only
+    best, chosen, told = _chosen(selectable, calibrators, TrainingData(p))
+    if target is not None:
+        chosen = (
+            carried_over(target, chosen, whole, names, owner)
+            if best.method != "none"
+            else _fitted(calibrators["none"], whole)[0]
+        )
     if names is not None:
         chosen.classes_ = names_array(names)
-    note = _whole_note(best, candidates, told)
+    note = "; ".join(filter(None, (_whole_note(best, candidates, told), _safety(chosen, safe))))
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
-    return Recalibration(best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""))
+    event = "" if target is None else target.name
+    return Recalibration(
+        best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""), event
+    )
 
 
 def _read(
@@ -274,11 +316,15 @@ def _read(
         raise UndefinedMetricError(
             "y_true", "recalibration requires rows of at least two classes; all labels are equal"
         )
+    _check_rows(p, folds)
+    return rows_summing_to_one(p), p.classes
+
+
+def _check_rows(p: Predictions, folds: int) -> None:
     if p.n < 2 * folds:
         raise UndefinedMetricError(
             "y_true", f"too few rows for {folds} folds: at least {2 * folds} are required; got {p.n}"
         )
-    return rows_summing_to_one(p), p.classes
 
 
 def _remedy(p: Predictions) -> str:
@@ -318,6 +364,12 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     return {name: find_method(name)(input=input) for name in names if name != "none"}
 
 
+def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:
+    """Safe counterparts, each at its share of the level, so that the level holds for any of them that is selected."""
+    each = alpha / len(calibrators)
+    return {f"safe_{name}": SafeCalibration(inner, input=input, alpha=each) for name, inner in calibrators.items()}
+
+
 def _automatic(p: Predictions) -> list[str]:
     """The methods whose required number of rows is met, those with the smallest requirement first."""
     n = _rows(p)
@@ -345,7 +397,7 @@ def _chosen(
 ) -> tuple[Candidate, Calibrator, dict[str, str]]:
     """The candidate of least loss whose fit on all rows does not warn, its calibrator, and the warnings of candidates of lower loss.
 
-    A candidate that warns is selected only if no other improves on no recalibration, which never warns, so that the search ends.
+    A candidate that warns is selected only if no other improves on no recalibration, which never warns, or all of them warn.
     """
     told: dict[str, str] = {}
     warned: tuple[Candidate, Calibrator] | None = None
@@ -355,7 +407,7 @@ def _chosen(
             break
         told[candidate.method] = warning
         warned = warned or (candidate, calibrator)
-    if candidate.method == "none" and warned is not None:
+    if warned is not None and (candidate.method == "none" or warning):
         candidate, calibrator = warned
     return candidate, calibrator, told
 
@@ -427,6 +479,16 @@ def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str,
     parts.append(_note(best, plain))
     parts += [f"{c.method}: {c.note}" for c in dict.fromkeys((plain, best)) if c.note]
     return "; ".join(filter(None, parts))
+
+
+def _safety(chosen: Calibrator, safe: float | None) -> str:
+    """The guarantee of a safe calibrator and what it costs; empty for others, and where the bound was not reached."""
+    if not isinstance(chosen, SafeCalibration) or chosen.bound_ > chosen.tolerance:
+        return ""
+    return (
+        f"mean confidence exceeds accuracy{f' by more than {chosen.tolerance:g}' * (chosen.tolerance > 0)} with probability at most "
+        f"{safe or chosen.alpha:g}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
+    )
 
 
 def _note(best: Candidate, plain: Candidate) -> str:

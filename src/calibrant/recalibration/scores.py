@@ -46,6 +46,7 @@ __all__ = [
     "normalised",
     "on_scale",
     "order_of_content",
+    "random_parts",
     "read_rows",
     "row_hashes",
     "scale_of",
@@ -320,14 +321,35 @@ def fold_of_rows(data: TrainingData, folds: int, rng: Any = 0) -> NDArray[np.int
     return fold
 
 
-def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats) -> Floats:
+def random_parts(data: TrainingData, shares: Floats) -> Floats:
+    """Split the rows into parts by a seed that depends on the data, and return their weights as (parts, rows).
+
+    The parts depend neither on the order of the rows, nor on that of the classes, nor on whether copies are counted or repeated. The seed is the
+    sequence of correct and wrong predictions by the margin of the predicted class, which rounding hardly changes. With a constant seed, rows in order of content would
+    give parts whose mean error is nearly the same in every data set of this size: the split would not be random, and a bound from one part would
+    not have its level.
+    """
+    logits = data.logits - data.logits.max(axis=1, keepdims=True)
+    margin = np.partition(logits, -2, axis=1)[:, -2]
+    correct = logits.argmax(axis=1) == data.labels
+    copies = data.weight.astype(np.int64) if data.counted else np.ones(data.n, np.int64)
+    by_margin = np.lexsort((correct, margin))
+    bits = correct[by_margin]
+    starts = np.flatnonzero(np.append(True, bits[1:] != bits[:-1]))
+    runs = np.add.reduceat(copies[by_margin], starts)
+    seed = hashlib.sha256(repr((bool(bits[0]), runs.tolist())).encode()).digest()[:8]
+    order = np.lexsort((data.weight, row_hashes(logits, 0), data.labels, margin, correct))
+    return dealt(data, order, shares, int.from_bytes(seed))
+
+
+def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats, rng: Any = 0) -> Floats:
     """Split the rows at random into parts and return their weights as (parts, rows); the copies of a count are split individually.
 
     Copies of a row are independent observations, so they are assigned to parts at random like repeated rows.
     """
     rows = data.weight[order].astype(np.int64) if data.counted else np.ones(data.n, np.int64)
     total = int(rows.sum())
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(rng)
     if total > max(data.n, MOST_SHUFFLED):
         copies = draw.multinomial(rows, shares).T
     else:

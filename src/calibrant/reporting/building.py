@@ -35,7 +35,7 @@ from ..util.checks import check_whole
 from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
-from ..views.lenses import Lens
+from ..views.lenses import Lens, shared_name
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
@@ -475,8 +475,10 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     """Return the diagram of one view, and its bins."""
     view = views[0]
     if len(views) > 1:
-        reason = f"{len(views)} classes have {len(views)} diagrams; choose one with a lens such as {view.lens}"
-        return Diagram((), "classwise", "equal_width", None, "clopper_pearson", tuple(notes), reason), None
+        seen = shared_name(views)
+        what = "cumulative probabilities" if seen == "ordinal" else "classes"
+        reason = f"{len(views)} {what} have {len(views)} diagrams; choose one with a lens such as {view.lens}"
+        return Diagram((), seen, "equal_width", None, "clopper_pearson", tuple(notes), reason), None
     own = None if view.is_soft else level
     curve = calibration_curve(view, bins=BINS, interval=own)
     binning = "equal_width"

@@ -128,6 +128,8 @@ class MetricRow:
     note: str = ""
     """Remark on its interval or p-value."""
     group: MetricGroup = "calibration"
+    by_chance: float | None = None
+    """Expected value if the predictions were calibrated."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +163,8 @@ class Metrics:
 class Weakness:
     """A subset of the rows: mean score, observed rate, and the test of their difference."""
 
-    kind: Literal["class", "predicted", "group", "range"]
-    """A class against the rest, the rows with one predicted class, a group, or a range of scores."""
+    kind: Literal["class", "at most", "predicted", "group", "range"]
+    """A class against the rest, a class and all lower ones, the rows with one predicted class, a group, or a range of scores."""
     name: str
     lens: str
     """Lens of `mean_score` and `rate`: ``top_label``, ``binary`` (the positive class) or ``class:...`` (that class)."""

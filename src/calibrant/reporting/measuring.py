@@ -168,6 +168,7 @@ def _row(result: MetricResult) -> MetricRow:
         reason=_reason(result.reason),
         note=result.note,
         group="proper score" if metric.proper == "strictly" else "calibration",
+        by_chance=result.by_chance,
     )
 
 
@@ -184,9 +185,10 @@ def _inferred(
         return replace(result, note="no interval and no p-value: the value is infinite")
     options: dict[str, Any] = {} if lens is None else {"lens": lens}
     draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": seed, **options}
-    low, high, pvalue = result.low, result.high, None
+    low, high = result.low, result.high
+    pvalue = by_chance = None
     notes = [] if low is None else [result.note]
-    several = result.lens == "classwise"
+    several = result.lens in ("classwise", "ordinal")
     late = _too_long(metric, p, options, n_resamples)
     if level is not None and low is None:
         known = not several and (metric.is_row_mean or metric.id in OWN_INTERVALS)
@@ -204,11 +206,12 @@ def _inferred(
     else:
         try:
             tested = assess(p, **draws)
-            pvalue = tested.pvalue
+            pvalue, by_chance = tested.pvalue, tested.by_chance
             notes += [side_note(metric, result.lens, tested.alternative)]
         except CalibrantError as error:
             notes.append(f"no p-value: {error.problem}")
-    full = replace(result, low=low, high=high, pvalue=pvalue, note="; ".join(filter(None, notes)))
+    note = "; ".join(filter(None, notes))
+    full = replace(result, low=low, high=high, pvalue=pvalue, by_chance=by_chance, note=note)
     return with_direction(full, metric, p, options)
 
 

@@ -180,6 +180,7 @@ def _metrics(metrics: Metrics, outcome: str) -> list[str]:
         "metric",
         "value",
         level,
+        "by chance",
         "p-value",
         "ideal",
         "direction",
@@ -194,14 +195,19 @@ def _metrics(metrics: Metrics, outcome: str) -> list[str]:
         meaning = f"No value: {escaped(row.reason)}" if row.reason else escaped(row.meaning)
         paper = escaped(row.reference.split(":")[0])
         link = f"[{paper}]({quote(row.link, safe=':/;.-_')})" if row.link else paper
-        cells = [f"{escaped(row.name)} (`{row.id}`)", value, span(row.low, row.high), chance_cell(row.pvalue), ideal]
+        expected = "" if row.by_chance is None else number(row.by_chance)
+        cells = [f"{escaped(row.name)} (`{row.id}`)", value, span(row.low, row.high), expected]
+        cells += [chance_cell(row.pvalue), ideal]
         rows.append([row.group, *cells, escaped(row.direction), escaped(lens_text(row.lens, outcome)), meaning, link])
     if not metrics.rows:
         return []
-    lines = ["P-values refer to the null hypothesis that the predicted probabilities are calibrated."]
+    lines = [
+        "P-values refer to the null hypothesis that the predicted probabilities are calibrated; the value expected under it is in the "
+        "column by chance."
+    ]
     if metrics.level is not None:
         lines = ["Confidence intervals describe the sampling variation of the rows. " + lines[0]]
-    return [*lines, "", *table_of(headings, rows, range(2, 6))]
+    return [*lines, "", *table_of(headings, rows, range(2, 7))]
 
 
 def place_name(entry: Weakness) -> str:

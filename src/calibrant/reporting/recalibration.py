@@ -166,7 +166,8 @@ def _row(found: Candidate, chosen: bool, share: float | None) -> CalibratorRow:
 
 def _description(found: Recalibration) -> str:
     """Return the name of the method, with its temperature where it has one."""
-    known = TITLES.get(found.method) or METHODS[found.method].title or found.method.replace("_", " ")
+    own = METHODS.get(found.method)
+    known = TITLES.get(found.method) or (own.title if own else "") or found.method.replace("_", " ")
     temperature = getattr(found.calibrator, "temperature_", None)
     if temperature is None or not math.isfinite(temperature):
         return known

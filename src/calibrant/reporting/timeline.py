@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..monitoring.ood import OodFindings
 from ..monitoring.status import Alarm, MonitorStatus, WindowStatus
 from ..util.files import write_atomic
 from ..util.results import number
@@ -88,7 +89,10 @@ def render_timeline(status: MonitorStatus, *, title: str = "Monitor") -> str:
             mean_name=mean_name(status.lens),
             rate_name=rate_name(status.lens),
             pictures=[image_of(timeline_spec(status, width)) for width in (WIDE, NARROW)] if status.windows else [],
-            headings=HEADINGS,
+            headings=(
+                *HEADINGS,
+                *(f"{name}{part}" for name in _ood_names(status) for part in (" median", " p99", " p")),
+            ),
             rows=[_row(window) for window in reversed(status.windows)],
             alarms=_alarm_stories(status),
         )
@@ -100,6 +104,7 @@ KINDS = {
     "calibration": "loss of calibration",
     "change": "change in calibration",
     "scores": "score drift",
+    "ood": "drift of an out-of-distribution score",
 }
 
 
@@ -116,7 +121,8 @@ def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
     """Return one entry per kind, group and onset; open alarms first, all rows before groups, calibration before scores."""
     stories: dict[tuple[Any, ...], list[Alarm]] = {}
     for alarm in status.alarms:
-        stories.setdefault((alarm.acknowledged, alarm.kind, str(alarm.group), alarm.onset), []).append(alarm)
+        key = (alarm.acknowledged, alarm.kind, alarm.score, str(alarm.group), alarm.onset)
+        stories.setdefault(key, []).append(alarm)
     kinds = list(KINDS)
 
     def rank(found: list[Alarm]) -> tuple[Any, ...]:
@@ -134,7 +140,8 @@ def _story(found: list[Alarm]) -> AlarmStory:
         times = "once" if len(found) == 2 else f"{len(found) - 1} times"
         again = f"Repeated {times}, last in window {last.window}."
     words = first.words if first.words.endswith(".") else first.words + "."
-    return AlarmStory(f"{first.window}: {KINDS[first.kind]}, {named}", words, again, first.acknowledged)
+    kind = KINDS[first.kind] if first.score is None else f"{KINDS[first.kind]}, {first.score}"
+    return AlarmStory(f"{first.window}: {kind}, {named}", words, again, first.acknowledged)
 
 
 def _row(w: WindowStatus) -> list[str]:
@@ -160,4 +167,13 @@ def _row(w: WindowStatus) -> list[str]:
         *labelled,
         number(s.accuracy[0].estimate) if s.accuracy else "-",
         number(w.e_value),
+        *(cell for score in s.ood for cell in _ood_cells(score)),
     ]
+
+
+def _ood_names(status: MonitorStatus) -> list[str]:
+    return [each.name for each in status.settings.ood]
+
+
+def _ood_cells(score: OodFindings) -> list[str]:
+    return [number(score.median), number(score.p99), "-" if score.pvalue is None else f"{score.pvalue:.3g}"]

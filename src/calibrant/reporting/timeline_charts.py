@@ -23,7 +23,9 @@ COLOURS = ("#333333", "#2166ac", "#1b7837", "#8c6d9e")
 
 
 def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
-    """Return four charts over the same windows as a Vega-Lite specification: confidence, drift, calibration gap and evidence.
+    """Return charts over the same windows as a Vega-Lite specification: confidence, drift, calibration gap and evidence.
+
+    A monitor of out-of-distribution scores has a chart for each of them, after that of the drift.
 
     Parameters
     ----------
@@ -37,7 +39,8 @@ def timeline_spec(status: MonitorStatus, width: int = WIDE) -> dict[str, Any]:
     dict
         The specification.
     """
-    parts = [_confidence(status, width), _drift(status, width), _gap(status, width), _evidence(status, width)]
+    ood = [_ood(status, width, place) for place in range(len(status.settings.ood))]
+    parts = [_confidence(status, width), _drift(status, width), *ood, _gap(status, width), _evidence(status, width)]
     config = {
         "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#ececf0"},
         "legend": {"labelFontSize": 12, "columnPadding": COLUMN_ROOM},
@@ -84,11 +87,17 @@ def _x(status: MonitorStatus, width: int) -> dict[str, Any]:
 
 
 def _layered(
-    status: MonitorStatus, width: int, title: str, layers: list[dict[str, Any]], kinds: tuple[str, ...]
+    status: MonitorStatus,
+    width: int,
+    title: str,
+    layers: list[dict[str, Any]],
+    kinds: tuple[str, ...],
+    score: str | None = None,
 ) -> dict[str, Any]:
-    """Return a chart with a vertical line at each alarm of its kind."""
+    """Return a chart with a vertical line at each alarm of its kind and, for out-of-distribution scores, of its score."""
     at = {window.window: _at(status, window) for window in status.windows}
-    raised = {a.window for a in status.alarms if a.kind in kinds and a.group == status.group and a.window in at}
+    own = [a for a in status.alarms if a.kind in kinds and a.score == score and a.group == status.group]
+    raised = {a.window for a in own if a.window in at}
     if raised:
         rule = {
             "data": {"values": [{"at": at[name]} for name in sorted(raised)]},
@@ -180,6 +189,32 @@ def _drift(status: MonitorStatus, width: int) -> dict[str, Any] | None:
     }
     title = "Score drift (tick: critical value)"
     return _layered(status, width, title, [bound, point], ("scores",))
+
+
+def _ood(status: MonitorStatus, width: int, place: int) -> dict[str, Any]:
+    """Return the chart of one out-of-distribution score: median and upper quantiles, and those of the reference data."""
+    found = [(w, w.scores.ood[place]) for w in status.windows]
+    names = ("median", "p90", "p99")
+    values = [
+        {"at": _at(status, w), "value": getattr(score, name), "what": name} for w, score in found for name in names
+    ]
+    y = {"field": "value", "type": "quantitative", "title": found[0][1].name, "scale": {"zero": False}}
+    colour = {
+        "field": "what",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": list(COLOURS[1:])},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "offset": 2},
+    }
+    line = {
+        "data": {"values": values},
+        "mark": {"type": "line", "point": {"size": 28}, "strokeWidth": 1.6},
+        "encoding": {"x": _x(status, width), "y": y, "color": colour},
+    }
+    first = found[0][1]
+    known = (first.reference_median, first.reference_p99)
+    levels = [_level(value, {"zero": False}) for value in known if value is not None]
+    title = f"Out-of-distribution score {first.name} (dashed: median and p99 of the reference)"
+    return _layered(status, width, title, [*levels, line], ("ood",), first.name)
 
 
 def _gap(status: MonitorStatus, width: int) -> dict[str, Any] | None:

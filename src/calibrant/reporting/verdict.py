@@ -15,6 +15,7 @@ from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.cumulative.cumulative import null_scale
 from ..util.results import number
+from ..views.lenses import shared_name
 from ..views.resolve import views_of
 from ..views.view import View
 from .content import CalibratorTable, Direction, Verdict
@@ -150,7 +151,7 @@ def judge(
 
 def _tested(views: list[View], seed: int) -> Tested:
     """Return the test of one view; of several, the smallest p-value times their number (Bonferroni)."""
-    lens = views[0].lens if len(views) == 1 else "classwise"
+    lens = shared_name(views)
     try:
         # Simulated p-values are too coarse for a Bonferroni correction.
         method = "auto" if len(views) == 1 else DEFAULT_TESTS[TEST]
@@ -162,7 +163,7 @@ def _tested(views: list[View], seed: int) -> Tested:
             lens, found[0].statistic, found[0].pvalue, f"{TEST_NAME}, {_evaluated(lens)}; {found[0].null_distribution}"
         )
     pvalue = combine_pvalues([each.pvalue for each in found], "bonferroni")
-    null_distribution = f"{TEST_NAME}, for each of {len(found)} classes, with Bonferroni correction"
+    null_distribution = f"{TEST_NAME}, for each of {len(found)} {'cuts' if lens == 'ordinal' else 'classes'}, with Bonferroni correction"
     return Tested(lens, max(each.statistic for each in found), pvalue, null_distribution)
 
 

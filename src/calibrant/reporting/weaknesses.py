@@ -12,6 +12,7 @@ from ..binning.table import BinTable, _binomial_interval
 from ..inference.significance import adjust
 from ..input.predictions import Predictions
 from ..util.results import number
+from ..views.lenses import shared_name, single_event
 from ..views.view import View
 from .content import Weakness, Weaknesses
 from .wording import event_of, lens_text
@@ -20,7 +21,7 @@ __all__ = ["Sums", "find_weaknesses", "gap_pvalues", "sums_by"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Kind = Literal["class", "predicted", "group", "range"]
+Kind = Literal["class", "at most", "predicted", "group", "range"]
 
 ALPHA = 0.05
 CORRECTION = "holm"
@@ -163,9 +164,7 @@ def find_weaknesses(
 
 def _about(views: list[View], outcome: str) -> str:
     """Return what the subsets are compared on, as text."""
-    if len(views) > 1:
-        return "each class against the rest"
-    lens = views[0].lens
+    lens = shared_name(views)
     return (
         "the probability of the positive class"
         if lens == "binary" and not event_of(lens, outcome)
@@ -176,6 +175,10 @@ def _about(views: list[View], outcome: str) -> str:
 def _classes(p: Predictions, views: list[View]) -> list[Places]:
     """Return the rows of each predicted class under the main lens; with one view per class, each class against the rest."""
     if len(views) > 1:
+        if shared_name(views) == "ordinal":
+            return [
+                Places("at most", [view.lens.removeprefix("ordinal:")], view, sums_by(view, None, 1)) for view in views
+            ]
         return [Places("class", [_class_name(p, i)], view, sums_by(view, None, 1)) for i, view in enumerate(views)]
     if p.kind not in ("binary", "multiclass"):
         return []
@@ -268,9 +271,9 @@ def _untested(entries: list[Weakness]) -> list[str]:
 def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
     notes = []
     if len(views) > 1:
-        notes.append(
-            "Each class is evaluated against the rest; ranges of scores need a single lens such as class:NAME."
-        )
+        ordinal = shared_name(views) == "ordinal"
+        what = "Each cumulative probability is evaluated" if ordinal else "Each class is evaluated against the rest"
+        notes.append(f"{what}; ranges of scores need a single lens such as {single_event(views)}.")
         if p.groups is not None:
             notes.append("Groups need a single lens as well and are left out.")
     elif p.kind in ("binary", "multiclass"):

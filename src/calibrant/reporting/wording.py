@@ -26,6 +26,7 @@ LENSES = {
     "binary": "positive class",
     "top_label": "top label",
     "classwise": "each class against the rest",
+    "ordinal": "cumulative probabilities of ordered classes",
     "canonical": "all class probabilities",
 }
 
@@ -36,6 +37,8 @@ def event_of(lens: str, outcome: str = "") -> str:
     >>> event_of("binary", "churn"), event_of("class:cat"), event_of("top_label", "churn")
     ('churn', 'cat', '')
     """
+    if lens.startswith("ordinal:"):
+        return f"at most {lens.removeprefix('ordinal:')}"
     return outcome if lens == "binary" else lens.removeprefix("class:") if lens.startswith("class:") else ""
 
 

@@ -288,12 +288,21 @@ class Sketches(Summary):
         Returns
         -------
         list of Sketch
-            One sketch, or one per class for ``"classwise"``.
+            One sketch, or one per class for ``"classwise"`` and one per cut for ``"ordinal"``.
         """
         if not isinstance(lens, str):
             raise LensError("lens", "must be the name of a lens", f"choose one of {', '.join(self.lenses)}")
         if lens == "classwise":
             return [self.sketch(f"class:{name}") for name in self.classes]
+        if lens == "ordinal":
+            cuts = [name for name in self.lenses if name.startswith("ordinal:")]
+            if not cuts:
+                raise LensError(
+                    "lens",
+                    "these sketches have no cumulative probabilities",
+                    Use("lenses", ["ordinal"], "to make them"),
+                )
+            return [self.sketch(name) for name in cuts]
         return [self.sketch(lens)]
 
     def view(self, lens: Any = "auto") -> View:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +19,7 @@ from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.results import Result
 from ..views.keywords import PREDICTION_KEYWORDS, documents_keywords
+from .ensembles import Moments, dropout_active, groups_of, is_several, read_generator, read_samples, weights_in_turn
 from .outputs import Output, Unpack, arguments, chosen_output, label_tensor, moved, own_copy, unpacked
 from .rows import as_classes, at_least_single, read_labels
 
@@ -36,11 +37,25 @@ __all__ = [
 LOOKED_AT = 4
 # Parameters of `collect` and `evaluate`, for their docstrings.
 PARAMETERS = {
-    "model": ("torch.nn.Module or callable", "Model that returns logits."),
+    "model": (
+        "torch.nn.Module, callable, or iterable of these",
+        """Model that returns logits; or the members of an ensemble, in a list, or in a generator that loads one after the
+other.""",
+    ),
     "loader": (
         "iterable",
         """Batches: ``(inputs, labels)``, or mappings with an entry named labels, label, targets, target or y. A tuple of inputs
 is passed to the model as positional, a mapping of inputs as keyword arguments.""",
+    ),
+    "samples": (
+        "int or iterable, optional",
+        """Members that are sampled from one model: a number of Monte Carlo dropout samples, for which only dropout layers are
+in training mode; or the weights of each member, as state dicts or as functions that are called with the model and set
+them, as for SWAG. The weights are restored.""",
+    ),
+    "rng": (
+        "None, int, numpy.random.Generator or torch.Generator, optional",
+        "Seed or generator of `samples`; by default the global generator of torch.",
     ),
     "device": (
         "str or torch.device, optional",
@@ -102,6 +117,10 @@ class CollectedArrays:
         Class indices.
     features : ndarray of shape (N, d) or None
         Features of a layer.
+    spread : ndarray of shape (N, K) or None, default None
+        Standard deviation of the probabilities over the members of an ensemble.
+    mutual_information : ndarray of shape (N,) or None, default None
+        Mutual information between prediction and member.
 
     Examples
     --------
@@ -114,6 +133,8 @@ class CollectedArrays:
     logits: NDArray[Any]
     labels: NDArray[np.int64]
     features: NDArray[Any] | None
+    spread: NDArray[Any] | None = None
+    mutual_information: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,16 +146,25 @@ class Collected(Result):
     Parameters
     ----------
     logits : torch.Tensor of shape (N, K)
-        Logits, at least in single precision.
+        Logits, at least in single precision; of several members, the logarithm of their mean probabilities.
     labels : torch.Tensor of shape (N,)
         Class indices.
     features : torch.Tensor of shape (N, d), optional
         Output of the named layer, flattened.
+    spread : torch.Tensor of shape (N, K), optional
+        Standard deviation of the probabilities over the members of an ensemble, with divisor M.
+    mutual_information : torch.Tensor of shape (N,), optional
+        Mutual information between prediction and member in nats: the entropy of the mean minus the mean entropy.
+    members : int, default 1
+        Number M of members.
     """
 
     logits: Tensor
     labels: Tensor
     features: Tensor | None = None
+    spread: Tensor | None = None
+    mutual_information: Tensor | None = None
+    members: int = 1
 
     def __len__(self) -> int:
         return len(self.logits)
@@ -150,10 +180,12 @@ class Collected(Result):
         Returns
         -------
         CollectedArrays
-            Arrays ``logits``, ``labels`` and ``features``.
+            Arrays ``logits``, ``labels``, ``features``, ``spread`` and ``mutual_information``.
         """
-        features = None if self.features is None else self.features.numpy()
-        return CollectedArrays(self.logits.numpy(), self.labels.numpy(), features)
+        others = (self.features, self.spread, self.mutual_information)
+        return CollectedArrays(
+            self.logits.numpy(), self.labels.numpy(), *(None if one is None else one.numpy() for one in others)
+        )
 
     @documents_keywords(taken=tuple(name for name in PREDICTION_KEYWORDS if name not in ("label", "prob", "input")))
     def predictions(self, **keywords: Any) -> Predictions:
@@ -180,20 +212,23 @@ class Collected(Result):
         Returns
         -------
         dict
-            Lists ``logits``, ``labels`` and ``features``.
+            Lists ``logits``, ``labels``, ``features``, ``spread`` and ``mutual_information``, and the number of ``members``.
         """
-        features = None if self.features is None else self.features.tolist()
-        return {"logits": self.logits.tolist(), "labels": self.labels.tolist(), "features": features}
+        return {name: value.tolist() if isinstance(value, Tensor) else value for name, value in self._fields().items()}
 
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"label": self.labels.tolist()}
         columns |= {f"logit_{k}": self.logits[:, k].tolist() for k in range(self.n_classes)}
         if self.features is not None:
             columns |= {f"feature_{j}": self.features[:, j].tolist() for j in range(self.features.shape[1])}
+        if self.spread is not None and self.mutual_information is not None:
+            columns |= {f"spread_{k}": self.spread[:, k].tolist() for k in range(self.n_classes)}
+            columns["mutual_information"] = self.mutual_information.tolist()
         return columns
 
     def _title(self) -> str:
         features = "" if self.features is None else f", {self.features.shape[1]} features"
+        features += "" if self.spread is None else f", {self.members} member{'s' * (self.members != 1)}"
         accuracy = float((self.logits.argmax(dim=1) == self.labels).double().mean())
         return f"Collected({len(self):,} rows, {self.n_classes} classes{features}, accuracy {accuracy:.4f})"
 
@@ -225,6 +260,8 @@ def collect(
     model: Any,
     loader: Iterable[Any],
     *,
+    samples: int | Iterable[Any] | None = None,
+    rng: Any = None,
     device: Any = None,
     layer: str | None = None,
     output: Output = None,
@@ -233,16 +270,23 @@ def collect(
     progress: bool = False,
     check: bool = True,
 ) -> Collected:
-    """Run a model over a loader in evaluation mode without gradients, and collect its logits and the labels.
+    r"""Run a model over a loader in evaluation mode without gradients, and collect its logits and the labels.
 
     The training mode of the model and of all its parts is restored, also after an error. Half precision is converted to
     float32. For a model with a single output z per row the logits are the two columns 0 and z, which have the same
     probabilities.
 
+    For an ensemble, the probabilities of its members are averaged: pass several models, or `samples` of one. Memory does
+    not grow with the number of members. The loader is read once for a list of models and for dropout samples, and once
+    for each member of a generator of models and for each set of weights; it must then return the same rows in the
+    same order each time.
+
     Parameters
     ----------
     model
     loader
+    samples
+    rng
     device
     layer
     output
@@ -254,7 +298,8 @@ def collect(
     Returns
     -------
     Collected
-        Tensors ``logits``, ``labels`` and ``features`` on the CPU; ``predictions()`` passes them to the library.
+        Tensors ``logits``, ``labels`` and ``features`` on the CPU; ``predictions()`` passes them to the library. For an
+        ensemble also ``spread`` and ``mutual_information``.
 
     Warns
     -----
@@ -264,6 +309,26 @@ def collect(
     See Also
     --------
     evaluate : Collect and evaluate.
+    ood_mutual_information : Mutual information of the stacked logits of members.
+
+    Notes
+    -----
+    With probabilities :math:`p_{mk}` of members :math:`m = 1, \dots, M`, logits are :math:`\log \bar p_k` with
+    :math:`\bar p_k = \tfrac1M \sum_m p_{mk}`, the spread is :math:`\sqrt{\tfrac1M \sum_m (p_{mk} - \bar p_k)^2}`,
+    and the mutual information is :math:`H(\bar p) - \tfrac1M \sum_m H(p_m)` with the entropy
+    :math:`H(p) = -\sum_k p_k \log p_k`.
+
+    Dropout that a module applies with a function, as ``F.dropout(x, training=self.training)``, is not sampled: only layers
+    such as ``nn.Dropout``, and dropout inside attention and recurrent layers, are known.
+
+    References
+    ----------
+    .. [1] Lakshminarayanan, Pritzel and Blundell (2017): Simple and scalable predictive uncertainty estimation using deep
+       ensembles. NeurIPS.
+    .. [2] Gal and Ghahramani (2016): Dropout as a Bayesian approximation: representing model uncertainty in deep
+       learning. ICML.
+    .. [3] Maddox, Garipov, Izmailov, Vetrov and Wilson (2019): A simple baseline for Bayesian uncertainty in deep
+       learning. NeurIPS.
 
     Examples
     --------
@@ -274,9 +339,19 @@ def collect(
     >>> found = collect(model, batches, layer="1")
     >>> found.logits.shape, found.features.shape, model.training
     (torch.Size([7, 3]), torch.Size([7, 4]), True)
+
+    An ensemble, here of two members that always disagree:
+
+    >>> members = [lambda x: torch.tensor([[0.0, 4.0]]), lambda x: torch.tensor([[4.0, 0.0]])]
+    >>> both = collect(members, [(torch.zeros(1, 2), torch.tensor([1]))])
+    >>> both.logits.exp(), both.spread, both.mutual_information
+    (tensor([[0.5000, 0.5000]]), tensor([[0.4820, 0.4820]]), tensor([0.6031]))
     """
-    if not callable(model):
-        raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
+    if samples is not None or is_several(model):
+        return _collect_members(model, loader, samples, rng, layer, check, progress, (device, output, autocast, unpack))
+    if rng is not None:
+        raise ArgumentError("rng", "is used with samples only")
+    _check_callable(model)
     runner = _Runner(model, _device_of(model, device), output, unpack)
     with evaluating(model), _hooked(model, layer) as kept, torch.no_grad(), _precision(autocast, runner.device):
         parts = []
@@ -285,6 +360,115 @@ def collect(
     if check:
         check_dataset(loader)
     return _joined(parts, layer)
+
+
+def _check_callable(model: Any) -> None:
+    if not callable(model):
+        raise InputTypeError("model", f"must be a module or a function; got {type(model).__name__}")
+
+
+def _collect_members(
+    model: Any,
+    loader: Iterable[Any],
+    samples: Any,
+    rng: Any,
+    layer: str | None,
+    check: bool,
+    progress: bool,
+    options: tuple[Any, Output, bool | torch.dtype | None, Unpack],
+) -> Collected:
+    """Run all members over the loader, and keep the moments of their probabilities for each batch."""
+    if layer is not None:
+        raise ArgumentError("layer", "the features of several members differ", "collect them from a single model")
+    if samples is not None and is_several(model):
+        raise ArgumentError("samples", "cannot be combined with several models", "collect the samples of one model")
+    if samples is None and rng is not None:
+        raise ArgumentError("rng", "is used with samples only")
+    device, output, autocast, unpack = options
+    found: list[tuple[Moments, Tensor]] = []
+    members = 0
+    passes = _passes(model, samples, rng, lambda one: _Runner(one, _device_of(one, device), output, unpack))
+    with closing(passes):  # so that modes and weights are restored at once after an error
+        for turn, (runners, stable) in enumerate(passes):
+            count, members = 0, members + len(runners)
+            with torch.no_grad(), _precision(autocast, runners[0].device):
+                for number, batch in enumerate(_followed(loader, progress)):
+                    _add_batch(found, turn, number, batch, runners, check and stable and number == 0)
+                    count += 1
+            if count != len(found):
+                raise InputError(
+                    "loader",
+                    f"returned {len(found)} batches for the first member and {count} for member {turn}",
+                    "pass a loader that can be read repeatedly, such as a DataLoader or a list of batches",
+                )
+    if not members:
+        raise InputError(
+            "model" if samples is None else "samples", "has no members", "an iterator can be consumed only once"
+        )
+    if check:
+        check_dataset(loader)
+    parts = [(*moments.summary(), labels) for moments, labels in found]
+    whole = _joined([(logits, labels, None) for logits, _, _, labels in parts], None)
+    spread, shared = torch.cat([part[1] for part in parts]), torch.cat([part[2] for part in parts])
+    if samples is not None and not isinstance(samples, Iterable) and not bool(spread.any()):
+        raise ArgumentError(
+            "samples",
+            "all samples are equal, so dropout is not active",
+            "pass the model before it was compiled or exported",
+        )
+    return Collected(whole.logits, whole.labels, None, spread, shared, members)
+
+
+def _add_batch(
+    found: list[tuple[Moments, Tensor]], turn: int, number: int, batch: Any, runners: Sequence[_Runner], twice: bool
+) -> None:
+    """Add the members of one pass to the moments of a batch."""
+    for runner in runners:
+        logits, labels, _ = runner.batch(number, batch, {}, twice)
+        if number == len(found) and turn == 0:
+            found.append((Moments(), labels))
+        if number >= len(found) or not torch.equal(found[number][1], labels):
+            raise InputError(
+                "loader", f"returned other rows for member {turn}, from batch {number} on", "set shuffle=False"
+            )
+        found[number][0].add(logits)
+
+
+def _passes(
+    model: Any, samples: Any, rng: Any, runner: Callable[[Any], _Runner]
+) -> Generator[tuple[Sequence[_Runner], bool], None, None]:
+    """The members of each pass over the loader, in evaluation mode, and whether they give the same output each time."""
+    if samples is None:
+        for group in groups_of(model):
+            with ExitStack() as stack:
+                for one in group:
+                    _check_callable(one)
+                    stack.enter_context(evaluating(one))
+                yield [runner(one) for one in group], True
+        return
+    read = read_samples(samples, model)
+    single = runner(model)
+    with _seeded(rng, single.device):
+        if isinstance(read, int):
+            with evaluating(model), dropout_active(model):
+                yield [single] * read, False
+            return
+        with evaluating(model), closing(weights_in_turn(model, read)) as draws:
+            for _ in draws:
+                with evaluating(model):  # a draw may have trained the model, for example to renew batch statistics
+                    yield [single], True
+
+
+@contextmanager
+def _seeded(rng: Any, device: torch.device | None) -> Iterator[None]:
+    """Seed the generator of torch, and restore its state on exit."""
+    seed = read_generator(rng)
+    if seed is None:
+        yield
+        return
+    with same_random_state(device):
+        torch.manual_seed(seed)
+        yield
 
 
 class _Runner:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import InputError, InSampleWarning, warn_caller
+from ..errors import ArgumentError, InputError, InSampleWarning, warn_caller
 from ..evaluation.measure import Evaluation
 from ..evaluation.measure import evaluate as evaluate_arrays
 from ..recalibration.scores import fingerprint
@@ -32,6 +32,7 @@ def evaluate(
     *,
     calibrator: Any = None,
     metrics: Any = COMPACT,
+    samples: int | Iterable[Any] | None = None,
     device: Any = None,
     layer: str | None = None,
     output: Output = None,
@@ -45,13 +46,14 @@ def evaluate(
 
     Parameters
     ----------
-    model : torch.nn.Module, callable or Collected
-        Model that returns logits, or the result of `collect`; `loader` is then left out.
+    model : torch.nn.Module, callable, iterable of these, or Collected
+        Model that returns logits, or the members of an ensemble; or the result of `collect`, `loader` is then left out.
     loader
     calibrator : CalibratorModule, Calibrator, str or path, optional
         Fitted calibrator, as a module or for arrays, or the file it was saved to; its output is evaluated.
     metrics : str or iterable of str, default ("nll", "brier", "ece")
         Identifiers of the catalogue, ``"recommended"`` or ``"all"``.
+    samples
     device
     layer
     output
@@ -71,6 +73,8 @@ def evaluate(
     ------
     InputError
         If `loader` is missing.
+    ArgumentError
+        If `samples` is given for rows that are collected.
 
     Warns
     -----
@@ -93,10 +97,16 @@ def evaluate(
     """
     keywords = without_input(keywords)
     rows = model if isinstance(model, Collected) else None
+    if rows is not None and samples is not None:
+        raise ArgumentError("samples", "has no effect on collected rows", "pass it to collect")
     if rows is None:
         if loader is None:
             raise InputError("loader", "is missing", "pass a loader, or the output of collect in place of the model")
         collecting: dict[str, Any] = {"device": device, "layer": layer, "output": output, "autocast": autocast}
+        if samples is not None:
+            collecting |= {"samples": samples, "rng": keywords.get("rng", 0)}
+            if keywords.get("interval") is None and not keywords.get("assess"):
+                keywords.pop("rng", None)  # used up: without resampling it would be reported as having no effect
         rows = collect(model, loader, unpack=unpack, progress=progress, check=check, **collecting)
     logits = rows.logits
     if isinstance(calibrator, nn.Module):

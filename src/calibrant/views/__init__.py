@@ -3,7 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
-    "lenses": ("class_", "class_groups", "class_hierarchy", "pair", "rank", "top_k", "within_top"),
+    "lenses": ("class_", "class_groups", "class_hierarchy", "ordinal", "pair", "rank", "top_k", "within_top"),
     "selections": ("select",),
 }
 TYPES = {

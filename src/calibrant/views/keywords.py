@@ -83,8 +83,9 @@ prediction was correct). It is never inferred.""",
     ),
     "lens": (
         "str or Lens, optional",
-        """What is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"class:NAME"``, ``"rank:2"``, or a lens such as
-``top_k(5)``. By default the lens of the metric; ``"auto"`` is ``"binary"`` for two classes and ``"top_label"`` for more.""",
+        """What is evaluated: ``"binary"``, ``"top_label"``, ``"classwise"``, ``"ordinal"`` (at most each of the ordered classes),
+``"class:NAME"``, ``"rank:2"``, or a lens such as ``top_k(5)``. By default the lens of the metric; ``"auto"`` is ``"binary"`` for two
+classes and ``"top_label"`` for more.""",
     ),
     "where": (
         "array-like of bool or Selection, optional",
@@ -96,7 +97,7 @@ prediction was correct). It is never inferred.""",
     ),
     "class_weight": (
         "array-like of shape (K,), optional",
-        """Weight of each class, for ``combine="mean"`` or ``"sum"``.""",
+        """Weight of each class (of each cut for ``"ordinal"``), for ``combine="mean"`` or ``"sum"``.""",
     ),
     "metric": (
         "str or Metric",

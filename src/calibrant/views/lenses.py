@@ -6,7 +6,7 @@ A lens turns predictions into one view, or into one view per class to be combine
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from ..errors import InPython, LensError
 from ..input.predictions import Predictions
 from ..util.blocks import map_blocks, rows_per_block
-from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, sigmoid
+from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
 
 __all__ = [
     "Lens",
     "class_",
     "class_groups",
     "class_hierarchy",
+    "ordinal",
     "pair",
     "parse_lens",
     "rank",
@@ -30,7 +31,11 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
 AnyView = View | VectorView
+
+# Cumulative probabilities are cached for simulated labels up to this many entries.
+KEPT_SUMS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Lens:
         Name, shown in results.
     make : callable
         Function that returns the views of checked `Predictions`: one, or one per class.
+    groups : mapping, optional
+        Classes of each group, for `class_groups`; `recalibrate` reads them.
 
     See Also
     --------
@@ -65,6 +72,7 @@ class Lens:
 
     name: str
     make: Callable[[Predictions], list[AnyView]]
+    groups: Mapping[Any, Sequence[Any]] | None = field(default=None, repr=False, compare=False)
 
     def views(self, predictions: Predictions) -> list[AnyView]:
         """Return the views of the predictions through this lens.
@@ -139,6 +147,17 @@ def parse_lens(lens: str | Lens, predictions: Predictions) -> Lens:
         )
     near = get_close_matches(lens, [*_PLAIN, *_MADE], 1)
     raise LensError("lens", f"unknown lens {lens!r}", f"did you mean {near[0]!r}?" if near else hint)
+
+
+def shared_name(views: Sequence[AnyView]) -> str:
+    """Return the name of the lens that made one or several views."""
+    first = views[0].lens
+    return first if len(views) == 1 else "ordinal" if first.startswith("ordinal:") else "classwise"
+
+
+def single_event(views: Sequence[AnyView]) -> str:
+    """Return the form of a lens with one of the events of several views, for a remedy."""
+    return "ordinal:NAME" if shared_name(views) == "ordinal" else "class:NAME"
 
 
 def _view(p: Predictions, score: Array, outcome: Array | None, lens: str, **more: Any) -> View:
@@ -293,6 +312,134 @@ def class_(name: Any) -> Lens:
         return [_one_class(p, p.class_index(name))]
 
     return Lens(f"class:{name}", make)
+
+
+def ordinal(name: Any) -> Lens:
+    r"""Evaluate the probability that an ordered class is at most a given one.
+
+    The lens ``"ordinal"`` has such a view for every class except the last, for which the probability is 1; metrics are combined over
+    these K - 1 cuts as over the classes of ``"classwise"``. It is to be used where classes are ordered, such as grades or stages.
+
+    Parameters
+    ----------
+    name : object
+        Name of the class at which the order is cut, or its index if the classes have no names; not the last class.
+
+    Returns
+    -------
+    Lens
+        Lens whose score is the probability of the class and all lower ones, and whose outcome is whether the true class is among
+        them. Its name is ``"ordinal:NAME"``.
+
+    See Also
+    --------
+    class_ : One class against the rest.
+    ranked_probability : The Brier score, averaged over the cuts.
+
+    Notes
+    -----
+    With the classes in increasing order, the score of cut :math:`k` is
+
+    .. math:: P(Y \le k) = \sum_{j \le k} p_j.
+
+    The order is that of ordered categories (of pandas or polars) if the labels have this type; else that of the class names if they are
+    numbers; else that of `classes` and of the columns. Text names that were read from the columns state no order, and raise an error.
+
+    Sums are computed in double precision, from the first class up, and are at most 1. A sum that differs from a
+    number of 15 decimals by a relative rounding error of 2^-52 at most is that number: probabilities of 0.1 and 0.2 are tied with one of
+    0.3 and lie in the same bin. Near 1 the
+    complement is the sum of the other columns, which keeps its digits. Deviations of a row sum from 1 (within `sum_tolerance`) are
+    left to the last class.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 2, 1], [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3]]
+    >>> round(cal.calibration_in_the_large(y_true, y_prob, lens=cal.ordinal(1)), 4)
+    -0.0333
+    >>> round(cal.brier(y_true, y_prob, lens="ordinal"), 4)
+    0.055
+    >>> round(cal.ranked_probability(y_true, y_prob), 4)
+    0.055
+    """
+
+    def make(p: Predictions) -> list[AnyView]:
+        _refuse_partial(p, "ordinal")
+        ordered = p.in_order("ordinal")
+        cut = ordered.class_index(name)
+        if cut == p.k - 1:
+            raise LensError(
+                "lens",
+                f"the probability of at most {name!r}, the last class, is always 1",
+                f"choose one of 'ordinal:{_name(ordered, 0)}' to 'ordinal:{_name(ordered, p.k - 2)}'",
+            )
+        return [_cut(p, ordered, cut)]
+
+    return Lens(f"ordinal:{name}", make)
+
+
+def _ordinal(p: Predictions) -> list[AnyView]:
+    _refuse_partial(p, "ordinal")
+    ordered = p.in_order("ordinal")
+    return [_cut(p, ordered, cut) for cut in range(p.k - 1)]
+
+
+def _cut(p: Predictions, ordered: Predictions, cut: int) -> View:
+    """Return the view of the probability that the class is at most `cut`."""
+    sums = _cumulative(ordered)
+    if p.labels is not None:
+        assert ordered.labels is not None
+        outcome = (ordered.labels <= cut).view(np.uint8)
+    elif p.probs.ndim == 1:
+        outcome = 1 - _positive_share(p)
+    else:
+        assert ordered.soft is not None
+        outcome = np.minimum(ordered.soft[:, : cut + 1].sum(axis=1), 1)
+    return _view(p, sums[cut], outcome, f"ordinal:{_name(ordered, cut)}", rest=RestOfCut(ordered, cut))
+
+
+def _name(p: Predictions, index: int) -> Any:
+    return index if p.classes is None else p.classes[index]
+
+
+def _cumulative(p: Predictions) -> Array:
+    """Return the probabilities that the class is at most the first, the second, ..., one row for each class except the last."""
+    if p.cumulative is not None:
+        return p.cumulative
+    if p.probs.ndim == 1:
+        return _first_of_two(p)[None]
+    found = np.empty((p.k - 1, p.n))
+
+    def work(start: int, stop: int) -> None:
+        sums = np.cumsum(p.probs[start:stop, :-1], axis=1, dtype=np.float64)
+        near = np.round(sums, 15)
+        decimal = np.abs(near - sums) <= 2.0**-52 * sums
+        decimal[:, 0] = False  # a single probability, not a sum
+        found[:, start:stop] = np.minimum(np.where(decimal, near, sums), 1).T
+
+    map_blocks(work, p.n, rows_per_block(p.k), columns=p.k)
+    if found.size <= KEPT_SUMS:
+        p.cumulative = found
+    return found
+
+
+@dataclass(frozen=True)
+class RestOfCut:
+    """1 minus a cumulative probability, on request; near 1 as the sum of the other columns."""
+
+    predictions: Predictions
+    cut: int
+
+    def __call__(self) -> Floats:
+        p = self.predictions
+        if p.probs.ndim == 1:
+            return p.probs.astype(np.float64)
+        score, rounding = _cumulative(p)[self.cut], rounding_of(p.probs, p.logits)
+        rest = np.asarray(1 - score)
+        near = np.flatnonzero(score > rounding.near)
+        others = p.probs[near, self.cut + 1 :].sum(axis=1, dtype=np.float64)
+        rest[near] = np.where(np.abs(rest[near] - others) <= rounding.slack, others, rest[near])
+        return rest
 
 
 def pair(first: Any, second: Any) -> Lens:
@@ -557,7 +704,7 @@ def class_groups(mapping: Mapping[Any, Sequence[Any]]) -> Lens:
             return [_vector(p, probs, owner[p.labels], None, name)]
         return [_vector(p, probs, None, np.concatenate([block.targets @ add for _, block in view.blocks()]), name)]
 
-    return Lens(name, make)
+    return Lens(name, make, mapping)
 
 
 def class_hierarchy(mapping: Mapping[Any, Any]) -> dict[int, Lens]:
@@ -632,14 +779,23 @@ _PLAIN: dict[str, Callable[[Predictions], list[AnyView]]] = {
     "binary": _binary,
     "top_label": _top_label,
     "classwise": _classwise,
+    "ordinal": _ordinal,
     "canonical": _canonical,
 }
 _MADE: dict[str, Callable[[Any], Lens]] = {
     "class": class_,
+    "ordinal": ordinal,
     "pair": _parse_pair,
     "rank": rank,
     "within_top": within_top,
     "top_k": top_k,
 }
-_EXAMPLES = {"class": "class:0", "pair": "pair:0,1", "rank": "rank:2", "within_top": "within_top:3", "top_k": "top_k:5"}
+_EXAMPLES = {
+    "class": "class:0",
+    "ordinal": "ordinal:0",
+    "pair": "pair:0,1",
+    "rank": "rank:2",
+    "within_top": "within_top:3",
+    "top_k": "top_k:5",
+}
 _NAMES = ["'auto'", *(repr(name) for name in _PLAIN), *(repr(example) for example in _EXAMPLES.values())]

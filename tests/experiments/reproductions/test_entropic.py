@@ -41,7 +41,7 @@ def row(study: Study, what: str) -> Row:
 
 def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path]) -> None:
     found, pictures = study
-    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0]
+    assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0, 0]
     for part in found.parts:
         assert part.text
         for name, caption in part.pictures:
@@ -73,6 +73,14 @@ def test_a_too_sure_network_is_unsafe_and_temperature_lowers_its_ecd(study: tupl
     assert before.ours > after.ours
     assert before.note.startswith("H0 rejected in 2 of 2")
     assert "published (VGG-19): rejected" in row(found, "VGG-16, CIFAR-10, none: ECE").note
+
+
+def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tuple[Study, Path]) -> None:
+    lines = next(part for part in study[0].parts if part.title == "Safe recalibration").tables[0].lines
+    for plain, safe in zip(lines[::2], lines[1::2], strict=True):
+        assert plain[0] == safe[0]
+        assert safe[2] < plain[2]
+        assert safe[5] < plain[5]
 
 
 def test_committed_page_is_that_of_the_committed_results() -> None:
@@ -184,19 +192,20 @@ def test_filter_that_scales_all_noise_has_nees_of_d_over_the_factor(factor: floa
 
 
 def test_expected_nees_is_met_by_simulation_and_gives_ecd() -> None:
-    plan = entropic_tracker.Plan(seeds=1, targets=4000, steps=12, draws=39)
+    plan = entropic_tracker.Plan(seeds=1, targets=4000, steps=12)
     for assumed in (entropic_tracker.FILTERS[3], entropic_tracker.FILTERS[6]):
         found = entropic_tracker.judge(assumed, plan, 0)
         np.testing.assert_allclose(found.path, entropic_tracker.expected_nees(assumed, 12), rtol=0.12)
-        assert found.ecd == pytest.approx((found.nees - 4) / 2)
-        assert found.unsafe == (assumed.process < 1)
-        assert found.inconsistent
+        assert found.ecd.statistic == pytest.approx((found.nees.statistic - 4) / 2)
+        unsafe = assumed.process < 1
+        assert found.nees.rejected
+        assert [found.ecd.rejected, found.over_steps.rejected, found.innovations.rejected] == [unsafe] * 3
 
 
 def test_covariance_of_the_right_filter_is_that_of_the_textbook_form() -> None:
     m = entropic_tracker.model()
     covariance = m.P
-    for _, stated in entropic_tracker.steps_of(entropic_tracker.FILTERS[0], 5):
+    for _, stated, _ in entropic_tracker.steps_of(entropic_tracker.FILTERS[0], 5):
         ahead = m.F @ covariance @ m.F.T + m.Q
         covariance = np.linalg.inv(np.linalg.inv(ahead) + m.H.T @ np.linalg.inv(m.R) @ m.H)
         np.testing.assert_allclose(stated, covariance, rtol=1e-9, atol=1e-12)

@@ -54,6 +54,7 @@ def wsmcs(view: View) -> float:
     subfamily="signed",
     range=(-1, 1),
     ideal=0,
+    robust=False,
     signed=True,
     sign_of="nothing",
     alternative="two-sided",

@@ -204,7 +204,6 @@ VARIATION = (
     sketch=False,
     cost="N K log N",
     recommended=True,
-    use_cases=("multiclass",),
     aliases=("VCE",),
     cite="thompson2026",
     pros="evaluates the whole distribution; tends to 0 for calibrated forecasts as the number of rows grows",

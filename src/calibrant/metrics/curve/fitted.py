@@ -58,6 +58,10 @@ def _of_curve(view: View, fit: Callable[[], Callable[[Floats], Floats]], norm: f
     return report(groups.score, groups.weight, rate, norm)
 
 
+# Names of all metrics of this family.
+FOTT = ("FOTT", "fit on the test", "fit-on-the-test calibration error")
+
+
 def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Callable[[Callable[..., Any]], Metric]:
     """Declare a metric of this family with the facts that they share."""
     explain = {"norm": NORM, **facts.pop("explain", {})}
@@ -67,8 +71,9 @@ def _fott(name: str, aliases: tuple[str, ...], cite: str, **facts: Any) -> Calla
         subfamily="fit on the test",
         range=(0, 1),
         ideal=0,
+        probability_scale=True,
         cost="N log N per step",
-        aliases=aliases,
+        aliases=(*aliases, *FOTT),
         cite=cite,
         explain=explain,
         **facts,
@@ -88,7 +93,7 @@ CHOICE = (
 
 @_fott(
     "piecewise linear",
-    ("PL", "FOTT-PL"),
+    ("PL", "FOTT-PL", "ECE-PL", "piecewise linear"),
     "kaengsepp2025",
     pros="the number of pieces is chosen by cross-validation; fitted by least squares without iterations",
     cons="deviations finer than its pieces are missed; with fewer than 200 rows the curve is a straight line",
@@ -103,8 +108,9 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
 
 @_fott(
     "piecewise linear in log-odds",
-    ("PL3", "FOTT-PL3"),
+    ("PL3", "FOTT-PL3", "ECE-PL3", "PL in logit-logit space", "piecewise linear in logit-logit space"),
     "kaengsepp2025",
+    robust=False,
     pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
     cons="deviations finer than its pieces are missed",
     notes=CHOICE
@@ -200,8 +206,7 @@ fott_em = preset(
     subfamily="fit on the test",
     cost="N log N",
     recommended=False,
-    use_cases=(),
-    aliases=("FOTT-EM",),
+    aliases=("FOTT-EM", *FOTT),
     cite="kaengsepp2025",
     pros="makes the assumption of binning explicit, a calibration curve with slope 1 inside each bin; ``bins='cv'`` chooses their number by "
     "cross-validation",
@@ -216,7 +221,7 @@ fott_ew = preset(
     summary="Mean distance between the score and a calibration curve with slope 1 in each equal-width bin, through the means of the bin.",
     binning="equal_width",
     cost="N",
-    aliases=("FOTT-EW",),
+    aliases=("FOTT-EW", *FOTT),
     cons="equal to `ece` for the same bins: inflated by sampling noise, and errors of opposite sign inside a bin cancel",
 )
 
@@ -225,6 +230,7 @@ fott_ew = preset(
     "Platt",
     ("FOTT-Platt", "Platt-fitted ECE"),
     "platt1999",
+    robust=False,
     pros="two parameters, hence little variance; consistent if the calibration curve is linear in log-odds",
     cons="deviations that are not linear in log-odds are missed or distorted",
     notes="This is the logistic curve of `cox_slope` and `cox_intercept`, fitted to the outcomes without smoothed targets. "

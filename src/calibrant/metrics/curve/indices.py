@@ -103,6 +103,7 @@ CURVE: dict[str, Any] = {
     "subfamily": "fitted curve",
     "range": (0, math.inf),
     "ideal": 0,
+    "probability_scale": True,
     "cost": "N log N",
     "explain": EXPLAIN,
 }
@@ -148,7 +149,7 @@ def ici(
 @metric(
     "Percentile of the calibration error",
     **CURVE | {"explain": {**EXPLAIN, "q": "Quantile, from 0 to 1."}},
-    aliases=("EP", "EX"),
+    aliases=("EP", "EX", "error percentile"),
     cite="austin2019",
     pros="interpretable as the error that a fraction q of the rows does not exceed; no bins",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
@@ -209,8 +210,9 @@ emax = preset(
     "emax",
     "Maximum calibration error of a smooth curve",
     summary="Largest absolute difference between an observed score and a smooth calibration curve.",
+    robust=False,
     q=1.0,
-    aliases=("Emax",),
+    aliases=("Emax", "Emax index", "Harrell's Emax", "Harrell's Emax index"),
     cite="harrell2015",
     pros="reports the worst error over the scores; no bins",
     cons="determined by one score, even if few rows are near it, as at the ends of the curve",

@@ -73,6 +73,7 @@ def msce(view: View, *, bandwidth: float | str = "default", adaptive: bool = Fal
     subfamily="kernel smoothing",
     range=(0, 1),
     ideal=0,
+    probability_scale=True,
     ideal_for="nothing",
     cost="N log N",
     aliases=("SECE", "smooth ECE", "smooth expected calibration error"),

@@ -1,0 +1,84 @@
+"""Properties of metrics for a choice among them: each is a yes or no that follows from the facts of the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .registry import Metric
+
+__all__ = ["PROPERTIES", "Property"]
+
+# Options that select what is measured; every other number is a parameter to be tuned.
+ASPECTS = frozenset({"norm", "r", "q", "k"})
+# Orders of growth beyond N log N for each class.
+SLOW = frozenset({"N^2", "N^2 K", "N^2 K or a sort", "N^2 K in parts", "N K by landmarks", "a linear program"})
+
+
+class Property(NamedTuple):
+    """A property: what it means, whether a metric has it, and its name among Hagopian's."""
+
+    text: str
+    holds: Callable[[Metric], bool]
+    hagopian: str = ""
+
+
+def _bins(metric: Metric) -> bool:
+    return bool({"bins", "width", "widths", "levels"} & set(metric.options)) or metric.subfamily == "windows"
+
+
+def _no_tuning(metric: Metric) -> bool:
+    numbers = {
+        word
+        for word, value in metric.options.items()
+        if isinstance(value, (int, float, tuple)) and not isinstance(value, bool)
+    }
+    return not numbers - ASPECTS and not {"distance", "smoother", "smoothness"} & set(metric.options)
+
+
+PROPERTIES = {
+    "proper": Property(
+        "a strictly proper score: its expected value is best for the true probabilities only",
+        lambda m: m.proper == "strictly",
+    ),
+    "test": Property("a test of calibration of its own in `assess`, beyond simulation", lambda m: bool(m.tests)),
+    "direction": Property(
+        "the value shows the direction: over- or underconfidence, over- or underestimation",
+        lambda m: m.sides is not None or m.one_sided,
+    ),
+    "bins": Property("rows are grouped into bins", _bins),
+    "full_vector": Property(
+        "shows errors of the whole predicted distribution where the top label and every class are calibrated",
+        lambda m: m.full_vector,
+    ),
+    "weights": Property("supports `sample_weight`", lambda m: m.importance),
+    "sketch": Property("can be computed from a sketch", lambda m: m.sketch),
+    "certain": Property("the definition is certainly that of the paper", lambda m: m.certain),
+    "reproducible": Property(
+        "the value is a function of the rows: no random numbers, and no dependence on their order",
+        lambda m: m.deterministic and not m.order_dependent,
+        "reproducibility",
+    ),
+    "representative": Property(
+        "one row of 200 cannot change the value by more than two standard deviations of its sampling noise",
+        lambda m: m.robust,
+        "representativeness",
+    ),
+    "interpretable": Property(
+        "on the scale of a probability: forecasts that are all too high (or too low) by 0.1 have the value 0.1",
+        lambda m: m.probability_scale,
+        "interpretability",
+    ),
+    "parsimonious": Property(
+        "no number of bins, bandwidth, kernel or other parameter to be chosen: none, or determined by the data",
+        _no_tuning,
+        "parsimony",
+    ),
+    "efficient": Property(
+        "the computing time grows no faster than N log N for each class",
+        lambda m: m.cost not in SLOW,
+        "computational efficiency",
+    ),
+}
+"""Properties by name, accepted as criteria by `Catalogue.find` and as options by ``calibrant metrics``."""

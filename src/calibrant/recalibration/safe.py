@@ -1,0 +1,312 @@
+"""Safe recalibration: a fitted calibrator is shrunk until an upper confidence bound of its overconfidence meets a tolerance."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, UndefinedMetricError, warn_caller
+from ..input.convert import is_number
+from ..util.checks import check_whole
+from ..util.sums import accurate_sum
+from .base import Calibrator, Input, Method
+from .grouped import GroupedCalibrator
+from .scaling import TemperatureScaling
+from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts
+from .softmax_regression import softmax
+
+__all__ = ["SafeCalibration"]
+
+# Shrunk completely, probabilities would be tied and the predicted class arbitrary.
+MOST_SHRUNK = 1 - 1e-6
+# Bisections of the strength and of the bound: a resolution of about 1e-7.
+STEPS = 24
+# Largest parameter eta of the e-value; at 1 a single confident error would make it 0.
+LARGEST_ETA = 0.9
+# Lower bound of the probability of a held-out label in the negative log-likelihood.
+FLOOR = 1e-12
+
+
+@dataclass(eq=False, repr=False)
+class SafeCalibration(Calibrator):
+    r"""Safe recalibration: a calibrator whose mean confidence exceeds its accuracy with small probability only.
+
+    A calibrator that minimizes a proper score treats over- and underconfidence alike, so that half of the time it is somewhat
+    overconfident. This one is fitted to a part of the rows; its probabilities are then shrunk towards equal ones until an upper confidence
+    bound of its overconfidence on the other rows is at most `tolerance`. Use it where overconfidence is dangerous and
+    underconfidence is merely inefficient. The cost in proper scores is estimated.
+
+    Parameters
+    ----------
+    calibrator : Calibrator, optional
+        Unfitted calibrator to be made safe; by default temperature scaling.
+    input
+    alpha : float, default 0.05
+        Probability with which the overconfidence may exceed `tolerance`.
+    tolerance : float, default 0.0
+        Largest admissible overconfidence: mean confidence minus accuracy.
+    bins : int, default 1
+        Number of ranges of confidence, with equal numbers of rows, in each of which the overconfidence is bounded. With 1 it is bounded on
+        average over all rows, where over- and underconfidence of different ranges cancel.
+    shrinkage : {"temperature", "uniform"}, default "temperature"
+        How probabilities are shrunk: by a temperature above 1, or by mixing with equal probabilities.
+    held_out : float, default 0.5
+        Share of the rows on which the overconfidence is bounded; the others fit the calibrator.
+
+    Attributes
+    ----------
+    calibrator_ : Calibrator
+        Calibrator fitted on the first part of the rows, before shrinkage.
+    strength_ : float
+        Strength :math:`s` of the shrinkage, from 0 (none) to 1 (equal probabilities).
+    overconfidence_ : float
+        Mean confidence minus accuracy on the held-out rows, after shrinkage.
+    bound_ : float
+        Upper confidence bound of the overconfidence, at the level 1 - `alpha`; with several bins the largest bound of a bin.
+    cost_nll_ : float
+        Increase of the negative log-likelihood on the held-out rows due to shrinkage.
+    cost_brier_ : float
+        Increase of the Brier score on the held-out rows due to shrinkage.
+    classes_
+    fit_record_
+
+    Warns
+    -----
+    CalibrantWarning
+        If the bound exceeds the tolerance even for nearly equal probabilities, because there are too few rows or the predicted class is
+        wrong too often.
+
+    See Also
+    --------
+    TemperatureScaling : Without a bound.
+    recalibrate : With ``safe=0.05``, selects among calibrators that are all made safe.
+
+    Notes
+    -----
+    Let :math:`p` be the output of the calibrator. The shrunk probabilities are
+
+    .. math:: q_k \propto p_k^{1 - s} \quad \text{or} \quad q_k = (1 - s) p_k + s / K,
+
+    the first being temperature scaling with :math:`T = 1 / (1 - s)`. The predicted class remains, so that the accuracy does not depend on
+    :math:`s` and the overconfidence :math:`R(s) = E[\max_k q_k] - P(\text{correct})` decreases. The hypothesis :math:`R(s) > t` is rejected if
+    the e-value
+
+    .. math:: \prod_i \left(1 - \eta \, (\max_k q_{ik} - 1_{\text{correct}, i} - t)\right)
+
+    reaches ``bins / alpha``, where :math:`\eta` is chosen on the other part of the rows. The strength is the smallest one that
+    rejects it for :math:`t` = `tolerance`, the bound the smallest :math:`t` that is rejected. Because :math:`R(s)` decreases, no correction for
+    the search is needed [1]_: for any number of rows, the overconfidence exceeds the tolerance with probability at most `alpha`, if the held-out
+    rows are independent of each other and come from the distribution to which the calibrator is applied. A bound by a normal
+    approximation would be about a third smaller, but invalid for rare errors.
+
+    Importance weights count relative to the largest one. The objective ``"ecd"`` of `TemperatureScaling` is not such a
+    criterion: an entropic calibration difference of 0 defines the temperature of maximum likelihood, which treats both directions alike.
+
+    References
+    ----------
+    .. [1] Bates, S., Angelopoulos, A., Lei, L., Malik, J., Jordan, M. I. (2021). Distribution-free, risk-controlling prediction sets.
+       Journal of the ACM 68.
+    .. [2] Waudby-Smith, I., Ramdas, A. (2024). JRSS B 86, 1-27: e-values for the mean of bounded random variables.
+    .. [3] Sumler, D. J., Devlin, L., Maskell, S., Lane, R. O. (2025). An entropic metric for measuring calibration of machine learning
+       models. TRUST-AI, ECAI.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(4000, warp=temperature(2.0), rng=1)
+    >>> calibrator = cal.SafeCalibration().fit(data.y_prob, data.y_true)
+    >>> round(calibrator.strength_, 2), round(calibrator.overconfidence_, 3), round(calibrator.bound_, 3)
+    (0.19, -0.026, 0.0)
+    >>> round(calibrator.cost_nll_, 4), round(calibrator.cost_brier_, 4)
+    (0.0021, 0.0009)
+    """
+
+    methods = (Method("safe_temperature", "safe temperature scaling"),)
+    fitted = ("calibrator_", "strength_", "overconfidence_", "bound_", "cost_nll_", "cost_brier_")
+
+    calibrator: Calibrator | None = None
+    input: Input = "prob"
+    alpha: float = 0.05
+    tolerance: float = 0.0
+    bins: int = 1
+    shrinkage: Literal["temperature", "uniform"] = "temperature"
+    held_out: float = 0.5
+
+    @property
+    def _inner(self) -> Calibrator:
+        return TemperatureScaling(input=self.input) if self.calibrator is None else self.calibrator
+
+    @property
+    def keeps_order(self) -> bool:  # type: ignore[override]
+        """Whether the calibrated probability is a non-decreasing function of the score, for two classes."""
+        return self._inner.keeps_order
+
+    @property
+    def keeps_argmax(self) -> bool:  # type: ignore[override]
+        """Whether the predicted class never changes."""
+        return self._inner.keeps_argmax
+
+    @property
+    def takes_any_score(self) -> bool:  # type: ignore[override]
+        """Whether ``input="logit"`` accepts any real score."""
+        return self._inner.takes_any_score
+
+    @property
+    def treats_classes_alike(self) -> bool:  # type: ignore[override]
+        """Whether all classes share the same parameters."""
+        return self._inner.treats_classes_alike
+
+    def _check_params(self) -> None:
+        if self.calibrator is not None and not isinstance(self.calibrator, Calibrator):
+            problem = f"must be an unfitted calibrator or None; got {self.calibrator!r}"
+            raise ArgumentError("calibrator", problem, "for example PlattScaling()")
+        if isinstance(self.calibrator, GroupedCalibrator):
+            problem = f"{type(self.calibrator).__name__} requires groups, which are not passed on"
+            raise ArgumentError("calibrator", problem, "use GroupCalibration(SafeCalibration(...)), safe in each group")
+        super()._check_params()
+        if self._inner.input != self.input:
+            problem = f"{self.calibrator!r} has input={self._inner.input!r}, and SafeCalibration has {self.input!r}"
+            raise ArgumentError("calibrator", problem, "use the same input for both")
+        self._inner._check_params()
+        check_whole(self.bins, "bins")
+        for name in ("alpha", "held_out"):
+            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < 1):
+                raise ArgumentError(name, f"must lie between 0 and 1; got {getattr(self, name)!r}")
+        if not (is_number(self.tolerance) and 0 <= self.tolerance < 1):
+            raise ArgumentError("tolerance", f"must be at least 0 and below 1; got {self.tolerance!r}")
+
+    def _fit(self, data: TrainingData) -> None:
+        shares = np.array([1 - self.held_out, self.held_out])
+        first, second = random_parts(data, shares)
+        if not (first.any() and second.any()):
+            raise UndefinedMetricError(
+                "scores", "safe recalibration requires rows to fit and rows to hold out", "use more rows"
+            )
+        self.calibrator_ = _fitted(self._inner, data, first)
+        probs = self.calibrator_.apply(data)
+        bounds = self._bounds(data, probs, first, second)
+        held = np.flatnonzero(second)
+        own, weight = probs[held], second[held]
+        correct = own.argmax(axis=1) == data.labels[held]
+
+        def excess(strength: float) -> Floats:
+            return np.asarray(self._shrunk(own, strength).max(axis=1) - correct)
+
+        def safe(strength: float) -> bool:
+            return all(bound.rejects(excess(strength), self.tolerance) for bound in bounds)
+
+        self.strength_ = 0.0 if safe(0.0) else _smallest(safe, 0.0, MOST_SHRUNK)
+        final = excess(self.strength_)
+        self.bound_ = max(bound.upper(final) for bound in bounds)
+        self.overconfidence_ = float(weight @ final / weight.sum())
+        losses = [_losses(rows, data.labels[held]) for rows in (own, self._shrunk(own, self.strength_))]
+        self.cost_nll_, self.cost_brier_ = (
+            float(weight @ (after - before) / weight.sum()) for before, after in zip(*losses, strict=True)
+        )
+        if self.strength_ >= MOST_SHRUNK and not safe(self.strength_):
+            warn_caller(
+                f"the upper bound of the overconfidence is {self.bound_:.3g}, above the tolerance of {self.tolerance:g}, although the "
+                f"probabilities are shrunk to nearly equal ones; {len(held):,} held-out rows are too few, or the predicted class is "
+                "wrong too often"
+            )
+
+    def _bounds(self, data: TrainingData, probs: Floats, first: Floats, second: Floats) -> list[_Bound]:
+        """One bound for each range of confidence; ranges and eta depend on the rows of the fit only."""
+        confidence = probs.max(axis=1)
+        fitted, held = first > 0, second > 0
+        level = np.arange(1, self.bins) / self.bins
+        edges = np.quantile(confidence[fitted], level, weights=first[fitted], method="inverted_cdf")
+        place = np.searchsorted(edges, confidence, side="right")
+        top = 1.0 if data.counted else float(data.weight.max())
+        excess = confidence - (probs.argmax(axis=1) == data.labels)
+        more = float(second.sum() / first.sum())
+        found = []
+        for number in range(self.bins):
+            rows, mine = fitted & (place == number), held & (place == number)
+            if not mine.any():
+                continue  # no held-out row has such a confidence
+            eta = _eta(excess[rows], first[rows] / top, data.counted, more, self.bins / self.alpha)
+            found.append(_Bound(mine[held], second[mine] / top, data.counted, eta, math.log(self.bins / self.alpha)))
+        return found
+
+    def _shrunk(self, probs: Floats, strength: float) -> Floats:
+        if strength == 0:
+            return probs
+        if self.shrinkage == "uniform":
+            return (1 - strength) * probs + strength / probs.shape[1]
+        return softmax((1 - strength) * np.log(np.maximum(probs, SMALLEST)))
+
+    def _predict(self, data: Scores) -> Floats:
+        return self._shrunk(self.calibrator_.apply(data), self.strength_)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """Upper confidence bound of the mean excess of confidence over correctness in some of the held-out rows."""
+
+    rows: NDArray[np.bool_]
+    weight: Floats
+    """Counts, or weights relative to the largest one."""
+    counted: bool
+    eta: float
+    threshold: float
+    """Logarithm of the e-value that rejects."""
+
+    def rejects(self, excess: Floats, limit: float) -> bool:
+        """Whether the hypothesis that the mean excess is above `limit` is rejected."""
+        value = excess[self.rows] - limit
+        if self.counted:
+            return accurate_sum(self.weight * np.log1p(-self.eta * value)) >= self.threshold
+        return accurate_sum(np.log1p(-self.eta * self.weight * value)) >= self.threshold
+
+    def upper(self, excess: Floats) -> float:
+        """The smallest limit that is rejected; 1, which holds always, if none is."""
+        low = max(-1.0, 1 - 0.99 / self.eta)  # the e-value stays positive
+        return 1.0 if not self.rejects(excess, 1.0) else _smallest(lambda limit: self.rejects(excess, limit), low, 1.0)
+
+
+def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest value for which an increasing condition holds, rounded upwards; `high` where it does not hold at all."""
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _eta(excess: Floats, weight: Floats, counted: bool, more: float, ratio: float) -> float:
+    """The parameter with which the e-value grows fastest near the bound, by a normal approximation on the rows of the fit.
+
+    It need not be optimal: the e-value is valid with any value that does not depend on the held-out rows.
+    """
+    copies = weight if counted else np.ones(len(excess))
+    terms = excess if counted else weight * excess
+    size = float(copies.sum())
+    if size == 0:
+        return LARGEST_ETA
+    mean = float(copies @ terms) / size
+    # One more error than observed, so that a sample without errors does not appear free of variance.
+    variance = float(copies @ np.square(terms - mean)) / size + 1 / (size + 2)
+    return min(LARGEST_ETA, math.sqrt(2 * math.log(ratio) / (more * size * variance)))
+
+
+def _fitted(calibrator: Calibrator, data: TrainingData, weight: Floats) -> Calibrator:
+    """A copy that is fitted on the rows with a weight."""
+    rows = weight > 0
+    scores = data._p.probs if data._p.logits is None else data._p.logits
+    plain = (weight[rows] == 1).all()
+    given = {} if plain else {"counts" if data.counted else "sample_weight": weight[rows]}
+    return copy.deepcopy(calibrator).fit(scores[rows], data.labels[rows], **given)
+
+
+def _losses(probs: Floats, labels: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Negative log-likelihood and Brier score of each row."""
+    own = probs[np.arange(len(labels)), labels]
+    scale = 0.5 if probs.shape[1] == 2 else 1.0  # as in the metric `brier`
+    return -np.log(np.maximum(own, FLOOR)), scale * (np.square(probs).sum(axis=1) - 2 * own + 1)

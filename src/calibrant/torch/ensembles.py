@@ -1,0 +1,165 @@
+"""Members of an ensemble: several models, dropout masks or weights of one model, and running moments of their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError
+from ..util.checks import check_whole
+from .rows import at_least_single
+
+__all__ = ["Moments", "dropout_active", "groups_of", "is_several", "read_generator", "read_samples", "weights_in_turn"]
+
+Draw = Mapping[str, Any] | Callable[[Any], Any]
+
+
+class Moments:
+    """Mean, sum of squared deviations and mean entropy of the members' probabilities for the rows of one batch.
+
+    Members are added one by one with Welford's update, in double precision, and none of them is kept.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = self.squares = self.entropy = torch.zeros(())
+        self.dtype = torch.float32
+
+    def add(self, logits: Tensor) -> None:
+        """Add the logits (N, K) of one more member."""
+        probs = torch.softmax(logits.double(), dim=1)
+        if self.count == 0:
+            self.dtype = at_least_single(logits).dtype
+            self.mean, self.squares, self.entropy = torch.zeros_like(probs), torch.zeros_like(probs), probs[:, 0] * 0
+        elif probs.shape != self.mean.shape:
+            raise ShapeError(
+                "output",
+                f"has shape {tuple(probs.shape)} for member {self.count} and {tuple(self.mean.shape)} for member 0",
+                "all members must return the same classes for the same rows",
+            )
+        self.count += 1
+        change = probs - self.mean
+        self.mean = self.mean + change / self.count
+        self.squares = self.squares + change * (probs - self.mean)
+        self.entropy = self.entropy + (_entropy(probs) - self.entropy) / self.count
+
+    def summary(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Logarithm of the mean (N, K), standard deviation (N, K), and mutual information (N,)."""
+        logits = self.mean.clamp(min=torch.finfo(self.dtype).tiny).log()
+        spread = (self.squares / self.count).sqrt()
+        shared = (_entropy(self.mean) - self.entropy).clamp(min=0)
+        return logits.to(self.dtype), spread.to(self.dtype), shared.to(self.dtype)
+
+
+def _entropy(probs: Tensor) -> Tensor:
+    return torch.special.entr(probs).sum(dim=1)
+
+
+def is_several(model: Any) -> bool:
+    """Whether this is a collection of models; an `nn.Sequential` is one model."""
+    if isinstance(model, nn.ModuleList):
+        return True
+    return isinstance(model, Iterable) and not callable(model) and not isinstance(model, (str, bytes, Mapping, Tensor))
+
+
+def groups_of(models: Iterable[Any]) -> Iterator[Sequence[Any]]:
+    """Models that are run over the loader together: all of a list, and one after the other of an iterator."""
+    if isinstance(models, (Sequence, nn.ModuleList)):
+        if not len(models):
+            raise InputError("model", "is an empty list", "pass at least one model")
+        yield list(models)
+    else:
+        yield from ([one] for one in models)
+
+
+def read_samples(samples: Any, model: Any) -> int | Iterable[Draw]:
+    """The number of dropout masks, or the weights to be set in turn."""
+    if not isinstance(model, nn.Module):
+        raise ArgumentError("samples", f"requires a torch module; the model is a {type(model).__name__}")
+    if isinstance(samples, bool) or not isinstance(samples, Iterable):
+        if callable(samples):
+            raise ArgumentError(
+                "samples", "got a function, and the number of draws is unknown", "repeat it: samples=[draw] * 30"
+            )
+        return check_whole(samples, "samples", 2)
+    if isinstance(samples, (str, bytes, Mapping)):
+        raise InputTypeError(
+            "samples",
+            f"must be a number, or state dicts or functions in a list; got {type(samples).__name__}",
+            "put a single state dict in a list" if isinstance(samples, Mapping) else "",
+        )
+    return samples
+
+
+@contextmanager
+def dropout_active(model: nn.Module) -> Iterator[None]:
+    """Put dropout, and what applies dropout itself, in training mode; `evaluating` around it restores all modes."""
+    layers = [part for part in model.modules() if _drops(part)]
+    if not layers:
+        raise ArgumentError(
+            "samples",
+            "the model has no dropout layer with a rate above 0",
+            "pass several models, or state dicts or functions that set its weights",
+        )
+    for part in layers:
+        part.training = True
+    yield
+
+
+def _drops(part: nn.Module) -> bool:
+    if isinstance(part, _DropoutNd):
+        return part.p > 0
+    if isinstance(part, nn.MultiheadAttention):
+        return part.dropout > 0
+    if isinstance(part, nn.RNNBase):
+        return part.dropout > 0 and part.num_layers > 1
+    # In evaluation mode this layer runs a fused kernel that leaves its dropout layers out.
+    return isinstance(part, nn.TransformerEncoderLayer) and any(_drops(inner) for inner in part.children())
+
+
+def weights_in_turn(model: nn.Module, draws: Iterable[Draw]) -> Generator[None, None, None]:
+    """Set the weights of each draw, and those of before at the end."""
+    before = {
+        name: value.detach().clone() if isinstance(value, Tensor) else value
+        for name, value in model.state_dict().items()
+    }
+    try:
+        for number, draw in enumerate(draws):
+            if isinstance(draw, Mapping):
+                _load(model, draw, number)
+            elif callable(draw):
+                draw(model)
+            else:
+                raise InputTypeError(
+                    "samples", f"draw {number} must be a state dict or a function; got {type(draw).__name__}"
+                )
+            yield
+    finally:
+        model.load_state_dict(before)
+
+
+def _load(model: nn.Module, draw: Mapping[str, Any], number: int) -> None:
+    try:
+        model.load_state_dict(draw)
+    except RuntimeError as error:
+        problem = " ".join(str(error).split("\n\t", 1)[-1].split())
+        raise ArgumentError("samples", f"draw {number} is not a state dict of this model: {problem}") from None
+
+
+def read_generator(rng: Any) -> int | None:
+    """A seed for torch, or None to use its own generator."""
+    if rng is None:
+        return None
+    if isinstance(rng, torch.Generator):
+        return int(torch.randint(2**62, (), generator=rng, device=rng.device))
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**62))
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
+        raise ArgumentError("rng", f"must be None, an integer or a Generator of numpy or torch; got {rng!r}")
+    return int(rng)

@@ -1,0 +1,150 @@
+"""A k-d tree that is fitted once: its cells against a walk down the splits, and the errors that rest on them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import KDTree, Predictions
+from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, UnknownArgumentError
+from calibrant.views.resolve import views_of
+
+
+def vectors(n: int, k: int, seed: int, *, ties: bool = False) -> np.ndarray:
+    probs = np.random.default_rng(seed).dirichlet(np.full(k, 0.3), n)
+    if ties:
+        probs = np.round(4 * probs) / 4
+        probs[:, -1] += 1 - probs.sum(axis=1)
+        probs = np.where((probs < 0).any(axis=1, keepdims=True), np.eye(k)[0], probs)
+    return probs
+
+
+def walked(tree: KDTree, row: Any) -> int:
+    """The cell of one row, from the root down."""
+    place = 0
+    if not tree.nodes_:
+        return 0
+    while place >= 0:
+        axis, threshold, below, above = tree.nodes_[place]
+        place = below if float(row[axis]) < threshold else above
+    return -place - 1
+
+
+@pytest.mark.parametrize(("n", "k", "ties"), [(157, 3, False), (211, 4, True), (300, 100, False), (9, 3, False)])
+@pytest.mark.parametrize("weighted", ["", "counts", "sample_weight"])
+def test_fitted_on_the_same_rows_it_has_the_same_cells(n: int, k: int, ties: bool, weighted: str) -> None:
+    probs = vectors(n, k, n, ties=ties)
+    rng = np.random.default_rng(k)
+    weights = {"counts": rng.integers(0, 4, n), "sample_weight": rng.random(n)}
+    words = {weighted: weights[weighted]} if weighted else {}
+    found = Predictions(rng.integers(0, k, n), probs, **words)
+    [view] = views_of(found, "canonical")
+    plain, fitted = KDTree(0.07, 3), KDTree(0.07, 3).fit(probs, **words)
+    for one, other in zip(plain.cells(view), fitted.cells(view), strict=True):
+        np.testing.assert_array_equal(one, other)
+    other = vectors(83, k, 5, ties=ties)
+    [view] = views_of(Predictions(np.zeros(83, int), other), "canonical")
+    assert fitted.cells(view)[0].tolist() == [walked(fitted, row) for row in other]
+    assert cal.gece(found, binning=fitted) == pytest.approx(cal.gece(found, gamma=0.07, min_size=3), abs=1e-14)
+
+
+def test_the_error_of_other_rows_by_its_definition() -> None:
+    tree = KDTree(0.1, 5).fit(vectors(400, 4, 0))
+    probs = vectors(61, 4, 1)
+    labels = np.random.default_rng(2).integers(0, 4, 61)
+    total = 0.0
+    cells = [walked(tree, row) for row in probs]
+    for cell in set(cells):
+        members = [i for i in range(61) if cells[i] == cell]
+        total += sum(
+            abs(sum(probs[i][k] for i in members) - sum(labels[i] == k for i in members)) for k in range(4)
+        ) / (2 * 61)
+    assert cal.gece(labels, probs, binning=tree) == pytest.approx(total, abs=1e-14)
+    assert len(set(cells)) < len(tree.nodes_ or ()) + 1  # some of its cells are empty here
+    # Text labels, a frame order of its own, and cells without rows in the other users of a partition.
+    names = np.array(["a", "b", "c", "d"])[labels]
+    assert cal.gece(names, probs, classes=list("abcd"), binning=tree) == pytest.approx(total, abs=1e-14)
+    assert cal.multiclass_ce(labels, probs, binning=tree) == pytest.approx(total, abs=1e-14)
+    assert np.isfinite(cal.decompose(labels, probs, binning=tree).reliability)
+
+
+def test_selections_and_models_share_cells() -> None:
+    probs = vectors(500, 3, 3)
+    labels = np.random.default_rng(4).integers(0, 3, 500)
+    tree = KDTree(0.1).fit(probs)
+    parts = [np.arange(500) % 3 == k for k in range(3)]
+    shares = [cal.gece(labels, probs, where=part, binning=tree) * part.mean() for part in parts]
+    # Cells of the parts are those of the whole, so that errors of parts can only cancel in the whole.
+    assert sum(shares) >= cal.gece(labels, probs, binning=tree)
+    own = [cal.gece(labels, probs, where=part) for part in parts]
+    assert own != [cal.gece(labels, probs, where=part, binning=tree) for part in parts]
+
+
+@pytest.mark.parametrize("lens", ["top_label", "top_k:1", "top_k:2", "class:1", "binary"])
+def test_other_lenses(lens: str) -> None:
+    probs = vectors(130, 3, 8)[:, :2] if lens != "binary" else vectors(130, 2, 8)
+    probs = np.column_stack([probs, 1 - probs.sum(axis=1)]) if lens != "binary" else probs[:, 1]
+    labels = np.random.default_rng(9).integers(0, 2, 130)
+    tree = KDTree(0.2).fit(probs, lens=lens)
+    assert cal.gece(labels, probs, lens=lens, binning=tree) == cal.gece(labels, probs, lens=lens, binning=KDTree(0.2))
+
+
+def test_single_precision_and_a_grouping() -> None:
+    probs = vectors(200, 4, 10).astype(np.float32)
+    labels = np.random.default_rng(9).integers(0, 4, 200)
+    lens = cal.class_groups({"a": [0, 1], "b": [2, 3]})
+    tree = KDTree(0.1).fit(probs, lens=lens)
+    assert cal.gece(labels, probs, lens=lens, binning=tree) == pytest.approx(cal.gece(labels, probs, lens=lens))
+
+
+def test_a_tree_survives_json_and_pickle() -> None:
+    tree = KDTree(0.1, 4).fit(vectors(200, 3, 1))
+    again = KDTree.from_dict(json.loads(json.dumps(tree.to_dict())))
+    assert again == tree == pickle.loads(pickle.dumps(tree))
+    assert repr(again) == "KDTree(gamma=0.1, min_size=4), fitted: 16 cells of 'canonical'"
+    assert KDTree.from_dict(KDTree(0.3).to_dict()) == KDTree(0.3)
+    assert KDTree(0.3) != KDTree(0.3).fit([0.1, 0.9])
+    one = KDTree().fit([0.1, 0.9])  # a single cell
+    assert repr(KDTree.from_dict(one.to_dict())).endswith("fitted: 1 cell of 'canonical'")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[[0, 0.5, 0, -1]], [[0, 0.5, -1, -1]], [[9, 0.5, -1, -2]], [[0, float("nan"), -1, -2]], [[0, 0.5]], 3],
+)
+def test_what_is_not_a_tree_is_refused(nodes: Any) -> None:
+    values = {"gamma": 0.1, "min_size": 10, "lens": "canonical", "columns": 3, "nodes": nodes}
+    with pytest.raises(ArgumentError, match=r"values: do not describe a k-d tree; pass the result of to_dict\(\)"):
+        KDTree.from_dict(values)
+
+
+def test_bad_uses_are_refused() -> None:
+    probs = vectors(100, 3, 1)
+    labels = np.zeros(100, int)
+    tree = KDTree(0.2).fit(probs)
+    message = (
+        "binning: the tree was fitted for 'canonical' with 3 columns; got 'top_k:2' with 2; fit it with lens='top_k:2'"
+    )
+    with pytest.raises(LensError, match=message):
+        cal.gece(labels, probs, lens="top_k:2", binning=tree)
+    with pytest.raises(LensError, match="got 'canonical' with 4; fit it on such vectors"):
+        cal.gece(labels, vectors(100, 4, 1), binning=tree)
+    with pytest.raises(
+        ArgumentError, match=r"gamma: 0.3 conflicts with the tree, which has its own \(0.2\); drop gamma"
+    ):
+        cal.gece(labels, probs, binning=tree, gamma=0.3)
+    assert cal.gece(labels, probs, binning=tree, gamma=0.2) == cal.gece(labels, probs, binning=tree)
+    with pytest.raises(UnknownArgumentError, match="weights: unexpected keyword"):
+        tree.fit(probs, weights=labels)
+    with pytest.raises(InputTypeError, match="counts: cannot be combined with Predictions"):
+        tree.fit(Predictions(labels, probs), counts=labels)
+    with pytest.raises(LensError, match="'classwise' has one view for each class"):
+        tree.fit(probs, lens="classwise")
+    for bad in (5, [], [[0.5, 0.6]], [[np.nan, 1.0]]):
+        with pytest.raises(InputError):
+            tree.fit(bad)

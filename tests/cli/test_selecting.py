@@ -1,0 +1,128 @@
+"""The generalised error on the command line: groups of classes, selected rows, size of the cells and distance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError
+
+Run = Callable[..., tuple[int, str, str]]
+NAMES = np.array(["cat", "dog", "car", "bus"])
+DATA = cal.make_miscalibrated(257, warp=cal.simulate.temperature(1.5), distribution=[0.5] * 4, rng=0)
+LABELS, PROBS = NAMES[DATA.y_true], DATA.y_prob
+GROUPS = cal.class_groups({"animal": ["cat", "dog"], "vehicle": ["car", "bus"]})
+CLASSES = {"classes": NAMES.tolist()}
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Path:
+    path = tmp_path / "four.parquet"
+    columns = {f"p_{name}": PROBS[:, k] for k, name in enumerate(NAMES)}
+    pd.DataFrame({"label": LABELS, **columns}).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["--gamma", "0.05"], {"gamma": 0.05}),
+        (["--distance", "l1", "--gamma", "0.3"], {"distance": "l1", "gamma": 0.3}),
+        (["--class-groups", "animal=cat,dog; vehicle=car, bus"], {"lens": GROUPS}),
+        (["--select", "label:cat,dog"], {"where": cal.select.label("cat", "dog")}),
+        (["--select", "predicted:bus"], {"where": cal.select.predicted("bus")}),
+        (["--select", "output:0.6:"], {"where": cal.select.output(0.6, 1)}),
+        (["--select", "output::0.2:car"], {"where": cal.select.output(0, 0.2, of="car")}),
+        (["--select", "output:0.5:1", "--select", "predicted:cat"],
+         {"where": cal.select.output(0.5) & cal.select.predicted("cat")}),
+    ],
+)  # fmt: skip
+def test_evaluate_gives_the_numbers_of_the_library(
+    four: Path, run: Run, typed: list[str], words: dict[str, Any]
+) -> None:
+    code, out, err = run("evaluate", four, "--probs", "p_*", "--json", "--metrics", "gece,gece_db", *typed)
+    assert (code, err) == (0, "")
+    found = {entry["metric"]: entry["value"] for entry in json.loads(out)["metrics"]}
+    for name, value in found.items():
+        assert value == pytest.approx(cal.catalogue[name](LABELS, PROBS, **CLASSES, **words), abs=1e-12)
+    evaluated = cal.evaluate(LABELS, PROBS, metrics=["gece", "gece_db"], **CLASSES, **words)
+    assert found == pytest.approx({r.metric: r.value for r in evaluated.results})
+
+
+def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
+    typed = [
+        "--metric",
+        "gece",
+        "--gamma",
+        "0.3",
+        "--class-groups",
+        "a=cat,car; b=dog,bus",
+        "--resamples",
+        "30",
+        "--json",
+    ]
+    code, out, _ = run("assess", four, "--probs", "p_*", *typed, "--select", "output:0.4:1")
+    assert code == 0
+    lens, where = cal.class_groups({"a": ["cat", "car"], "b": ["dog", "bus"]}), cal.select.output(0.4)
+    assert json.loads(out)["statistic"] == pytest.approx(
+        cal.gece(LABELS, PROBS, gamma=0.3, lens=lens, where=where, **CLASSES), abs=1e-12
+    )
+    both = four.with_name("both.parquet")
+    frame = pd.read_parquet(four)
+    for name in NAMES:
+        frame[f"q_{name}"] = 0.5 * frame[f"p_{name}"] + 0.125
+    frame.to_parquet(both)
+    words = ["--metric", "gece", "--distance", "l2", "--resamples", "200", "--json", "--select", "label:cat,dog"]
+    code, out, err = run("compare", both, "--models", "p_*,q_*", *words)
+    assert (code, err) == (0, "")
+    values = json.loads(out)["values"]
+    where = cal.select.label("cat", "dog")
+    assert values["p"] == pytest.approx(cal.gece(LABELS, PROBS, distance="l2", where=where, **CLASSES), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["--metrics", "ece", "--gamma", "0.1"], "--gamma: applies to the cells of gece and gece_db; name one of these metrics, or drop it"),
+        (["--metrics", "focal_loss,skce_uq", "--distance", "l2"], "--distance: applies to the cells of gece"),
+        (["--metrics", "gece", "--gamma", "2"], "--gamma: must be in (0, 1]; got 2.0; for example 0.1"),
+        (["--class-groups", "animal=cat,dog"], "--class-groups: class 'car' is not in any group; assign every class to one group"),
+        (["--class-groups", "a=cat; a=dog"], "--class-groups: the group 'a' was given twice; give all its classes at once"),
+        (["--class-groups", "animal"], "--class-groups: 'animal' is not a group with its classes; write it as"),
+        (["--class-groups", "a=cat,cow; b=dog,car,bus"], "--class-groups: unknown class 'cow'"),
+        (["--class-groups", "a=cat", "--lens", "top_label"], "--class-groups: cannot be combined with --lens; give one of them"),
+        (["--select", "label:cow"], "--select: unknown class 'cow'; the classes are"),
+        (["--select", "label:"], "--select: 'label:' is not a selection of rows; write label:NAME"),
+        (["--select", "output:high"], "--select: 'output:high' has a bound that is not a number"),
+        (["--select", "output:0.9:0.1"], "--select: low and high must satisfy 0 <= low <= high <= 1"),
+        (["--select", "output:0.1:0.9:"], "--select: 'output:0.1:0.9:' is not a selection of rows"),
+        (["--select", "output:1:1:dog"], "--select: output from 1.0 to 1.0 of dog selects none of 257 rows"),
+        (["--select", "label:cat", "--assess"], "--select: label in ['cat'] selects rows by their labels"),
+        (["--select", "label:cat", "--stream"], "--select: requires the rows; use --no-stream, or --where"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(four: Path, run: Run, typed: list[str], message: str) -> None:
+    metrics = [] if "--metrics" in typed else ["--metrics", "gece"]
+    code, out, err = run("evaluate", four, "--probs", "p_*", *metrics, *typed)
+    assert (code, out) == (2, "")
+    assert message in err.replace("\n", " ")
+
+
+def test_a_distance_that_one_of_the_metrics_lacks_is_a_reason() -> None:
+    found = cal.evaluate(
+        LABELS, PROBS, metrics=["gece", "gece_db", "skce_uq", "multiclass_ce"], distance="l2", **CLASSES
+    )
+    assert found["gece"] == pytest.approx(cal.gece(LABELS, PROBS, distance="l2", **CLASSES))
+    assert found["multiclass_ce"] == pytest.approx(cal.multiclass_ce(LABELS, PROBS, distance="l2", **CLASSES))
+    assert found["skce_uq"] == cal.skce_uq(LABELS, PROBS, **CLASSES)  # its own distance
+    assert found.results[1].reason == "distance: must be one of 'tv', 'l1'; got 'l2'"
+    for words in ({"distance": "kl"}, {"gamma": 0.2, "metrics": ["focal_loss"]}):
+        with pytest.raises(ArgumentError, match=r"^(distance|gamma): "):
+            cal.evaluate(LABELS, PROBS, **{"metrics": ["gece"], **words}, **CLASSES)

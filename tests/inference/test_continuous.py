@@ -1,0 +1,281 @@
+"""Tests of continuous forecasts: closed-form tails, slow loops, simulated levels, groups, and every error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference import GroupedSignificance
+
+NEES_OF_ONE = ([1, 2, 0, -1], [0, 1, 1, 1], [1, 4, 0.25, 2.0])
+
+
+def tail(x: float, degrees: int) -> float:
+    """P(chi-square > x) for an even number of degrees of freedom: a Poisson sum, written out."""
+    return sum(math.exp(-x / 2) * (x / 2) ** k / math.factorial(k) for k in range(degrees // 2))
+
+
+def test_the_tail_is_a_poisson_sum() -> None:
+    """1 + 1/4 + 4 + 2 = 7.25 with 4 degrees of freedom."""
+    above = tail(7.25, 4)
+    greater, less, both = (cal.assess_gaussian(*NEES_OF_ONE, alternative=s) for s in ("greater", "less", "two-sided"))
+    assert greater.statistic == 7.25 / 4
+    assert greater.pvalue == pytest.approx(above, rel=1e-12)
+    assert less.pvalue == pytest.approx(1 - above, rel=1e-12)
+    assert both.pvalue == pytest.approx(2 * min(above, 1 - above), rel=1e-12)
+    assert (both.method, both.detail["degrees_of_freedom"], both.n) == ("chi_square", 4, 4)
+    for result, share in ((greater, 0.05), (both, 0.025)):
+        assert result.critical_value is not None
+        assert tail(4 * result.critical_value, 4) == pytest.approx(share, rel=1e-10)
+    assert both.lower_critical_value is not None
+    assert tail(4 * both.lower_critical_value, 4) == pytest.approx(0.975, rel=1e-10)
+    assert less.critical_value is not None
+    assert tail(4 * less.critical_value, 4) == pytest.approx(0.95, rel=1e-10)
+
+
+def test_ecd_is_nees_on_another_scale() -> None:
+    rng = np.random.default_rng(0)
+    x, cov = rng.normal(size=(37, 3)), np.diag([1.0, 2.0, 0.5]) + 0.1
+    for side in ("greater", "less", "two-sided"):
+        one, other = (
+            cal.assess_gaussian(x, np.zeros_like(x), cov, metric=m, alternative=side) for m in ("nees", "ecd")
+        )
+        assert other.pvalue == one.pvalue
+        assert other.statistic == pytest.approx((one.statistic - 3) / 2, abs=1e-14)
+        assert other.statistic == pytest.approx(cal.ecd_gaussian(x, np.zeros_like(x), cov), abs=1e-14)
+        assert other.critical_value == pytest.approx((one.critical_value - 3) / 2, abs=1e-14)
+    assert cal.assess_gaussian(x, x, cov).alternative == "two-sided"
+    safe = cal.assess_gaussian(x, x, cov, metric="ecd")
+    assert (safe.alternative, safe.pvalue, safe.rejected) == ("greater", 1.0, False)
+    assert safe.null_hypothesis == "the forecasts are safe (not overconfident)"
+
+
+def test_critical_values_decide_as_the_pvalue_does() -> None:
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        n, scale = int(rng.integers(2, 50)), float(np.exp(rng.normal() / 3))
+        error = scale * rng.normal(size=n)
+        for result in (
+            cal.assess_gaussian(error, 0 * error, 1.0),
+            cal.assess_gaussian(error, 0 * error, 1.0, alternative="less", alpha=0.2),
+            cal.assess_density(-(error**2) / 2, 0.5, alternative=("greater", "less", "two-sided")[trial % 3]),
+        ):
+            high = result.critical_value
+            assert high is not None
+            outside = result.statistic < high if result.alternative == "less" else result.statistic > high
+            if result.lower_critical_value is not None:
+                outside = outside or result.statistic < result.lower_critical_value
+            assert outside == result.rejected
+
+
+def hall(values: list[float]) -> float:
+    """Hall's transformed statistic by loops (Hall 1992, JRSS B 54, p. 224), for a mean of 0."""
+    n = len(values)
+    mean = sum(values) / n
+    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / n)
+    skew = sum((v - mean) ** 3 for v in values) / n / spread**3
+    t = mean / spread
+    return math.sqrt(n) * (t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / (6 * n))
+
+
+def test_density_against_loops() -> None:
+    from scipy.stats import t as student
+
+    rng = np.random.default_rng(2)
+    for n in (2, 3, 19, 20, 101):
+        density, entropy = rng.normal(size=n), rng.normal(size=n)
+        statistic = hall([-a - b for a, b in zip(density.tolist(), entropy.tolist(), strict=True)])
+        result = cal.assess_density(density, entropy)
+        assert result.statistic == pytest.approx(cal.ecd_density(density, entropy), abs=1e-14)
+        assert result.pvalue == pytest.approx(student.sf(statistic, n - 1), rel=1e-8)
+        assert result.detail["t"] == pytest.approx(statistic, rel=1e-10)
+        assert ("approximate" in result.null_distribution) == (n < 20)
+    symmetric = cal.assess_density([-1.0, -2, -3], 1.5)
+    assert symmetric.pvalue == pytest.approx(student.sf(math.sqrt(3) * 0.5 / math.sqrt(2 / 3), 2))
+
+
+def test_an_impossible_value_is_overconfidence() -> None:
+    for side, pvalue in (("greater", 0), ("two-sided", 0), ("less", 1)):
+        result = cal.assess_density([-1, -math.inf, 0], 1, alternative=side)
+        assert (result.statistic, result.pvalue, result.critical_value) == (math.inf, pvalue, None)
+    assert json.loads(json.dumps(result.to_dict()))["statistic"] == "inf"
+    assert cal.assess_gaussian([1e200], [0], [1e-300]).pvalue == 0
+
+
+FORECASTS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "gaussian": lambda rng, shape: (rng.chisquare(1, shape) - 1) / 2,
+    "laplace": lambda rng, shape: rng.exponential(size=shape) - 1,
+}
+
+
+def rate(test: Callable[[np.ndarray], cal.inference.SignificanceResult], draws: np.ndarray) -> float:
+    return float(np.mean([test(each).rejected for each in draws]))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_level_of_the_density_test(name: str, deep: bool) -> None:
+    """The level of 5 % with 50 rows; the uncorrected t test rejects about 2 % of overconfident and 10 % of underconfident ones."""
+    runs = 20_000 if deep else 800
+    draws = FORECASTS[name](np.random.default_rng(3), (runs, 50))
+    sizes = {
+        side: rate(lambda v, s=side: cal.assess_density(-v, 0.0, alternative=s), draws) for side in ("greater", "less")
+    }
+    noise = 4 * math.sqrt(0.05 * 0.95 / runs)
+    assert abs(sizes["greater"] - 0.047) < 0.006 + noise, sizes
+    assert abs(sizes["less"] - 0.06) < 0.012 + noise, sizes
+    overconfident = draws[:300] * 1.5 + (draws[:300] * 0 + (0.25 if name == "gaussian" else 0.5))
+    assert rate(lambda v: cal.assess_density(-v, 0.0), overconfident) > 0.4
+
+
+def test_level_and_power_of_the_gaussian_tests(deep: bool) -> None:
+    """Exact for any number of rows: 7 rows of 2 dimensions, correlated components."""
+    runs = 20_000 if deep else 800
+    rng = np.random.default_rng(4)
+    cov = np.array([[2.0, 0.9], [0.9, 1.0]])
+    draws = rng.normal(size=(runs, 7, 2)) @ np.linalg.cholesky(cov).T
+    noise = 4 * math.sqrt(0.05 * 0.95 / runs)
+    for options in ({}, {"alternative": "greater"}, {"alternative": "less"}, {"metric": "ecd"}):
+        size = rate(lambda x, o=options: cal.assess_gaussian(x, np.zeros((7, 2)), cov, **o), draws)
+        assert abs(size - 0.05) < noise, (options, size)
+    half, double = (
+        {
+            m: rate(lambda x, f=f, m=m: cal.assess_gaussian(x, np.zeros((7, 2)), f * cov, metric=m), draws[:400])
+            for m in ("nees", "ecd")
+        }
+        for f in (0.4, 2.5)
+    )
+    assert min(half.values()) > 0.7
+    assert double["nees"] > 0.5
+    assert double["ecd"] == 0  # underconfident estimates are safe
+
+
+def track(rng: np.random.Generator, targets: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of variance 1 that are strongly dependent over the steps (first-order autoregression of 0.95)."""
+    error = np.empty((steps, targets))
+    error[0] = rng.normal(size=targets)
+    for step in range(1, steps):
+        error[step] = 0.95 * error[step - 1] + math.sqrt(1 - 0.95**2) * rng.normal(size=targets)
+    return error.ravel(), np.repeat(np.arange(steps), targets)
+
+
+def test_dependent_steps_keep_the_level_with_holm_only(deep: bool) -> None:
+    """Nearly constant errors: pooled as if they were independent they reject far too often, with Holm's method at most 5 %."""
+    runs = 3000 if deep else 150
+    rng = np.random.default_rng(5)
+    tracks = [track(rng, 5, 25) for _ in range(runs)]
+    holm, total = (
+        np.mean([cal.assess_gaussian(e, 0 * e, 1.0, groups=g, pooling=p).rejected for e, g in tracks])
+        for p in ("holm", "sum")
+    )
+    assert holm <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs), holm
+    assert total > 0.3
+
+
+def test_pooled_results_and_groups() -> None:
+    error, step = track(np.random.default_rng(6), 30, 8)
+    error[step == 3] *= 3
+    names = np.array([f"t{k}" for k in step])
+    result = cal.assess_gaussian(error, 0 * error, 1.0, metric="ecd", groups=names)
+    assert isinstance(result, GroupedSignificance)
+    assert result.groups == tuple(f"t{k}" for k in range(8))
+    for k in range(8):
+        alone = cal.assess_gaussian(error[step == k], np.zeros(30), 1.0, metric="ecd")
+        assert result[f"t{k}"] == alone
+    order = sorted(range(8), key=lambda k: result.results[k].pvalue)
+    running, slow = 0.0, {}
+    for place, k in enumerate(order):
+        running = max(running, (8 - place) * result.results[k].pvalue)
+        slow[k] = min(1.0, running)
+    assert result.adjusted == pytest.approx([slow[k] for k in range(8)])
+    assert result.pvalue == min(result.adjusted)
+    assert result.rejected_groups == ("t3",)
+    own = cal.assess_gaussian(error[step == 3], np.zeros(30), 1.0, metric="ecd", alpha=0.05 / 8)
+    assert (result.statistic, result.critical_value) == (own.statistic, own.critical_value)
+    assert (result.alpha, result.n, len(result)) == (0.05, 240, 8)
+    assert result.verdict.startswith("Smallest p-value in group t3: ecd = ")
+    assert result.verdict.endswith("Significant after adjustment: 1 of 8 groups.")
+    pooled = cal.assess_gaussian(error, 0 * error, 1.0, groups=step, pooling="sum")
+    whole = cal.assess_gaussian(error, 0 * error, 1.0)
+    assert (pooled.pvalue, pooled.statistic, pooled.critical_value) == (
+        whole.pvalue,
+        whole.statistic,
+        whole.critical_value,
+    )
+    calm = cal.assess_gaussian(error[step < 2], 0 * error[step < 2], 1.0, groups=step[step < 2])
+    assert "With 30 rows, a value below" in calm.verdict
+
+
+def test_exports() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(7)
+    result = cal.assess_density(rng.normal(size=60), 0.0, groups=np.arange(60) % 3)
+    frame = result.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["group"].tolist() == [0, 1, 2]
+    assert frame["adjusted"].tolist() == list(result.adjusted)
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert [each["group"] for each in plain["groups"]] == [0, 1, 2]
+    assert plain["pvalue"] == result.pvalue
+    assert plain["verdict"] == result.verdict
+    assert "<table>" in result._repr_html_()
+
+
+BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
+    (
+        cal.ArgumentError,
+        "metric: must be 'nees' or 'ecd'; got 'nis'",
+        lambda: cal.assess_gaussian(1, 1, 1, metric="nis"),
+    ),
+    (cal.ArgumentError, "alternative: must be", lambda: cal.assess_gaussian([1], [1], [1], alternative="upper")),
+    (cal.ArgumentError, "alpha: must lie between 0 and 1", lambda: cal.assess_density([1, 2], 1, alpha=5)),
+    (cal.ArgumentError, "pooling: must be 'holm' or 'sum'", lambda: cal.assess_density([1, 2], 1, pooling="mean")),
+    (cal.ArgumentError, "pooling: has no effect without groups", lambda: cal.assess_density([1, 2], 1, pooling="sum")),
+    (
+        cal.InputError,
+        "mean: values must be finite; got nan in row 1",
+        lambda: cal.assess_gaussian([1, 2], [1, math.nan], 1),
+    ),
+    (
+        cal.InputError,
+        "log_density: values must be finite; got inf in row 1",
+        lambda: cal.assess_density([1, math.inf], 1),
+    ),
+    (
+        cal.InputError,
+        "cov: covariances must be positive definite in row 1",
+        lambda: cal.assess_gaussian([1, 2], [1, 3], [1, -1]),
+    ),
+    (cal.ShapeError, "mean: must have the shape of x", lambda: cal.assess_gaussian([1, 2], [1], [1, 1])),
+    (cal.ShapeError, "entropy: expected shape", lambda: cal.assess_density([1, 2], [1, 2, 3])),
+    (cal.ShapeError, "groups: expected one group", lambda: cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a"])),
+    (
+        cal.GroupError,
+        "groups: missing group in row 1",
+        lambda: cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a", None]),
+    ),
+    (cal.UndefinedMetricError, "the variance of one row is unknown", lambda: cal.assess_density([1], 1)),
+    (cal.UndefinedMetricError, "the variance of 2 rows with the same value", lambda: cal.assess_density([1, 1], 1)),
+    (
+        cal.UndefinedMetricError,
+        "groups: in group 'b', the variance of one row is unknown",
+        lambda: cal.assess_density([1, 2, 3], 1, groups=["a", "a", "b"]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "call"), BAD, ids=[message for _, message, _ in BAD])
+def test_bad_input_is_named(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_unknown_group() -> None:
+    result = cal.assess_gaussian([1, 2], [1, 3], 1, groups=["a", "b"])
+    with pytest.raises(cal.ArgumentError, match=r"group: unknown group 'c'; choose one of \['a', 'b'\]"):
+        result["c"]

@@ -1,0 +1,318 @@
+"""The grouping loss against slow definitions, exact enumeration of discrete features, a peer's tree, and simulated levels."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.metrics.grouping import Partition, Sample, Tree, estimate, split_features, squared_mean
+
+# A population of six kinds of rows: (feature 0, feature 1, share, score, probability of the event). Scores of 1/4 and 3/4 are
+# shared by kinds of different probability, and 1/2 is miscalibrated.
+KINDS = [
+    (0, 0, Fraction(2, 10), Fraction(1, 4), Fraction(1, 10)),
+    (0, 1, Fraction(1, 10), Fraction(1, 4), Fraction(5, 10)),
+    (1, 0, Fraction(2, 10), Fraction(1, 2), Fraction(3, 10)),
+    (1, 1, Fraction(1, 10), Fraction(1, 2), Fraction(3, 10)),
+    (2, 0, Fraction(1, 10), Fraction(3, 4), Fraction(9, 10)),
+    (2, 1, Fraction(3, 10), Fraction(3, 4), Fraction(7, 10)),
+]
+
+
+def population() -> dict[str, Fraction]:
+    """The exact parts of the Brier score, from their definitions."""
+    shares = {score: sum(k[2] for k in KINDS if k[3] == score) for score in {k[3] for k in KINDS}}
+    rates = {score: sum(k[2] * k[4] for k in KINDS if k[3] == score) / share for score, share in shares.items()}
+    return {
+        "value": sum(k[2] * (k[4] * (k[3] - 1) ** 2 + (1 - k[4]) * k[3] ** 2) for k in KINDS),
+        "calibration": sum(k[2] * (k[3] - rates[k[3]]) ** 2 for k in KINDS),
+        "grouping": sum(k[2] * (rates[k[3]] - k[4]) ** 2 for k in KINDS),
+        "irreducible": sum(k[2] * k[4] * (1 - k[4]) for k in KINDS),
+    }
+
+
+def rows(n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    kind = rng.choice(6, n, p=[float(k[2]) for k in KINDS])
+    table = np.array([[float(value) for value in k] for k in KINDS])[kind]
+    return (rng.random(n) < table[:, 4]).astype(int), table[:, 3], table[:, :2]
+
+
+def test_the_parts_of_a_known_population_add_up() -> None:
+    parts = population()
+    assert parts["value"] == parts["calibration"] + parts["grouping"] + parts["irreducible"]
+    assert parts["grouping"] > parts["calibration"] > 0
+
+
+def test_estimates_are_unbiased_for_a_known_population(deep: bool) -> None:
+    """Regions that separate the kinds explain the whole grouping loss, and level sets induce none."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(400 if deep else 40):
+        y, p, x = rows(1500, rng)
+        result = cal.grouping_loss(y, p, features=x, n_resamples=0, rng=rng)
+        assert result.value == pytest.approx(result.calibration + result.grouping + result.irreducible, abs=1e-15)
+        assert result.induced == 0
+        assert result.bins == 3
+        found.append([getattr(result, part) for part in population()])
+    spread = 4 * np.std(found, axis=0) / np.sqrt(len(found))
+    assert np.all(np.abs(np.mean(found, axis=0) - [float(value) for value in population().values()]) < spread)
+
+
+def slow_squared_mean(members: list[tuple[float, float]]) -> float:
+    """The mean product of two different rows."""
+    pairs = [(w * v, a * b) for (w, a), (v, b) in itertools.permutations(members, 2)]
+    return sum(weight * value for weight, value in pairs) / sum(weight for weight, _ in pairs)
+
+
+def slow_terms(score: Any, outcome: Any, weight: Any, bins: Any, part: Any, region: Any) -> list[float]:
+    """Calibration, explained and induced loss in plain loops."""
+    total = sum(weight)
+    calibration = explained = induced = 0.0
+    for b in set(bins):
+        own = [i for i in range(len(score)) if bins[i] == b]
+        mass = sum(weight[i] for i in own)
+        calibration += mass / total * slow_squared_mean([(weight[i], score[i] - outcome[i]) for i in own])
+        middle = sum(weight[i] * score[i] for i in own) / mass
+        rate = sum(weight[i] * outcome[i] for i in own) / mass
+        spread = sum(weight[i] * (score[i] - middle) ** 2 for i in own)
+        slope = sum(weight[i] * (score[i] - middle) * (outcome[i] - rate) for i in own) / spread
+        left = [outcome[i] - rate - slope * (score[i] - middle) for i in own]
+        error = sum((weight[i] * (score[i] - middle) * r) ** 2 for i, r in zip(own, left, strict=True)) / spread**2
+        induced += (slope**2 - error) * spread / total
+    for r in set(region):
+        own = [i for i in range(len(score)) if region[i] == r]
+        whole = [i for i in range(len(score)) if part[i] == part[own[0]]]
+        gain = slow_squared_mean([(weight[i], outcome[i]) for i in own]) - slow_squared_mean(
+            [(weight[i], outcome[i]) for i in whole]
+        )
+        explained += sum(weight[i] for i in own) / total * gain
+    return [calibration, explained, induced]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_estimates_are_those_of_the_slow_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 61
+    score = np.round(rng.random(n), 1 if seed % 2 else 6)
+    weight = np.ones(n) if seed < 2 else rng.gamma(2, size=n)
+    sample = Sample(score, rng.integers(0, 2, n).astype(float), weight, rng.normal(size=(n, 2)))
+    part = np.arange(n) % 4
+    region = part * 3 + np.arange(n) // 4 % 3
+    names, region = np.unique(region, return_inverse=True)
+    partition = Partition(part % 2, 2, part, 4, region, len(names), names // 3)
+    expected = slow_terms(score, sample.outcome, weight, part % 2, part, region)
+    expected[2] = max(expected[2], 0)
+    assert list(estimate(sample, partition)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_explained_variance_is_the_debiased_plug_in_of_the_paper() -> None:
+    """Perez-Lebel et al.: sum p_r (c_r - c)^2 - [sum p_r c_r (1 - c_r) / (n_r - 1) - c (1 - c) / (n - 1)], in one bin."""
+    rng = np.random.default_rng(5)
+    y, region = rng.integers(0, 2, 200).astype(float), rng.integers(0, 5, 200)
+    count = np.bincount(region)
+    rate = np.bincount(region, y) / count
+    plug_in = (count / 200) @ (rate - y.mean()) ** 2
+    bias = (count / 200) @ (rate * (1 - rate) / (count - 1)) - y.mean() * (1 - y.mean()) / 199
+    sample = Sample(np.full(200, 0.5), y, np.ones(200), np.zeros((200, 1)))
+    zeros = np.zeros(200, np.intp)
+    partition = Partition(zeros, 1, zeros, 1, region, 5, np.zeros(5, np.intp))
+    assert estimate(sample, partition).explained == pytest.approx(plug_in - bias, abs=1e-14)
+
+
+def test_a_squared_mean_is_unbiased_by_enumeration_of_all_outcomes() -> None:
+    rate, weight = [0.2, 0.7, 0.7, 0.5], np.array([1.0, 2.0, 0.5, 1.0])
+    expected = 0.0
+    for outcome in itertools.product((0.0, 1.0), repeat=4):
+        probability = np.prod([q if y else 1 - q for q, y in zip(rate, outcome, strict=True)])
+        expected += probability * squared_mean(weight, np.array(outcome), np.zeros(4, np.intp), 1)[0]
+    assert expected == pytest.approx(slow_squared_mean(list(zip(weight, rate, strict=True))), abs=1e-14)
+    assert np.isnan(squared_mean(np.ones(1), np.ones(1), np.zeros(1, np.intp), 1)[0])
+
+
+def test_regions_are_the_leaves_of_a_regression_tree() -> None:
+    trees = pytest.importorskip("sklearn.tree")
+    rng = np.random.default_rng(0)
+    for weight in (np.ones(300), rng.gamma(3, size=300)):  # the time is that of importing scikit-learn
+        x = np.column_stack([rng.normal(size=300), rng.integers(0, 4, 300), rng.normal(size=300)])
+        y = rng.normal(size=300) + (x[:, 0] > 0.3) * x[:, 1]
+        peer = trees.DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=10, random_state=0)
+        leaf = peer.fit(x, y, weight).apply(x)
+        own = Tree(x, y, weight, 6).leaves(x)
+        assert len(set(zip(leaf.tolist(), own.tolist(), strict=True))) == len(set(own.tolist())) == 6
+
+
+def test_held_out_labels_do_not_change_their_regions() -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    sample = Sample(rng.random(n), rng.integers(0, 2, n).astype(float), np.ones(n), rng.normal(size=(n, 3)))
+    cell = (sample.score * 3).astype(np.intp)
+    first = split_features(sample, cell, 3, 2, None, np.random.default_rng(0))
+    held = first.part // 3 == 1
+    other = sample._replace(outcome=np.where(held, 1 - sample.outcome, sample.outcome))
+    second = split_features(other, cell, 3, 2, None, np.random.default_rng(0))
+    pairs = set(zip(first.region[held].tolist(), second.region[held].tolist(), strict=True))
+    assert len(pairs) == len(set(first.region[held].tolist())) == len(set(second.region[held].tolist()))
+
+
+DESIGNS = ["continuous", "ties", "steep", "rare"]
+
+
+def without_grouping(design: str, n: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Rows whose probability depends on the features through the score alone, calibrated or not."""
+    x = rng.normal(size=(n, 4))
+    z = x[:, 0] + x[:, 1]
+    score = 1 / (1 + np.exp(-z))
+    if design == "ties":
+        score = np.round(score, 1)
+    if design == "rare":
+        score = 0.06 * score
+    rate = 1 / (1 + np.exp(-4 * z)) if design == "steep" else score
+    return (rng.random(n) < rate).astype(int), score, x
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_level_holds_without_grouping_loss(design: str, deep: bool) -> None:
+    """The features determine the score, so that permuting them within wide bins would not hold the level."""
+    repeats, rng = (400 if deep else 25), np.random.default_rng(DESIGNS.index(design))
+    found = []
+    for number in range(repeats):
+        y, p, x = without_grouping(design, 600, rng)
+        found.append(cal.grouping_loss(y, p, features=x, n_resamples=19, rng=number))
+    rejected = sum(result.pvalue <= 0.1 for result in found)
+    assert abs(rejected - 0.1 * repeats) <= 4 * np.sqrt(0.09 * repeats)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_lower_limit_is_at_most_the_loss(design: str, deep: bool) -> None:
+    """The lower end of the 80% interval is above a loss of 0 in 10% of the samples at most."""
+    repeats, rng = (300 if deep else 10), np.random.default_rng(DESIGNS.index(design))
+    above = 0
+    for number in range(repeats):
+        y, p, x = without_grouping(design, 500, rng)
+        above += cal.grouping_loss(y, p, features=x, level=0.8, n_resamples=50, rng=number).low > 0
+    assert above <= 0.1 * repeats + 4 * np.sqrt(0.09 * repeats)
+
+
+def test_a_grouping_loss_is_found_and_covered(deep: bool) -> None:
+    truth, covered, power, repeats = float(population()["grouping"]), 0, 0, 200 if deep else 10
+    rng = np.random.default_rng(9)
+    for number in range(repeats):
+        y, p, x = rows(800, rng)
+        result = cal.grouping_loss(y, p, features=x, level=0.9, n_resamples=100, rng=number)
+        covered += result.low <= truth <= result.high
+        power += result.pvalue <= 0.05
+    assert power >= 0.8 * repeats
+    assert covered >= 0.9 * repeats - 4 * np.sqrt(0.9 * 0.1 * repeats)
+
+
+def test_more_features_than_the_model_uses_show_a_grouping_loss_that_recalibration_keeps() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(3000, 5))
+    y = rng.random(3000) < 1 / (1 + np.exp(-x[:, 0] - 1.5 * np.sign(x[:, 1])))
+    p = 1 / (1 + np.exp(-x[:, 0]))
+    plain = cal.grouping_loss(y, p, features=x, n_resamples=99)
+    assert plain.pvalue == 0.01
+    assert plain.grouping > 0.03
+    steeper = cal.grouping_loss(y, p**2 / (p**2 + (1 - p) ** 2), features=x, n_resamples=0)
+    assert steeper.grouping == pytest.approx(plain.grouping, abs=1e-3)
+    assert steeper.calibration > plain.calibration + 0.01
+
+
+class TestInput:
+    """Containers, weights, lenses and messages."""
+
+    y, p, x = rows(307, np.random.default_rng(2))
+
+    def test_frames_and_monotone_features_give_the_same(self) -> None:
+        expected = cal.grouping_loss(self.y, self.p, features=self.x, n_resamples=19)
+        frame = pd.DataFrame({"label": self.y, "p": self.p, "a": self.x[:, 0], "b": self.x[:, 1]})
+        assert cal.grouping_loss(frame, label="label", prob="p", features=["a", "b"], n_resamples=19) == expected
+        given = cal.grouping_loss(self.y, self.p, features=frame[["a", "b"]], n_resamples=19)
+        assert given == expected
+        # Thresholds lie between two values, so that a monotone transformation changes none of the regions.
+        assert cal.grouping_loss(self.y, self.p, features=np.exp(self.x), n_resamples=19) == expected
+        named = np.array(["no", "yes"])[self.y]
+        assert cal.grouping_loss(named, self.p, features=self.x, pos_label="yes", n_resamples=19) == expected
+
+    def test_counts_are_copies_and_weights_have_no_unit(self) -> None:
+        counts = np.random.default_rng(0).integers(0, 4, 307)
+        repeated = np.repeat(np.arange(307), counts)
+        expected = cal.grouping_loss(self.y[repeated], self.p[repeated], features=self.x[repeated], n_resamples=9)
+        assert cal.grouping_loss(self.y, self.p, features=self.x, counts=counts, n_resamples=9) == expected
+        weight = np.random.default_rng(0).gamma(2, size=307)
+        first = cal.grouping_loss(self.y, self.p, features=self.x, sample_weight=weight, n_resamples=0)
+        second = cal.grouping_loss(self.y, self.p, features=self.x, sample_weight=8 * weight, n_resamples=0)
+        assert first.grouping == pytest.approx(second.grouping, abs=1e-14)
+
+    def test_lenses_with_one_event(self) -> None:
+        rng = np.random.default_rng(7)
+        probs = rng.dirichlet(np.ones(4), 401)
+        y = rng.integers(0, 4, 401)
+        x = rng.normal(size=401)
+        for lens in ("top_label", "class:2", "ordinal:1"):
+            result = cal.grouping_loss(y, probs, features=x, lens=lens, n_resamples=9)
+            assert (result.lens, result.value) == (lens, pytest.approx(cal.brier(y, probs, lens=lens)))
+        assert cal.grouping_loss(y, probs, features=x, n_resamples=0).lens == "top_label"
+        for lens, remedy in (("classwise", "class:NAME"), ("ordinal", "ordinal:NAME"), ("canonical", "class:NAME")):
+            with pytest.raises(
+                cal.LensError, match=f"one event is decomposed at a time; use 'top_label' or '{remedy}'"
+            ):
+                cal.grouping_loss(y, probs, features=x, lens=lens)
+
+    @pytest.mark.parametrize("features", [np.zeros((307, 2)), np.zeros((307, 0))])
+    def test_constant_features_explain_nothing(self, features: Any) -> None:
+        result = cal.grouping_loss(self.y, self.p, features=features, n_resamples=9)
+        assert (result.explained, result.pvalue, result.lower_bound) == (pytest.approx(0, abs=1e-15), 1, 0)
+        assert "no bin could be divided into regions" in str(result)
+
+    def test_extreme_scores_and_labels(self) -> None:
+        with pytest.warns(cal.errors.HardPredictionsWarning):
+            one = cal.grouping_loss(np.ones(50, int), np.ones(50), features=np.arange(50), n_resamples=9)
+        assert (one.value, one.calibration, one.grouping, one.irreducible, one.pvalue) == (0, 0, 0, 0, 1)
+        few = cal.grouping_loss([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4], n_resamples=9)
+        assert few.value == pytest.approx(few.calibration + few.grouping + few.irreducible, abs=1e-15)
+
+    def test_the_same_seed_gives_the_same_result(self) -> None:
+        first, again = (cal.grouping_loss(self.y, self.p, features=self.x, n_resamples=9, rng=3) for _ in range(2))
+        assert first == again
+        assert np.isnan([first.low, first.high]).all()
+        text = str(first)
+        assert "grouping (lower bound)" in text
+        assert "irreducible (upper bound)" in text
+        assert set(first.to_dict()) >= {"calibration", "grouping", "irreducible", "pvalue", "low", "high"}
+
+    @pytest.mark.parametrize(
+        ("keywords", "error", "message"),
+        [
+            ({}, cal.InputTypeError, "features: required by grouping_loss; pass features"),
+            ({"features": np.arange(3)}, cal.ShapeError, "features: expected 307 rows"),
+            ({"features": np.full(307, np.nan)}, cal.GroupError, "features must be finite"),
+            ({"features": ["a"] * 307}, cal.InputTypeError, "features: expected numbers"),
+            ({"features": np.arange(307), "folds": 1}, cal.ArgumentError, "folds: must be an integer of at least 2"),
+            ({"features": np.arange(307), "folds": 200}, cal.ArgumentError, "200 folds require at least 400 rows"),
+            (
+                {"features": np.arange(307), "regions": 1},
+                cal.ArgumentError,
+                "regions: must be an integer of at least 2",
+            ),
+            ({"features": np.arange(307), "level": 95}, cal.ArgumentError, "level: must lie between 0 and 1; got 95"),
+            ({"features": np.arange(307), "rng": "x"}, cal.ArgumentError, "rng: must be None"),
+            ({"features": np.arange(307), "bins": 0}, cal.ArgumentError, "bins: "),
+            ({"features": np.arange(307), "region": 3}, cal.UnknownArgumentError, "did you mean 'regions'"),
+        ],
+    )
+    def test_messages(self, keywords: dict[str, Any], error: type[Exception], message: str) -> None:
+        with pytest.raises(error, match=message):
+            cal.grouping_loss(self.y, self.p, **keywords)
+
+    def test_soft_labels_and_sketches_raise(self) -> None:
+        with pytest.raises(cal.UndefinedMetricError, match="is not defined for soft labels"):
+            cal.grouping_loss(np.full(307, 0.5), self.p, features=self.x, soft=True)
+        with pytest.raises(cal.InputTypeError, match="expected rows, got a sketch"):
+            cal.grouping_loss(cal.Sketch.of(self.y, self.p), features=self.x)

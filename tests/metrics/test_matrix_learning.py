@@ -1,0 +1,182 @@
+"""The learned matrix: the conditions of its optimum, matrices that are recovered, and feedback that is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, CalibrantError, ShapeError
+from calibrant.metrics.matrix_learning import LearnedMatrix, learn_matrix
+
+
+def problem(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, forecasts, and their differences."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.4), n)
+    labels = rng.integers(0, k, n)
+    return labels, probs, probs - np.eye(k)[labels]
+
+
+def within(k: int) -> np.ndarray:
+    return np.eye(k) - 1 / k
+
+
+def squares(matrix: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    return np.array([float(gap @ matrix @ gap) for gap in gaps])
+
+
+def assert_optimal(matrix: np.ndarray, slope: np.ndarray) -> None:
+    """Karush-Kuhn-Tucker: matrix and slope are positive semi-definite among vectors of sum 0, and orthogonal."""
+    slope = within(len(matrix)) @ slope @ within(len(matrix))
+    scale = np.abs(matrix).max()
+    assert np.linalg.eigvalsh(matrix)[0] >= -1e-10 * scale
+    assert np.linalg.eigvalsh(slope)[0] >= -1e-8
+    assert np.trace(slope @ matrix) == pytest.approx(0, abs=1e-8 * scale)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "shrinkage"), [(40, 3, 0.01), (25, 5, 0.1), (7, 4, 1.0), (30, 2, 0.01), (50, 10, 0.01)]
+)
+def test_ratings_at_the_optimum(n: int, k: int, shrinkage: float) -> None:
+    labels, probs, gaps = problem(n, k, n)
+    ratings = np.random.default_rng(k).integers(0, 6, n)  # unlike any distance, so that the constraint binds
+    found = learn_matrix(labels, probs, ratings=ratings, shrinkage=shrinkage)
+    unit = np.mean(ratings.astype(float) ** 2) / np.mean((gaps**2).sum(axis=1))
+    core = found.matrix / unit
+    slope = 2 * shrinkage * (core - within(k))
+    for gap, rating in zip(gaps, ratings, strict=True):
+        slope += 2 / n * (gap @ core @ gap - rating**2 / unit) * np.outer(gap, gap)
+    assert_optimal(core, slope)
+    assert np.abs(found.matrix.sum(axis=1)).max() < 1e-9 * np.abs(found.matrix).max()
+    assert math.isfinite(cal.gece(labels, probs, distance="mahalanobis", matrix=found.matrix))
+
+
+@pytest.mark.parametrize(("n", "k", "shrinkage"), [(30, 3, 0.01), (20, 5, 0.05), (12, 2, 0.1)])
+def test_comparisons_at_the_optimum(n: int, k: int, shrinkage: float) -> None:
+    labels, probs, gaps = problem(n, k, n)
+    rng = np.random.default_rng(k)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(60)])
+    found = learn_matrix(labels, probs, worse=pairs, shrinkage=shrinkage)
+    assert np.trace(found.matrix) == pytest.approx(k - 1)
+    # The unit is fixed afterwards: the optimum is a multiple of the matrix, which the orthogonality of the slope determines.
+    if k == 2:
+        return
+
+    def slope(core: np.ndarray) -> np.ndarray:
+        total = 2 * shrinkage * (core - within(k))
+        for a, b in pairs:
+            pull = 1 / (1 + math.exp(float(gaps[a] @ core @ gaps[a] - gaps[b] @ core @ gaps[b])))
+            total -= pull / len(pairs) * (np.outer(gaps[a], gaps[a]) - np.outer(gaps[b], gaps[b]))
+        return total
+
+    low, high = 1e-6, 1e3
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if np.trace(slope(middle * found.matrix) @ found.matrix) < 0 else (low, middle)
+    assert_optimal(middle * found.matrix, slope(middle * found.matrix))
+    order = squares(found.matrix, gaps)
+    assert found.agreement == pytest.approx(np.mean([order[a] > order[b] for a, b in pairs]))
+
+
+def test_a_matrix_is_recovered_from_its_own_distances() -> None:
+    labels, probs, gaps = problem(200, 4, 1)
+    factor = np.random.default_rng(2).normal(size=(4, 4))
+    truth = factor @ factor.T
+    found = learn_matrix(labels, probs, ratings=np.sqrt(squares(truth, gaps)), shrinkage=1e-7)
+    np.testing.assert_allclose(found.matrix, within(4) @ truth @ within(4), rtol=1e-3, atol=1e-3 * truth.max())
+    assert found.agreement == pytest.approx(1, abs=1e-6)
+    want = cal.gece(labels, probs, distance="mahalanobis", matrix=truth)
+    assert cal.gece(labels, probs, distance="mahalanobis", matrix=found.matrix) == pytest.approx(want, rel=1e-3)
+    # Ratings in another unit, and without shrinkage towards them: strong shrinkage gives the Euclidean distance.
+    scaled = learn_matrix(labels, probs, ratings=10 * np.sqrt(squares(truth, gaps)), shrinkage=1e-7)
+    np.testing.assert_allclose(scaled.matrix, 100 * found.matrix, rtol=1e-6, atol=1e-6 * found.matrix.max())
+    flat = learn_matrix(labels, probs, ratings=np.sqrt(squares(truth, gaps)), shrinkage=1e6).matrix
+    np.testing.assert_allclose(flat / np.trace(flat), within(4) / 3, atol=1e-4)
+
+
+def test_noisy_feedback_gets_closer_with_more_of_it() -> None:
+    truth = np.array([[1.0, -0.9, 0.0], [-0.9, 1.0, 0.0], [0.0, 0.0, 3.0]])
+    wanted = within(3) @ truth @ within(3)
+    away: dict[str, list[float]] = {"ratings": [], "worse": []}
+    for n in (30, 3000):
+        labels, probs, gaps = problem(n, 3, n)
+        severity = np.sqrt(squares(truth, gaps))
+        rng = np.random.default_rng(0)
+        rated = learn_matrix(labels, probs, ratings=np.abs(severity + rng.normal(0, 0.3, n))).matrix
+        pairs = rng.integers(0, n, (n, 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        margin = squares(truth, gaps)
+        turned = rng.random(len(pairs)) > 1 / (1 + np.exp(margin[pairs[:, 1]] - margin[pairs[:, 0]]))
+        pairs[turned] = pairs[turned][:, ::-1]
+        compared = learn_matrix(labels, probs, worse=pairs, shrinkage=0.001).matrix
+        for name, found in (("ratings", rated), ("worse", compared)):
+            away[name].append(float(np.linalg.norm(found / np.trace(found) - wanted / np.trace(wanted))))
+    assert away["ratings"][1] < 0.1
+    assert away["worse"][1] < 0.1
+    assert all(few > many for few, many in away.values())
+
+
+def test_rows_classes_and_names_may_change_their_order() -> None:
+    labels, probs, _ = problem(40, 4, 5)
+    ratings = np.random.default_rng(1).random(40)
+    found = learn_matrix(labels, probs, ratings=ratings)
+    rows, order = np.random.default_rng(2).permutation(40), np.array([2, 0, 3, 1])
+    names = np.array(["a", "b", "c", "d"])
+    again = learn_matrix(
+        names[labels[rows]], probs[rows][:, order], ratings=ratings[rows], classes=names[order].tolist()
+    )
+    np.testing.assert_allclose(again.matrix, found.matrix[np.ix_(order, order)], atol=1e-9)
+    assert again.classes == ("c", "a", "d", "b")
+    counts = np.arange(40) % 3
+    repeated = np.repeat(np.arange(40), counts)
+    one = learn_matrix(labels, probs, ratings=ratings, counts=counts).matrix
+    other = learn_matrix(labels[repeated], probs[repeated], ratings=ratings[repeated]).matrix
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_the_result_shows_its_classes() -> None:
+    labels, probs, _ = problem(20, 3, 5)
+    found = learn_matrix(np.array(["x", "y", "z"])[labels], probs, ratings=np.ones(20), classes=["x", "y", "z"])
+    assert isinstance(found, LearnedMatrix)
+    assert repr(found).startswith("Matrix of 3 classes from 20 ratings; variance of the ratings explained: -\nclass")
+    assert list(found.to_frame().columns) == ["class", "x", "y", "z"]
+    assert found.to_dict()["matrix"] == found.matrix.tolist()
+    assert learn_matrix([0, 1, 1], [0.3, 0.4, 0.9], ratings=[1, 2, 0.1]).matrix.shape == (2, 2)
+
+
+LABELS, PROBS, _ = problem(4, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        ({}, ArgumentError, "ratings: requires ratings or comparisons; pass ratings or worse"),
+        ({"ratings": [1] * 4, "worse": [(0, 1)]}, ArgumentError, "ratings: cannot be combined with worse; give one of them"),
+        ({"ratings": [1, 2, 3]}, ShapeError, r"ratings: expected 4 numbers, one per row; got shape \(3,\)"),
+        ({"ratings": [1, -2, 3, 1]}, ArgumentError, "ratings: must be finite and not negative; got -2 in row 1"),
+        ({"ratings": [1, np.nan, 3, 1]}, ArgumentError, "ratings: must be finite and not negative; got nan in row 1"),
+        ({"ratings": [0] * 4}, ArgumentError, "ratings: say nothing: all of them, or all errors, are 0"),
+        ({"ratings": ["bad"] * 4}, CalibrantError, "ratings"),
+        ({"worse": [0, 1]}, ShapeError, r"worse: expected pairs of rows; got shape \(2,\)"),
+        ({"worse": [(0, 9)]}, ArgumentError, "worse: must be indices of rows from 0 to 3"),
+        ({"worse": [(0.5, 1)]}, ArgumentError, "worse: must be indices of rows from 0 to 3"),
+        ({"worse": [(0, 1), (2, 2)]}, ArgumentError, "worse: pair 1 compares row 2 with itself; leave it out"),
+        ({"worse": [(0, 1)], "counts": [1, 2, 1, 1]}, ArgumentError, "worse: cannot be combined with weights of rows"),
+        ({"ratings": [1] * 4, "shrinkage": 0}, ArgumentError, "shrinkage: must be a positive finite number; got 0"),
+        ({"ratings": [1] * 4, "lambda_": 1}, CalibrantError, "lambda_: unexpected keyword"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(words: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        learn_matrix(LABELS, PROBS, **words)
+
+
+def test_feedback_on_equal_errors_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="worse: compares equal errors only"):
+        learn_matrix([0, 0], [[0.5, 0.5, 0.0]] * 2, worse=[(0, 1)])
+    with pytest.raises(ArgumentError, match="say nothing"):
+        learn_matrix([0, 1, 2], np.eye(3), ratings=[1, 1, 1])

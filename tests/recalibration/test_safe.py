@@ -1,0 +1,301 @@
+"""Safe recalibration: the guarantee simulated, the e-value by loops, its cost, random splits, files, and every error."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.simulation import temperature
+from calibrant.recalibration.safe import MOST_SHRUNK, SafeCalibration, _Bound
+from calibrant.recalibration.scores import SMALLEST, TrainingData, random_parts
+
+
+def problem(
+    n: int, k: int, rng: np.random.Generator, sharpness: float = 2.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Overconfident probabilities, labels, and the true probabilities."""
+    truth = rng.dirichlet(np.full(k, 0.4), n)
+    labels = (truth.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    power = np.maximum(truth, 1e-12) ** sharpness
+    return power / power.sum(axis=1, keepdims=True), labels, truth
+
+
+def overconfidence(calibrator: Any, probs: np.ndarray, truth: np.ndarray) -> float:
+    """Mean confidence minus the true probability of the predicted class."""
+    found = calibrator.predict_proba(probs)
+    return float(np.mean(found.max(axis=1) - truth[np.arange(len(truth)), found.argmax(axis=1)]))
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "options"),
+    [
+        (2, 400, {"alpha": 0.1}),
+        (4, 400, {"alpha": 0.1, "shrinkage": "uniform"}),
+        pytest.param(2, 60, {"alpha": 0.1}, marks=pytest.mark.deep),
+        pytest.param(2, 2000, {}, marks=pytest.mark.deep),
+        pytest.param(10, 1000, {"calibrator": cal.VectorScaling()}, marks=pytest.mark.deep),
+        pytest.param(2, 1000, {"calibrator": cal.IsotonicCalibration(), "tolerance": 0.02}, marks=pytest.mark.deep),
+        pytest.param(3, 3000, {"bins": 3}, marks=pytest.mark.deep),
+    ],
+)
+def test_the_guarantee(k: int, n: int, options: dict[str, Any], deep: bool) -> None:
+    """True overconfidence exceeds the tolerance in at most alpha of the fits; that of the plain calibrator in about half of them."""
+    runs = 400 if deep else 40
+    rng = np.random.default_rng([k, n])
+    new, _, truth = problem(20_000, k, rng)
+    exceeded = plain = 0
+    for _ in range(runs):
+        probs, labels, _ = problem(n, k, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.CalibrantWarning)
+            safe = SafeCalibration(**options).fit(probs, labels)
+        exceeded += overconfidence(safe, new, truth) > safe.tolerance
+        plain += overconfidence(safe.calibrator_, new, truth) > safe.tolerance
+    alpha = options.get("alpha", 0.05)
+    assert exceeded <= runs * alpha + 3 * math.sqrt(runs * alpha * (1 - alpha)), (exceeded, plain)
+    assert plain > exceeded
+
+
+def test_few_distinct_scores_are_split_at_random(deep: bool) -> None:
+    """Three scores and their labels: split by a constant seed, the held-out error would be the same in every data set of this size."""
+    runs = 1000 if deep else 150
+    rng = np.random.default_rng(1)
+    exceeded, shares = 0, []
+    for _ in range(runs):
+        p = rng.choice([0.1, 0.6, 0.9], 300)
+        y = (rng.random(300) < 0.5 + (p - 0.5) * 0.8).astype(int)
+        data = TrainingData(cal.Predictions(y, p))
+        held = random_parts(data, np.array([0.5, 0.5]))[1]
+        shares.append(held @ y / held.sum() - y.mean())
+        safe = SafeCalibration(alpha=0.2).fit(p, y)
+        levels = np.array([0.1, 0.6, 0.9])
+        found = safe.predict_proba(levels)
+        right = np.where(found[:, 1] > 0.5, 0.5 + (levels - 0.5) * 0.8, 0.5 - (levels - 0.5) * 0.8)
+        exceeded += np.mean(found.max(axis=1) - right) > 0
+    assert exceeded <= runs * 0.2 + 3 * math.sqrt(runs * 0.16)
+    # The difference of the rates of the halves varies as in a random split: standard deviation 0.5 / sqrt(300).
+    assert np.std(shares) == pytest.approx(0.5 / math.sqrt(300), rel=0.25)
+    assert abs(np.mean(shares)) < 4 * 0.5 / math.sqrt(300 * runs)
+
+
+def slow_bound(confidence: list[float], correct: list[bool], eta: float, alpha: float) -> float:
+    """The smallest limit whose e-value reaches 1 / alpha, by stepping down."""
+    limit = 1.0
+    while limit > -1:
+        value = 1.0
+        for c, right in zip(confidence, correct, strict=True):
+            value *= 1 - eta * (c - right - (limit - 1e-4))
+        if value < 1 / alpha:
+            return limit
+        limit -= 1e-4
+    return limit
+
+
+def test_the_bound_by_loops() -> None:
+    rng = np.random.default_rng(2)
+    confidence = rng.uniform(0.5, 1, 60)
+    correct = rng.random(60) < confidence - 0.1
+    for eta in (0.1, 0.3, 0.5):
+        bound = _Bound(np.ones(60, bool), np.ones(60), False, eta, math.log(20))
+        found = bound.upper(confidence - correct)
+        assert found == pytest.approx(slow_bound(confidence.tolist(), correct.tolist(), eta, 0.05), abs=2e-4)
+        counted = _Bound(np.ones(60, bool), np.full(60, 3.0), True, eta, math.log(20))
+        repeated = _Bound(np.ones(180, bool), np.ones(180), False, eta, math.log(20))
+        assert counted.upper(confidence - correct) == repeated.upper(np.repeat(confidence - correct, 3))
+    assert _Bound(np.ones(1, bool), np.ones(1), False, 0.5, math.log(20)).upper(np.array([0.3])) == 1
+
+
+def test_the_e_value_is_valid_for_rare_errors(deep: bool) -> None:
+    """Errors of rate 2 % at a confidence of 0.98: the normal approximation fails when no error is among 50 rows; the bound does not."""
+    runs = 20_000 if deep else 2000
+    rng = np.random.default_rng(3)
+    errors = rng.binomial(50, 0.02, runs)
+    bound = _Bound(np.ones(50, bool), np.ones(50), False, 0.9, math.log(20))
+    below = {count: bound.upper(np.where(np.arange(50) < count, 0.98, -0.02)) < 0 for count in np.unique(errors)}
+    assert np.mean([below[count] for count in errors]) <= 0.05
+    assert (errors == 0).mean() > 0.3  # where mean + 1.64 standard errors is -0.02
+
+
+def test_strength_cost_and_bound_belong_together() -> None:
+    probs, labels, _ = problem(1500, 4, np.random.default_rng(4))
+    for shrinkage in ("temperature", "uniform"):
+        safe = SafeCalibration(shrinkage=shrinkage).fit(probs, labels)
+        assert 0 < safe.strength_ < 0.6
+        assert -1e-5 < safe.bound_ <= 1e-6  # the smallest strength that is safe
+        assert safe.overconfidence_ < 0
+        data = TrainingData(cal.Predictions(labels, probs))
+        held = random_parts(data, np.array([0.5, 0.5]))[1] > 0
+        before = safe.calibrator_.predict_proba(probs[held])
+        if shrinkage == "uniform":
+            after = (1 - safe.strength_) * before + safe.strength_ / 4
+        else:
+            after = np.maximum(before, SMALLEST) ** (1 - safe.strength_)
+            after /= after.sum(axis=1, keepdims=True)
+        assert safe.predict_proba(probs[held]) == pytest.approx(after, abs=1e-12)
+        y = labels[held]
+        assert safe.cost_nll_ == pytest.approx(cal.nll(y, after) - cal.nll(y, before), abs=1e-10)
+        assert safe.cost_brier_ == pytest.approx(cal.brier(y, after) - cal.brier(y, before), abs=1e-10)
+        assert safe.overconfidence_ == pytest.approx(
+            np.mean(after.max(axis=1) - (after.argmax(axis=1) == y)), abs=1e-10
+        )
+        assert (after.argmax(axis=1) == before.argmax(axis=1)).all()
+        easy = SafeCalibration(shrinkage=shrinkage, tolerance=0.3).fit(probs, labels)
+        assert (easy.strength_, easy.cost_nll_, easy.cost_brier_) == (0, 0, 0)
+        assert easy.bound_ < 0.3
+        assert easy.predict_proba(probs[held]) == pytest.approx(before)
+
+
+def test_more_rows_and_more_tolerance_cost_less() -> None:
+    rng = np.random.default_rng(5)
+    probs, labels, _ = problem(8000, 2, rng)
+    costs = [SafeCalibration().fit(probs[:n], labels[:n]).cost_nll_ for n in (500, 8000)]
+    assert costs[0] > 2 * costs[1] > 0
+    strengths = [SafeCalibration(tolerance=t).fit(probs, labels).strength_ for t in (0, 0.01, 0.05)]
+    assert strengths == sorted(strengths, reverse=True)
+    assert SafeCalibration(bins=4).fit(probs, labels).strength_ > strengths[0]
+    assert SafeCalibration(alpha=0.3).fit(probs, labels).strength_ < strengths[0]
+
+
+def test_bins_bound_each_range() -> None:
+    """Overconfident where it is confident, underconfident elsewhere: the mean is safe, the upper range is not."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.5, 1, 6000)
+    truth = np.where(p > 0.8, p - 0.1, p + 0.12)
+    y = (rng.random(6000) < truth).astype(int)
+    inner = cal.recalibration.base.Identity()
+    mean, each = (SafeCalibration(inner, bins=bins).fit(p, y) for bins in (1, 4))
+    assert mean.strength_ == 0
+    assert each.strength_ > 0.1
+    top = np.linspace(0.9, 1, 50)
+    assert each.predict_proba(top).max(axis=1).mean() < (top - 0.1).mean()
+    assert mean.predict_proba(top).max(axis=1).mean() > (top - 0.1).mean()
+
+
+def test_exact_zeros_and_ones() -> None:
+    rng = np.random.default_rng(7)
+    p = rng.choice([0.0, 1.0], 1000)
+    y = (rng.random(1000) < np.where(p == 1, 0.9, 0.1)).astype(int)
+    for shrinkage in ("temperature", "uniform"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cal.CalibrantWarning)
+            safe = SafeCalibration(cal.recalibration.base.Identity(), shrinkage=shrinkage).fit(p, y)
+        top = safe.predict_proba(np.array([0.0, 1.0])).max(axis=1)
+        assert (top > 0.8).all()
+        assert (top < 0.9).all()
+        assert math.isfinite(safe.cost_nll_)
+
+
+def test_no_strength_suffices_for_labels_of_chance() -> None:
+    rng = np.random.default_rng(8)
+    probs = rng.dirichlet(np.ones(3), 200)
+    labels = rng.integers(0, 3, 200)
+    with pytest.warns(
+        cal.CalibrantWarning, match="the upper bound of the overconfidence is 0.*above the tolerance of 0, although"
+    ):
+        safe = SafeCalibration().fit(probs, labels)
+    assert safe.strength_ == MOST_SHRUNK
+    assert safe.bound_ > 0
+    assert safe.predict_proba(probs[:5]) == pytest.approx(np.full((5, 3), 1 / 3), abs=1e-3)
+
+
+def test_weights() -> None:
+    rng = np.random.default_rng(9)
+    probs, labels, _ = problem(600, 3, rng)
+    weight = rng.exponential(size=600)
+    plain, heavy = (SafeCalibration().fit(probs, labels, sample_weight=w) for w in (np.ones(600), weight))
+    assert SafeCalibration().fit(probs, labels).strength_ == pytest.approx(plain.strength_, abs=1e-6)
+    assert heavy.strength_ > plain.strength_  # fewer effective rows
+    assert SafeCalibration().fit(probs, labels, sample_weight=7 * weight).bound_ == pytest.approx(
+        heavy.bound_, abs=1e-6
+    )
+
+
+def test_files_and_scikit_learn(tmp_path: Path) -> None:
+    sklearn = pytest.importorskip("sklearn.base")
+    probs, labels, _ = problem(500, 4, np.random.default_rng(10))
+    names = np.array(["ant", "bee", "cat", "dog"])
+    inner = cal.PlattScaling(multiclass="pooled")
+    safe = SafeCalibration(inner, alpha=0.2, shrinkage="uniform").fit(probs, names[labels])
+    again = cal.load(cal.save(safe, tmp_path / "safe.json"))
+    new = problem(50, 4, np.random.default_rng(11))[0]
+    assert (again.predict_proba(new) == safe.predict_proba(new)).all()
+    for name in SafeCalibration.fitted[1:]:
+        assert getattr(again, name) == getattr(safe, name)
+    assert again.classes_.tolist() == names.tolist()
+    copy = sklearn.clone(safe)
+    assert copy.get_params()["calibrator__multiclass"] == "pooled"
+    assert not copy.__sklearn_is_fitted__()
+    assert copy.fit(probs, names[labels]).strength_ == safe.strength_
+    assert not hasattr(inner, "fit_record_")
+    logits = np.log(probs)
+    with pytest.raises(cal.ArgumentError, match=r"calibrator: .* use the same input for both"):
+        SafeCalibration(cal.PlattScaling(), input="logit").fit(logits, labels)
+    assert SafeCalibration(input="logit").fit(logits, labels).strength_ == pytest.approx(
+        SafeCalibration().fit(probs, labels).strength_, abs=0.2
+    )
+
+
+def test_flags_are_those_of_the_calibrator() -> None:
+    assert SafeCalibration().keeps_order
+    assert SafeCalibration().keeps_argmax
+    assert not SafeCalibration(cal.VectorScaling()).keeps_argmax
+    assert SafeCalibration(cal.IsotonicCalibration()).keeps_order
+
+
+def test_recalibrate_safely() -> None:
+    data = cal.make_miscalibrated(1500, warp=temperature(2.0), rng=0)
+    found = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"], safe=0.06)
+    names = [candidate.method for candidate in found.candidates]
+    assert names == ["none", "safe_none", "safe_temperature", "safe_platt"]
+    assert found.method in names[1:]
+    assert isinstance(found.calibrator, SafeCalibration)
+    assert found.calibrator.alpha == pytest.approx(0.02)
+    assert found.calibrator.bound_ <= 1e-6
+    assert (
+        "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows the shrinkage changes nll by "
+        in found.note
+    )
+    free = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"])
+    assert found.gain < free.gain
+    one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
+    assert "probability at most 0.05" in one.note
+    with pytest.raises(cal.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
+        cal.recalibrate(data.y_true, data.y_prob, safe=5)
+
+
+def test_calibrated_scores_remain_safe_candidates_even_if_all_warn() -> None:
+    rng = np.random.default_rng(12)
+    p, y = rng.random(30), rng.integers(0, 2, 30)
+    found = cal.recalibrate(y, p, method="temperature", safe=0.01)
+    assert found.method.startswith("safe_")
+    assert "above the tolerance" in found.note
+    assert "probability at most" not in found.note
+
+
+BAD = [
+    ({"alpha": 0}, "alpha: must lie between 0 and 1; got 0"),
+    ({"held_out": 1}, "held_out: must lie between 0 and 1; got 1"),
+    ({"tolerance": -0.1}, r"tolerance: must be at least 0 and below 1; got -0\.1"),
+    ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
+    ({"shrinkage": "prior"}, "shrinkage: must be 'temperature' or 'uniform'; got 'prior'"),
+    ({"calibrator": "platt"}, "calibrator: must be an unfitted calibrator or None; got 'platt'"),
+    ({"calibrator": cal.MultiCalibration()}, "calibrator: MultiCalibration requires groups"),
+    ({"calibrator": cal.HistogramBinning(bins=-1)}, "bins: "),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_parameters_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(cal.ArgumentError, match=message):
+        SafeCalibration(**options).fit([0.2, 0.8, 0.3, 0.6], [0, 1, 1, 0])
+
+
+def test_too_few_rows() -> None:
+    with pytest.raises(cal.UndefinedMetricError, match="requires rows to fit and rows to hold out; use more rows"):
+        SafeCalibration().fit([0.2], [0])

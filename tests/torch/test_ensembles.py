@@ -1,0 +1,362 @@
+"""Ensembles and samples: moments against plain loops, everything restored, deterministic with a generator, and messages."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the modules")
+
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import ArgumentError, InputError, InputTypeError, ShapeError  # noqa: E402
+
+
+def rows(n: int = 23, classes: int = 4) -> tuple[Any, Any]:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, 5, generator=generator), torch.randint(classes, (n,), generator=generator)
+
+
+def loader(n: int = 23, classes: int = 4, batch: int = 7, **options: Any) -> Any:
+    return DataLoader(TensorDataset(*rows(n, classes)), batch_size=batch, **options)
+
+
+def net(seed: int = 1, classes: int = 4, dropout: float = 0.5) -> Any:
+    torch.manual_seed(seed)
+    body = nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(dropout), nn.Linear(8, classes))
+    body(torch.randn(50, 5))  # batch statistics that are not the initial ones
+    return body
+
+
+def softmax(z: list[float]) -> list[float]:
+    top = max(z)
+    parts = [math.exp(one - top) for one in z]
+    return [one / sum(parts) for one in parts]
+
+
+def plainly(members: list[Any]) -> tuple[Any, Any, Any]:
+    """Mean, standard deviation and mutual information by loops over rows, classes and members, from their definitions."""
+    means, spreads, shared = [], [], []
+    for row in range(len(members[0])):
+        probs = [softmax([float(z) for z in member[row]]) for member in members]
+        mean = [sum(p[k] for p in probs) / len(probs) for k in range(len(probs[0]))]
+        spreads.append([math.sqrt(sum((p[k] - mean[k]) ** 2 for p in probs) / len(probs)) for k in range(len(mean))])
+        entropies = [-sum(one * math.log(one) for one in p if one > 0) for p in (*probs, mean)]
+        shared.append(entropies[-1] - sum(entropies[:-1]) / len(probs))
+        means.append(mean)
+    return np.array(means), np.array(spreads), np.array(shared)
+
+
+def check(found: Any, members: list[Any], tolerance: float = 2e-6) -> None:
+    mean, spread, shared = plainly(members)
+    np.testing.assert_allclose(found.logits.exp().numpy(), mean, atol=tolerance)
+    np.testing.assert_allclose(found.spread.numpy(), spread, atol=tolerance)
+    np.testing.assert_allclose(found.mutual_information.numpy(), shared, atol=tolerance)
+    assert found.members == len(members)
+
+
+@pytest.mark.parametrize("as_generator", [False, True])
+def test_an_ensemble_equals_a_plain_loop(as_generator: bool) -> None:
+    models = [net(seed) for seed in range(3)]
+    _, y = rows()
+    apart = [ct.collect(model, loader()).logits for model in models]
+    found = ct.collect((model for model in models) if as_generator else models, loader())
+    check(found, apart)
+    assert torch.equal(found.labels, y)
+    assert found.logits.dtype == torch.float32
+    assert all(model.training for model in models)
+    stacked = torch.stack(apart)
+    np.testing.assert_allclose(found.mutual_information, ct.ood_mutual_information(stacked), atol=1e-6)
+    np.testing.assert_allclose(found.spread.square().sum(1), ct.ood_variance(stacked), atol=1e-6)
+    assert repr(found).startswith("Collected(23 rows, 4 classes, 3 members, accuracy ")
+    assert found.predictions().probs == pytest.approx(found.logits.exp().numpy(), abs=1e-6)
+    assert found.to_frame()["mutual_information"].tolist() == found.mutual_information.tolist()
+    assert found.to_dict()["members"] == 3
+    assert found.numpy().spread.shape == (23, 4)
+
+
+def test_a_module_list_is_an_ensemble_and_a_sequential_is_one_model() -> None:
+    models = nn.ModuleList([net(0), net(1)])
+    assert torch.equal(ct.collect(models, loader()).logits, ct.collect(list(models), loader()).logits)
+    assert ct.collect(net(0), loader()).members == 1
+    assert ct.collect(net(0), loader()).spread is None
+
+
+def test_certain_and_opposite_members() -> None:
+    batch = [(torch.zeros(2, 1), torch.tensor([0, 1]))]
+    sure = [
+        lambda x: torch.tensor([[800.0, -800.0], [0.0, 0.0]]),
+        lambda x: torch.tensor([[-800.0, 800.0], [0.0, 0.0]]),
+    ]
+    found = ct.collect(sure, batch)
+    np.testing.assert_allclose(found.mutual_information, [math.log(2), 0], atol=1e-7)
+    np.testing.assert_allclose(found.spread, [[0.5, 0.5], [0, 0]], atol=1e-7)
+    alone = ct.collect(sure[:1], batch)
+    assert torch.isfinite(alone.logits).all()
+    assert not alone.spread.any()
+    assert not alone.mutual_information.any()
+    assert "1 member," in repr(alone)
+    one_output = ct.collect([lambda x: torch.zeros(2), lambda x: torch.zeros(2)], batch)
+    assert one_output.logits.shape == (2, 2)
+
+
+def test_a_double_model_stays_double() -> None:
+    models = [net(seed).double() for seed in range(2)]
+    x, y = rows()
+    found = ct.collect(models, [(x.double(), y)])
+    assert found.logits.dtype == torch.float64
+    check(found, [ct.collect(model, [(x.double(), y)]).logits for model in models], 1e-13)
+
+
+def test_dropout_samples_equal_a_plain_loop() -> None:
+    model, (x, y) = net(), rows()
+    state = torch.random.get_rng_state()
+    found = ct.collect(model, [(x, y)], samples=6, rng=3)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(part.training for part in model.modules())
+    model.eval()
+    model[3].train()
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(3)
+        members = [model(x) for _ in range(6)]
+    check(found, members)
+    assert found.spread.max() > 0.01
+
+
+def test_batch_statistics_are_not_updated_by_samples() -> None:
+    model = net()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    ct.collect(model, loader(), samples=3)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: 5, lambda: np.random.default_rng(5), lambda: torch.Generator().manual_seed(5)]
+)
+def test_the_same_generator_gives_the_same_samples(make: Any) -> None:
+    model = net()
+    one, two = (ct.collect(model, loader(), samples=4, rng=make()) for _ in range(2))
+    assert torch.equal(one.logits, two.logits)
+    assert torch.equal(one.spread, two.spread)
+    assert not torch.equal(one.logits, ct.collect(model, loader(), samples=4, rng=6).logits)
+
+
+def test_without_a_generator_samples_follow_that_of_torch() -> None:
+    model = net()
+    found = []
+    for _ in range(2):
+        torch.manual_seed(8)
+        found += [ct.collect(model, loader(), samples=2).logits for _ in range(2)]
+    assert torch.equal(found[0], found[2])
+    assert torch.equal(found[1], found[3])
+    assert not torch.equal(found[0], found[1])
+
+
+def test_samples_approach_the_mean_over_masks() -> None:
+    """One input and dropout of one half: the mean over the two masks is known."""
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(1, 2, bias=False))
+    with torch.no_grad():
+        model[1].weight.copy_(torch.tensor([[0.0], [1.0]]))
+    found = ct.collect(model, [(torch.ones(4000, 1), torch.ones(4000))], samples=10, rng=0)
+    kept = 1 / (1 + math.exp(-2))
+    assert float(found.logits[:, 1].exp().mean()) == pytest.approx(0.5 * (0.5 + kept), abs=4 * 0.19 / 200)
+    # The expected variance with divisor M is (1 - 1/M) times that of one mask.
+    assert float(found.spread[:, 1].square().mean()) == pytest.approx(0.9 * ((kept - 0.5) / 2) ** 2, rel=0.03)
+
+
+def test_state_dicts_and_functions_set_weights_in_turn() -> None:
+    model, others = net(0), [net(seed) for seed in (1, 2, 3)]
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    apart = [ct.collect(one, loader()).logits for one in others]
+    check(ct.collect(model, loader(), samples=[one.state_dict() for one in others]), apart)
+    check(ct.collect(model, loader(), samples=(one.state_dict() for one in others)), apart)
+    functions = [lambda into, one=one: into.load_state_dict(one.state_dict()) for one in others]
+    check(ct.collect(model, loader(), samples=functions), apart)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert model.training
+
+
+def test_a_draw_may_train_the_model_and_is_seeded() -> None:
+    """As for SWAG: noise on the weights, then new batch statistics from training data."""
+    model, (x, _) = net(dropout=0.0), rows(200)
+
+    def swag(into: Any) -> None:
+        assert torch.is_grad_enabled()
+        into.load_state_dict(before)
+        with torch.no_grad():
+            for weight in into.parameters():
+                weight.add_(0.3 * torch.randn_like(weight))
+        into.train()
+        into(x)
+
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    first, again, other = (ct.collect(model, loader(), samples=[swag] * 5, rng=seed) for seed in (1, 1, 2))
+    assert torch.equal(first.logits, again.logits)
+    assert not torch.equal(first.logits, other.logits)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert first.members == 5
+    assert first.spread.max() > 0.01
+
+
+def test_weights_and_modes_are_restored_after_an_error() -> None:
+    model = net(0)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    for samples in ([net(1).state_dict(), 3], [net(1).state_dict(), net(1, classes=3).state_dict()], 2):
+        with pytest.raises((ArgumentError, InputTypeError, RuntimeError)):
+            ct.collect(model, [(torch.zeros(2, 9 if samples == 2 else 5), torch.zeros(2))], samples=samples)
+        assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+        assert all(part.training for part in model.modules())
+
+
+def test_members_of_a_generator_are_freed_one_by_one() -> None:
+    alive: list[Any] = []
+    most = 0
+
+    def loaded() -> Any:
+        nonlocal most
+        for seed in range(4):
+            model = net(seed)
+            alive.append(weakref.ref(model))
+            yield model
+            del model
+            gc.collect()
+            most = max(most, sum(one() is not None for one in alive))
+
+    assert ct.collect(loaded(), loader(), check=False).members == 4
+    assert most <= 1
+
+
+class Attention(nn.Module):
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=dropout, batch_first=True)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.layer(x).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.lstm = nn.LSTM(8, 8, 2, dropout=0.4, batch_first=True)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+@pytest.mark.parametrize("make", [lambda: Attention(0.3), Recurrent])
+def test_dropout_inside_attention_and_recurrent_layers_is_active(make: Any) -> None:
+    batch = [(torch.randn(5, 4, 8), torch.tensor([0, 1, 2, 0, 1]))]
+    assert ct.collect(make(), batch, samples=3, rng=0).spread.max() > 1e-4
+
+
+def test_a_model_without_dropout_has_no_samples() -> None:
+    for model in (net(dropout=0.0), Attention(0.0)):
+        with pytest.raises(
+            ArgumentError, match="samples: the model has no dropout layer with a rate above 0; pass several"
+        ):
+            ct.collect(model, loader(), samples=3)
+    idle = nn.Sequential(nn.Linear(5, 4), nn.Dropout(0.5), nn.Linear(4, 4))
+    with torch.no_grad():
+        idle[2].weight.zero_()
+    with pytest.raises(ArgumentError, match="samples: all samples are equal, so dropout is not active"):
+        ct.collect(idle, loader(), samples=3)
+
+
+def test_the_loader_must_return_the_same_rows_each_time() -> None:
+    torch.manual_seed(0)
+    states = [net(seed).state_dict() for seed in range(2)]
+    with pytest.raises(
+        InputError, match="loader: returned other rows for member 1, from batch 0 on; set shuffle=False"
+    ):
+        ct.collect(net(), loader(shuffle=True), samples=states)
+    with pytest.raises(
+        InputError, match="loader: returned 4 batches for the first member and 0 for member 1; pass a loader"
+    ):
+        ct.collect(net(), iter(list(loader())), samples=states)
+    # Read once, all the same: shuffled and consumed loaders will do.
+    assert ct.collect([net(0), net(1)], loader(shuffle=True)).members == 2
+    assert ct.collect(net(), iter(list(loader())), samples=3).members == 3
+
+
+def test_what_cannot_be_combined() -> None:
+    model = net()
+    with pytest.raises(ArgumentError, match="samples: cannot be combined with several models"):
+        ct.collect([model, model], loader(), samples=3)
+    with pytest.raises(
+        ArgumentError, match="layer: the features of several members differ; collect them from a single"
+    ):
+        ct.collect([model, model], loader(), layer="0")
+    for given in (model, [model, model]):
+        with pytest.raises(ArgumentError, match="rng: is used with samples only"):
+            ct.collect(given, loader(), rng=0)
+    with pytest.raises(ArgumentError, match="rng: must be None, an integer or a Generator of numpy or torch; got 'a'"):
+        ct.collect(model, loader(), samples=3, rng="a")
+    with pytest.raises(ArgumentError, match=r"samples: got a function, .* repeat it: samples=\[draw\] \* 30"):
+        ct.collect(model, loader(), samples=lambda one: None)
+    with pytest.raises(ArgumentError, match="samples: requires a torch module; the model is a function"):
+        ct.collect(lambda x: x, loader(), samples=3)
+    for few in (1, 0, 2.5, True):
+        with pytest.raises(ArgumentError, match="samples"):
+            ct.collect(model, loader(), samples=few)
+    with pytest.raises(InputTypeError, match=r"samples: must be a number, .* put a single state dict in a list"):
+        ct.collect(model, loader(), samples=model.state_dict())
+    with pytest.raises(InputTypeError, match="samples: draw 0 must be a state dict or a function; got int"):
+        ct.collect(model, loader(), samples=[3])
+    with pytest.raises(
+        ArgumentError, match=r"samples: draw 1 is not a state dict of this model: size mismatch for 4\.weight"
+    ):
+        ct.collect(model, loader(), samples=[model.state_dict(), net(classes=3).state_dict()])
+    for empty in ([], iter([])):
+        with pytest.raises(InputError, match=r"model: is an empty list|model: has no members"):
+            ct.collect(empty, loader())
+    with pytest.raises(InputError, match="samples: has no members"):
+        ct.collect(model, loader(), samples=[])
+    with pytest.raises(InputTypeError, match="model: must be a module or a function; got int"):
+        ct.collect([model, 3], loader())
+    with pytest.raises(
+        ShapeError, match=r"output: has shape \(7, 3\) for member 1 and \(7, 4\) for member 0; all members"
+    ):
+        ct.collect([net(), net(classes=3)], loader())
+    assert model.training
+
+
+def test_an_unstable_member_is_reported() -> None:
+    with pytest.warns(ct.UnstableOutputsWarning, match="different outputs for the same batch"):
+        ct.collect([net(), lambda x: torch.randn(len(x), 4)], loader())
+
+
+def test_evaluate_takes_ensembles_and_samples() -> None:
+    models = [net(seed) for seed in range(3)]
+    kept = ct.collect(models, loader())
+    assert ct.evaluate(models, loader())["nll"] == ct.evaluate(kept)["nll"]
+    assert ct.evaluate(models, loader())["nll"] == pytest.approx(cal.nll(kept.predictions()), rel=1e-6)
+    sampled = ct.collect(models[0], loader(), samples=4, rng=0)
+    assert ct.evaluate(models[0], loader(), samples=4)["nll"] == ct.evaluate(sampled)["nll"]
+    with pytest.raises(ArgumentError, match="samples: has no effect on collected rows; pass it to collect"):
+        ct.evaluate(sampled, samples=4)
+    assert ct.evaluate(models[0], loader(), samples=np.int64(4), interval=0.9, n_resamples=100, rng=1)["nll"] > 0
+    other = ct.collect(models[0], loader(), samples=4, rng=1)
+    assert ct.evaluate(models[0], loader(), samples=4, rng=1)["nll"] == ct.evaluate(other)["nll"]
+
+
+def test_the_mean_has_at_most_the_mean_loss_of_the_members() -> None:
+    """Jensen's inequality, row by row, for the logarithmic loss."""
+    models = [net(seed) for seed in range(5)]
+    _, y = rows()
+    apart = torch.stack([ct.collect(model, loader()).logits.log_softmax(1) for model in models])
+    mean = ct.collect(models, loader()).logits
+    at = torch.arange(len(y))
+    assert (mean[at, y] >= apart.mean(0)[at, y] - 1e-6).all()
