@@ -325,9 +325,14 @@ class View(_Weighted):
         self.lens = lens
         self.log_odds = log_odds
         self.complement = rest
-        self.classes = rows.exclusive_classes if classes is None and rows is not None else classes
+        self._classes = classes
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
+
+    @property
+    def classes(self) -> int | None:
+        """Number of classes of which each row has one; None if it is unknown."""
+        return self.rows.exclusive_classes if self._classes is None and self.rows is not None else self._classes
 
     @cached_property
     def score(self) -> Floats:
