@@ -47,18 +47,37 @@ TOP = (1, 2, 3, 5, 10)
 INTERVALS = ((0.0, 0.33), (0.33, 0.66), (0.66, 1.0), (0.0, 0.8), (0.9, 1.0))
 NONE = "none"
 GAMMA, BINS, DRAWS = 0.1, 15, 99
+MASS_BINS = (15, 30, 60, 120)
 SHARPER = 1.25
 """Calibrated logits are multiplied and divided by this to compare over- with underconfidence."""
 
 
-def calibrators(penalty: float) -> dict[str, Callable[[], cal.Calibrator]]:
+def calibrators(penalty: float, bins: int) -> dict[str, Callable[[], cal.Calibrator]]:
     """What is fitted to the validation images."""
     return {
         "temperature": lambda: cal.TemperatureScaling(input="logit"),
         "bias-corrected temperature": lambda: cal.BiasCorrectedTemperature(input="logit"),
-        "histogram binning": lambda: cal.HistogramBinning(input="logit", binning="equal_mass", bins=BINS),
+        "histogram binning": lambda: cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins),
         "Dirichlet": lambda: cal.DirichletCalibration(input="logit", off_diagonal=penalty),
     }
+
+
+def chosen_bins(one: Outputs, held: Any, folds: int = 5) -> int:
+    """Bins of the least traditional error among those that lose at most five points of accuracy, by cross-validation."""
+    fold = np.empty(len(held), int)
+    fold[np.argsort(held, kind="stable")] = np.arange(len(held)) % folds
+    accuracy = (one.validation.argmax(axis=1) == held).mean()
+    found = {}
+    for bins in MASS_BINS:
+        probs = np.empty_like(one.validation)
+        for number in range(folds):
+            inner = fold == number
+            fitted = cal.HistogramBinning(input="logit", binning="equal_mass", bins=bins)
+            fitted.fit(one.validation[~inner], held[~inner])
+            probs[inner] = fitted.predict_proba(one.validation[inner])
+        if (probs.argmax(axis=1) == held).mean() >= accuracy - 0.05:
+            found[bins] = cal.ece(held, probs, lens="top_label", bins=BINS)
+    return min(found, key=lambda bins: found[bins])
 
 
 def measure(labels: Any, probs: Floats, seed: int, *, chance: bool = False) -> dict[str, Any]:
@@ -109,7 +128,12 @@ def by_chance(apart: cal.Predictions, seed: int) -> dict[str, Any]:
     draw = np.random.default_rng([3, seed, zlib.crc32(np.ascontiguousarray(probs))])  # others for every model
     drawn = (draw.random((len(probs), 1)) >= edges).sum(axis=1)
     again = cal.Predictions(drawn, probs)
-    return {**errors(again), "ece": cal.ece(again, lens="top_label", bins=BINS), "ecd": cal.ecd(again)}
+    return {
+        **errors(again),
+        **by_interval(drawn, probs),
+        "ece": cal.ece(again, lens="top_label", bins=BINS),
+        "ecd": cal.ecd(again),
+    }
 
 
 def by_interval(labels: Any, probs: Floats) -> dict[str, list[float]]:
@@ -121,13 +145,14 @@ def by_interval(labels: Any, probs: Floats) -> dict[str, list[float]]:
         count = int(held.sum())
         rows.append(count / len(score))
         options: dict[str, Any] = {"distance": "interval", "interval": (low, high), "lens": "binary"}
-        options |= {"binning": "equal_mass", "bins": max(1, min(10, count // 25))}
+        options |= {"binning": "equal_mass", "bins": max(1, min(10, count // 100))}
         outside.append(cal.gece(outcome[held], score[held], **options) if count else 0.0)
     return {"interval_rows": rows, "outside": outside}
 
 
 def extras(labels: Any, base: Outputs, held: Any, seed: int) -> dict[str, Any]:
-    """Of a base network: ECD of equation 15 as published, of sharper and softer calibrated forecasts, and if calibrated."""
+    """Of a base network: ECD of equation 15 as published; ECD of sharper and softer forecasts, as seen and as expected if
+    the temperature calibrates, with the gap of the mean confidence; and what a temperature from test images does."""
     fitted = cal.TemperatureScaling(input="logit").fit(base.validation, held)
     found: dict[str, Any] = {"temperature": float(fitted.temperature_)}
     calibrated = base.test / fitted.temperature_
@@ -139,10 +164,26 @@ def extras(labels: Any, base: Outputs, held: Any, seed: int) -> dict[str, Any]:
         odds = np.log(probs) - np.log1p(-probs)
         expected = float((probs * (probs - 1) * odds).sum(axis=1).mean())
         found[f"eq15_{name}"] = [tested.statistic, tested.critical_value, expected]
+    true = probabilities(calibrated)
     for name, factor in (("sharper", SHARPER), ("softer", 1 / SHARPER)):
-        p = cal.Predictions(labels, calibrated * factor, input="logit")
-        found[name] = [cal.ecd(p), cal.ece(p, lens="top_label", bins=BINS)]
+        shown = probabilities(calibrated * factor)
+        expected = float(((shown - true) * np.log(shown)).sum(axis=1).mean())
+        gap = float((shown.max(axis=1) - true.max(axis=1)).mean())
+        found[name] = [cal.ecd(labels, shown), expected, gap]
+    found["validation_accuracy"] = float((base.validation.argmax(axis=1) == held).mean())
+    found["crossed"] = crossed(labels, base, seed)
     return found
+
+
+def crossed(labels: Any, base: Outputs, seed: int) -> dict[str, Any]:
+    """ECE and ECD with a temperature that is fitted to one half of the test images and applied to the other."""
+    half = np.random.default_rng([4, seed]).permutation(len(labels)) % 2 == 0
+    probs = np.empty_like(base.test)
+    for side in (half, ~half):
+        fitted = cal.TemperatureScaling(input="logit").fit(base.test[~side], labels[~side])
+        probs[side] = fitted.predict_proba(base.test[side])
+    found = measure(labels, probs, seed)
+    return {key: found[key] for key in ("ece", "ece_critical", "ecd", "ecd_critical", "confidence", "accuracy")}
 
 
 def calibrated_members(members: Sequence[Outputs], held: Any) -> Floats:
@@ -187,6 +228,7 @@ def everything(folder: Path, seeds: int = SEEDS, say: Callable[[str], None] = la
         bases = [read(folder, Training(network, "base", seed)) for seed in range(count)]
         groups = members_of(count)[:seeds]
         searched = cal.DirichletCalibration(input="logit").fit(bases[0].validation, held)
+        bins = chosen_bins(bases[0], held)
         models: dict[str, list[Outputs]] = {"base": bases[:seeds]}
         for name in INTERVENTIONS[1:]:
             models[name] = [read(folder, Training(network, name, seed)) for seed in range(seeds)]
@@ -194,13 +236,16 @@ def everything(folder: Path, seeds: int = SEEDS, say: Callable[[str], None] = la
         models["ensemble"] = [ensemble([bases[at] for at in group]) for group in groups]
         measured: dict[str, Any] = {}
         for name, outputs in models.items():
-            measured[name] = measure_model(outputs, held, labels, calibrators(searched.penalty_))
+            measured[name] = measure_model(
+                outputs, held, labels, calibrators(searched.penalty_, bins), chance=name == "base"
+            )
             say(f"{network} {name}: {time.perf_counter() - start:.0f} s")
         means = [calibrated_members([bases[at] for at in group], held) for group in groups]
         found["networks"][network] = {
             "networks_trained": count,
             "members": groups,
             "penalty": searched.penalty_,
+            "bins": bins,
             "train_accuracy": {name: train_accuracies(folder, network, name, seeds) for name in INTERVENTIONS},
             "measured": measured,
             "extras": [extras(labels, one, held, seed) for seed, one in enumerate(models["base"])],
@@ -220,15 +265,20 @@ def train_accuracies(folder: Path, network: str, name: str, seeds: int) -> list[
 
 
 def measure_model(
-    outputs: Sequence[Outputs], held: Any, labels: Any, after: dict[str, Callable[[], cal.Calibrator]]
+    outputs: Sequence[Outputs],
+    held: Any,
+    labels: Any,
+    after: dict[str, Callable[[], cal.Calibrator]],
+    *,
+    chance: bool,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The numbers of each seed, without and with each calibrator."""
+    """The numbers of each seed, without and with each calibrator; errors of drawn labels with calibrators if `chance`."""
     found = {NONE: [measure(labels, probabilities(one.test), seed, chance=True) for seed, one in enumerate(outputs)]}
     for name, make in after.items():
         found[name] = []
         for seed, one in enumerate(outputs):
             fitted = make().fit(one.validation, held)
-            found[name].append(measure(labels, fitted.predict_proba(one.test), seed))
+            found[name].append(measure(labels, fitted.predict_proba(one.test), seed, chance=chance))
     return found
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.reproductions import practical_words as words
+from experiments.reproductions.practical_causes import causes_part, measure_causes
 from experiments.reproductions.practical_claims import claims_part
 from experiments.reproductions.practical_groups import groups_part, levels_part, subjects_part
 from experiments.reproductions.practical_measure import measure_set, within_superclass
@@ -37,9 +38,11 @@ def run(small: bool, data: Path | None, pictures: Path) -> Study:
     found = {source.file: measure_set(data, source, small) for source in sources}
     confusions = {source.file: confusion(data, source) for source in sources if source.levels}
     stability = measure_stability(data, small)
+    causes = measure_causes(data, small)
     parts = [
         claims_part(found, stability),
-        accuracy_part(found),
+        accuracy_part(found, causes),
+        causes_part(causes),
         topk_part(found, pictures),
         levels_part(found, confusions, pictures),
         groups_part(found, pictures),

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.reproductions import practical_pictures as pictures_of
 from experiments.reproductions import practical_words as words
+from experiments.reproductions.practical_causes import bias_note
 from experiments.reproductions.practical_measure import LEAST, WORDS
 from experiments.reproductions.practical_reading import (
     Results,
@@ -40,7 +41,7 @@ def present(found: dict[str, Results]) -> list[Source]:
     return [source for source in SOURCES if source.file in found]
 
 
-def accuracy_part(found: dict[str, Results]) -> Part:
+def accuracy_part(found: dict[str, Results], causes: dict[str, Any]) -> Part:
     """Accuracy beside that of the paper's network, and what was fitted."""
     results = found[C100.file]
     base = float(np.mean(numbers(results, RAW, "accuracy")))
@@ -52,7 +53,8 @@ def accuracy_part(found: dict[str, Results]) -> Part:
     for model in (TEMPERATURE, BIASED, HISTOGRAM):
         lost = float(np.mean(numbers(results, model, "accuracy"))) - base
         what = f"CIFAR-100, {model}, less {RAW}"
-        rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note="another network"))
+        note = {BIASED: bias_note(causes), HISTOGRAM: words.bins_note(results)}.get(model, "agrees for any network")
+        rows.append(Row(what, round(PUBLISHED[model] - PUBLISHED[RAW], 4), lost, note=note))
     return Part(
         "Accuracy, and what was fitted (Table 1)",
         "The paper trained a ResNet50; the rows here come from a wide ResNet 16-4 that others trained. The published values are shown to "

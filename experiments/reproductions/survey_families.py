@@ -34,11 +34,6 @@ class Measured(NamedTuple):
     order: bool | None
 
 
-def tells_direction(metric: cal.metrics.Metric) -> bool:
-    """Whether it tells over- from underconfidence, by its sign or as one of those recommended for it."""
-    return metric.signed or "direction" in metric.use_cases
-
-
 def range_word(metric: cal.metrics.Metric) -> str:
     """The kinds of range that the survey counts."""
     low, high = metric.range
@@ -114,7 +109,11 @@ def counts_part() -> Part:
     for family in (*FAMILIES, ""):
         of = members(family)
         ranges = [sum(range_word(m) == kind for m in of) for kind in kinds]
-        facts = [sum(m.proper == "strictly" for m in of), sum(bool(m.tests) for m in of), sum(map(tells_direction, of))]
+        facts = [
+            sum(m.proper == "strictly" for m in of),
+            sum(bool(m.tests) for m in of),
+            sum(m.properties["direction"] for m in of),
+        ]
         lines.append([family or "all", len(of), *ranges, *facts])
     heads = ["family", "metrics", *(f"range {kind}" for kind in kinds), "strictly proper", "own test", "tell direction"]
     subfamilies = [
@@ -182,7 +181,7 @@ def _line(metric: cal.metrics.Metric, seen: Measured) -> list[Any]:
         f"{low:g} to {high:.4g}".replace("inf", "∞"),
         metric.proper,
         word(bool(metric.tests)),
-        word(tells_direction(metric)),
+        word(metric.properties["direction"]),
         ", ".join(sorted(CHOICES & set(metric.options))),
         word(seen.jumps),
         word(seen.constant),

@@ -120,7 +120,7 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     if "sklearn" in "".join(cells(path)):
         pytest.importorskip("sklearn", reason="NO SCIKIT-LEARN: pip install 'calibrant[sklearn]' to run this notebook")
     command = [sys.executable, "-W", "error", __file__, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=3600)
     assert done.returncode == 0, done.stderr
     figures, values = map(int, re.findall(r"(\d+) figures, (\d+) values", done.stdout)[0])
     assert figures >= 1

@@ -164,7 +164,34 @@ def test_the_measures_of_calibrated_and_of_sharpened_forecasts() -> None:
     assert over["top_k"][0] > right["top_k"][0]
     assert sum(over["interval_rows"][:3]) == pytest.approx(1)
     assert right["chance"]["top_k"][-1] == pytest.approx(right["top_k"][-1], abs=0.03)
-    assert set(right["chance"]) == {"top_k", "group", "by_group", "ece", "ecd"}
+    assert set(right["chance"]) == {"top_k", "group", "by_group", "interval_rows", "outside", "ece", "ecd"}
+
+
+def test_a_temperature_from_the_other_half_calibrates() -> None:
+    drawn = cal.make_calibrated(2000, distribution=(0.3,) * 10, rng=1)
+    true = np.log(np.asarray(drawn.y_prob) * (1 - 1e-6) + 1e-7)
+    outputs = stored.Outputs(2 * true, 2 * true)
+    labels = np.asarray(drawn.y_true)
+    found = measure.extras(labels, outputs, labels, 0)
+    assert found["temperature"] == pytest.approx(2, rel=0.1)
+    assert found["crossed"]["ecd"] < found["crossed"]["ecd_critical"]
+    assert found["sharper"][1] > 0 > found["softer"][1]
+    assert found["sharper"][2] > 0 > found["softer"][2]
+    # Expected ECD by a plain sum over rows and classes, with the fitted temperature taken for the truth.
+    probs = stored.probabilities(2 * true / found["temperature"])
+    shown = stored.probabilities(2 * true / found["temperature"] * measure.SHARPER)
+    plain = [
+        sum(q * math.log(q) for q in row) - sum(p * math.log(q) for p, q in zip(truth, row, strict=True))
+        for truth, row in zip(probs, shown, strict=True)
+    ]
+    assert found["sharper"][1] == pytest.approx(np.mean(plain))
+
+
+def test_bins_that_lose_accuracy_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = cal.make_calibrated(1500, distribution=(0.2,) * 10, rng=2)
+    logits, labels = np.log(np.asarray(drawn.y_prob) + 1e-7), np.asarray(drawn.y_true)
+    monkeypatch.setattr(measure, "MASS_BINS", (2, 60))
+    assert measure.chosen_bins(stored.Outputs(logits, logits), labels) == 60  # two bins tie most classes
 
 
 def test_verdicts_of_two_networks_are_joined() -> None:

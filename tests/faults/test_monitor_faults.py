@@ -195,7 +195,7 @@ print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1]
 
 def run_script(script: str, *arguments: object) -> dict[str, object]:
     command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     answer: dict[str, object] = json.loads(done.stdout)
     return answer

@@ -19,6 +19,7 @@ def test_simulated_it_is_the_mean_of_the_simulated_values() -> None:
     assert found.null is not None
     assert found.by_chance == pytest.approx(found.null.mean(), rel=1e-14)
     assert found.to_dict()["by_chance"] == found.by_chance
+    assert f"(by chance {found.by_chance:.5f})" in repr(found)
     [row] = cal.evaluate(MANY.y_true, MANY.y_prob, metrics=["ece"], assess=True, n_resamples=99, rng=1).results
     assert row.by_chance == found.by_chance
 

@@ -10,7 +10,7 @@ import calibrant as cal
 from calibrant import catalogue
 from calibrant.cli.listing import metric_named
 from calibrant.evaluation.measure import choose_metrics
-from calibrant.metrics.names import plain, words_of
+from calibrant.metrics.names import FUNCTIONS, plain, words_of
 
 # Names, abbreviations and methods in the order of the survey (Lane, 2025), as it spells them.
 SURVEY = {
@@ -341,7 +341,6 @@ def test_two_names_that_differ_in_a_word(one: str, other: str) -> None:
         ("Platt scaling", "fott_platt"),
         ("isotonic regression", "fott_isotonic"),
         ("bin count search", "drmsce_bcs"),
-        ("cumulative difference plot", "ecce_mad"),
         ("nearest neighbours", "ece_knn"),
         ("LogSumExp", "lse_ece"),
         ("pseudo Huber loss", "huber"),
@@ -360,6 +359,14 @@ def test_a_suggestion_is_by_meaning(text: str, first: str) -> None:
 def test_nothing_is_suggested_for_what_no_entry_explains(text: str) -> None:
     with pytest.raises(cal.UnknownMetricError, match="`calibrant metrics` lists all metrics"):
         catalogue[text]
+
+
+@pytest.mark.parametrize("name", [name for names in FUNCTIONS.values() for name in names])
+def test_what_a_function_computes_is_answered_with_the_function(name: str) -> None:
+    (function,) = [function for function, names in FUNCTIONS.items() if name in names]
+    assert hasattr(cal, function)
+    with pytest.raises(cal.UnknownMetricError, match=rf"{name!r} is not a metric; the function {function} computes it"):
+        catalogue[name]
 
 
 def test_two_words_are_a_name_in_their_order_only() -> None:

@@ -32,7 +32,7 @@ def test_every_row_once_and_in_order(rows: int) -> None:
 
 @pytest.mark.usefixtures("four_cores")
 def test_threads_share_the_blocks() -> None:
-    meeting = threading.Barrier(4, timeout=600)
+    meeting = threading.Barrier(4, timeout=3600)
 
     def work(start: int, stop: int) -> int:
         if start < 4:

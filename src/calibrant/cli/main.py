@@ -100,7 +100,11 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Time limit in seconds; the slowest metrics are left out and listed if their estimated time exceeds it.",
 )
 @click.option("--interval", type=float, metavar="LEVEL", help="Add confidence intervals of this level, such as 0.95.")
-@click.option("--assess", is_flag=True, help="Add p-values for the null hypothesis of calibration.")
+@click.option(
+    "--assess",
+    is_flag=True,
+    help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
+)
 @options.outcome_option
 @options.calibrator_option
 @options.stream_option

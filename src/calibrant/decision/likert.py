@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import BINS, bin_table, is_default
+from ..binning.parse import BINS, NAMED, bin_table, is_default
 from ..binning.partition import KDTree, cells_of
 from ..errors import Argument, ArgumentError, Drop
 from ..util.results import Result, number, pvalue_text
@@ -183,6 +183,7 @@ def likert_error(
     """
     view = one_view(likert_error, y_true, y_prob, lens, where, keywords)
     cuts, terms = _terms(edges, names)
+    _check_within(within)
     if not is_default(bins) and (
         isinstance(within, KDTree) or (isinstance(within, str) and within in ("one", "kd_tree"))
     ):
@@ -196,6 +197,16 @@ def likert_error(
         for i, (low, high) in enumerate(pairwise(cuts))
     )
     return LikertResult(math.fsum(b.rows * b.error for b in bands if b.rows > 0) / view.total, bands)
+
+
+def _check_within(within: Any) -> None:
+    known = ("kd_tree", "one", *NAMED)
+    if isinstance(within, type) or (isinstance(within, str) and within not in known):
+        shown = within.__name__ if isinstance(within, type) else repr(within)
+        names = ", ".join(map(repr, known))
+        raise ArgumentError(
+            "within", f"must be {names}, a KDTree or a rule; got {shown}", "for example KDTree(gamma=0.1)"
+        )
 
 
 def _terms(edges: Any, names: Any) -> tuple[list[float], list[str]]:
@@ -247,7 +258,7 @@ def _rates(part: View, within: Any, bins: Any) -> tuple[Floats, Floats]:
     if isinstance(within, KDTree):
         cell, count = cells_of(part.as_vector(), within, BINS)
         weight = np.bincount(cell, part.weights, count).astype(np.float64)
-        events = np.bincount(cell, part.weights * part.outcome, count)
+        events = np.bincount(cell, part.weights * part.outcome, count).astype(np.float64)
     else:
         table = bin_table(part, within, bins)
         weight, events = table.weight, table.weight * np.where(table.weight > 0, table.rate, 0.0)

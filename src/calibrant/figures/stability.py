@@ -272,7 +272,7 @@ class StabilityDiagram(Diagram):
 
 
 def _setting(value: Any) -> str:
-    return number(value, 3) if is_number(value) else str(value)
+    return number(value, 3) if is_number(value) and not isinstance(value, int) else str(value)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)

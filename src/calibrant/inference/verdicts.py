@@ -138,10 +138,11 @@ class SignificanceResult(Record):
         return [self.metric, number(self.statistic), pvalue_text(self.pvalue), self._limits(), self.method, self.lens]
 
     def _title(self) -> str:
+        chance = "" if self.by_chance is None else f" (by chance {number(self.by_chance)})"
         lines = [
             self.verdict,
             f"  null hypothesis: {self.null_hypothesis}",
-            f"  statistic {number(self.statistic)}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
+            f"  statistic {number(self.statistic)}{chance}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method: {self.method}; null distribution: {self.null_distribution}",
         ]

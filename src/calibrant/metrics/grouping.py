@@ -35,6 +35,8 @@ Cells = NDArray[np.intp]
 # Rows of a fold and a bin per region, and the least in each region on which the partition is fitted.
 ROWS_PER_REGION, LEAST_ROWS = 20, 10
 MOST_REGIONS = 8
+# In fewer bins, a line in the score would not describe the observed rate.
+LEAST_BINS = 5
 # Labels are permuted among this many rows of neighbouring scores, over which the observed rate hardly varies.
 NEIGHBOURS = 10
 # Largest number of rows to which counts are expanded.
@@ -342,7 +344,7 @@ def grouping_loss(
     y_true
     y_prob
     bins : int or sequence of float, optional
-        Number of bins of the score, or increasing edges; by default one for each 100 rows, at most 15. If at most 15 scores are
+        Number of bins of the score, or increasing edges; by default one for each 100 rows, from 5 to 15. If at most 15 scores are
         distinct, each is a bin by default.
     binning : str, binning rule or BinTable, optional
         Binning rule; by default bins of equal mass.
@@ -514,7 +516,7 @@ def _bins(view: View, score: Floats, binning: Binning | None, bins: Bins | None)
         if len(distinct) <= BINS:
             return cell, len(distinct)
     if bins is None:
-        bins = max(1, min(BINS, len(score) // 100))
+        bins = max(LEAST_BINS, min(BINS, len(score) // 100))
     if binning is None:
         binning = "equal_mass" if isinstance(bins, (int, np.integer, str)) else EQUAL_WIDTH
     return bin_cells(view, binning, bins)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = ["NEAREST", "named", "nearest", "plain", "words_of"]
+__all__ = ["FUNCTIONS", "NEAREST", "function_named", "named", "nearest", "plain", "words_of"]
 
 # Abbreviations that names are composed of; a name that is an abbreviation as a whole is an alias of its metric.
 ABBREVIATIONS = {
@@ -65,6 +65,24 @@ RELATED_WORDS = (
     "logit odd logistic",
     "neighbor nearest proximity",
 )
+# Names of the literature for what a function of calibrant computes, rather than a metric of it.
+FUNCTIONS = {
+    "auroc": ("AUC", "AUROC", "ROC AUC", "area under the ROC curve", "c-statistic", "concordance"),
+    "average_precision": ("AUPRC", "PR AUC", "average precision"),
+    "calibration_curve": ("calibration curve", "calibration map"),
+    "cumulative_diagram": ("cumulative difference plot", "CDP"),
+    "decompose": (
+        "reliability",
+        "resolution",
+        "sharpness",
+        "refinement",
+        "validity",
+        "calibration loss",
+        "refinement loss",
+    ),
+    "reliability": ("reliability diagram", "reliability plot", "reliability curve", "tilted-roof reliability diagram"),
+    "skill_score": ("skill score", "Brier skill score", "BSS"),
+}
 # Weights of a word in the names of a metric, in its summary and family, and in the rest of its entry; and of a related word.
 IN_NAME, IN_SUMMARY, IN_TEXT, RELATED = 1.0, 0.6, 0.3, 0.6
 # An entry must explain this fraction of a name, and as much of it as the best entry up to this factor.
@@ -112,6 +130,12 @@ def named(name: str, metrics: Iterable[Metric]) -> list[Metric]:
     if exact or not phrase:
         return exact
     return [m for m in metrics if any(_phrase(one) == phrase for one in (m.name, *m.aliases))]
+
+
+def function_named(name: str) -> str | None:
+    """The function that computes what has this name, if it is not a metric."""
+    wanted = plain(name)
+    return next((function for function, names in FUNCTIONS.items() if wanted in map(plain, names)), None)
 
 
 def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:

@@ -34,7 +34,7 @@ from ..views.lenses import Lens, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, warn_of_sure_scores
-from .names import named, nearest
+from .names import function_named, named, nearest
 from .properties import PROPERTIES
 from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
@@ -366,7 +366,7 @@ class Metric(Facts):
             value = self._of_row_sums(y_true, options, lens)
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
-        name = shared_name(views)
+        name = views[0].lens if len(views) == 1 else shared_name(views)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -792,6 +792,13 @@ class Catalogue(Mapping[str, Metric]):
             listed = "; ".join(f"{m.id} ({m.reference.split(':')[0]}: {m.name})" for m in found)
             raise AmbiguousMetricError(
                 "metric", f"{name!r} is the name of {len(found)} metrics", f"use the id: {listed}"
+            )
+        function = function_named(name)
+        if function is not None:
+            raise UnknownMetricError(
+                "metric",
+                f"{name!r} is not a metric; the function {function} computes it in Python",
+                "`calibrant metrics` lists all metrics",
             )
         near = nearest(name, self._metrics.values())
         hint = (

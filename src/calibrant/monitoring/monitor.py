@@ -56,8 +56,8 @@ class Monitor:
     r"""Monitor of calibration and score drift over time, with delayed labels.
 
     Predictions are assigned to windows of time or of a number of rows. Each closed window is compared with the
-    reference data without labels (score drift, confidence, estimated accuracy); once enough labels are available it is
-    tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
+    reference data without labels (score drift, confidence, estimated accuracy, out-of-distribution scores where they are
+    given); once enough labels are available it is tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
     monitor and `open` for an existing one.
 
     All data are in one SQLite file. Each update is one transaction: a crash loses at most the update being written,

@@ -251,8 +251,7 @@ class Transaction:
         for place, name in enumerate(ood):
             query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.row"
             scores[:, place] = [value for (value,) in self.connection.execute(query, (name,))]
-        parts: list[Any] = [np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)]
-        return Known(*parts, ood=scores)
+        return Known._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
 
     def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
         """New rows: id, place, stream, score, target, label."""

@@ -26,8 +26,6 @@ __all__ = [
     "pair",
     "parse_lens",
     "rank",
-    "shared_name",
-    "single_event",
     "top_k",
     "within_top",
 ]

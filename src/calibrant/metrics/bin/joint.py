@@ -111,6 +111,7 @@ def gece(
     explain={
         "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'``, or ``'l1'``, twice as large.",
         "binning": "``'auto'``, a binning rule if there is one score per row, or a `KDTree`.",
+        "bins": "Number of bins, if there is one score per row; several numbers, over which the value is averaged; or increasing edges.",
         "gamma": "Cells of the k-d tree with more than this fraction of the rows are split.",
         "min_size": "Smallest number of rows in a cell; a split that would leave fewer is not made.",
     },
@@ -125,6 +126,10 @@ def gece_db(
     min_size: int = 10,
 ) -> float:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
+    if isinstance(bins, str) and bins != "tcal":
+        raise ArgumentError(
+            "bins", f"{bins!r} chooses bins by the labels, so that the value by chance is unknown", "give a number"
+        )
     cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
     _, sums = sums_by_bin(view, cell, count, lambda block: block.probs - block.targets)
     found = math.fsum(np.abs(sums).sum(axis=1)) - expected_absolute_gaps(view, cell, count)

@@ -89,7 +89,8 @@ def spherical(block: Block) -> Floats:
     cite="epstein1969",
     pros="strictly proper; for ordered classes, an adjacent class is penalised less than a distant one",
     cons="not meaningful for unordered classes",
-    notes="The sum is divided by K - 1, so that the score lies in [0, 1] and equals the Brier score for two classes; some packages omit the divisor.",
+    notes="The sum is divided by K - 1, so that the score lies in [0, 1] and equals the Brier score for two classes; some packages omit the divisor. "
+    "The order of the classes is that of ordered categories, of numbers as class names, or of ``classes``; text names that were read from columns raise.",
 )
 def ranked_probability(block: Block) -> Floats:
     """Mean squared distance between the cumulative probabilities and the cumulative label, for ordered classes."""
