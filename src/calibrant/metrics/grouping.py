@@ -354,8 +354,8 @@ def grouping_loss(
         Number of folds. The regions of a fold are fitted on the rows of the others.
     level
     n_resamples : int, default 499
-        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. Below 10 / (1 - level) there
-        is no interval.
+        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. An interval requires
+        10 / (1 - level) of them.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the folds and resamples.
     lens
