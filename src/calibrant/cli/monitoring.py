@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..monitoring.status import Alarm, MonitorStatus, Update
 
 __all__ = ["monitor"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ALARM = 3
 COLUMNS = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
@@ -29,7 +31,7 @@ fail_option = click.option(
 )
 
 
-def ood_option(help: str) -> Any:
+def ood_option(help: str) -> Callable[[F], F]:
     """The option of the columns of out-of-distribution scores."""
     return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
 
