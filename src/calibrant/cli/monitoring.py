@@ -27,13 +27,6 @@ fail_option = click.option(
     show_default=True,
     help="Alarms for which the command exits with 3: any, only those about calibration, or none.",
 )
-
-
-def ood_option(help: str) -> Any:
-    """The option of the columns of out-of-distribution scores."""
-    return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
-
-
 format_option = click.option(
     "--format",
     type=click.Choice(["csv", "tsv", "parquet", "json"]),
@@ -61,7 +54,9 @@ def monitor() -> None:
 @options.file_options
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
-@ood_option("Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated.")
+@options.ood_option(
+    "Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated."
+)
 @click.option("--lens", default="auto", show_default=True, help="What is monitored: binary, top_label or class:NAME.")
 @click.option(
     "--alpha",
@@ -172,7 +167,7 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @options.label_option
 @options.score_options
 @options.by_option("Column with the group of each row; by default the one given to init.")
-@ood_option("Column with an out-of-distribution score; may be repeated. By default those given to init.")
+@options.ood_option("Column with an out-of-distribution score; may be repeated. By default those given to init.")
 @options.where_option
 @options.file_options
 @fail_option

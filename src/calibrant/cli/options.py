@@ -140,6 +140,11 @@ def by_option(help: str) -> Callable[[Command], Command]:
     return click.option("--by", metavar="COLUMN", help=help)
 
 
+def ood_option(help: str) -> Callable[[Command], Command]:
+    """``--ood``, the columns of out-of-distribution scores."""
+    return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
+
+
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class SignificanceResult(Record):
         distribution; None if unknown.
     """
 
-    _hidden = ("null", "detail", "unused")
+    _hidden: ClassVar[tuple[str, ...]] = ("null", "detail", "unused")
 
     metric: str
     statistic: float
@@ -178,7 +178,7 @@ class GroupedSignificance(SignificanceResult):
         How groups were pooled.
     """
 
-    _hidden = (*SignificanceResult._hidden, "groups", "results", "adjusted")
+    _hidden: ClassVar[tuple[str, ...]] = (*SignificanceResult._hidden, "groups", "results", "adjusted")
 
     groups: tuple[Any, ...] = ()
     results: tuple[SignificanceResult, ...] = ()

@@ -354,8 +354,8 @@ def grouping_loss(
         Number of folds. The regions of a fold are fitted on the rows of the others.
     level
     n_resamples : int, default 499
-        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. Below 10 / (1 - level) there
-        is no interval.
+        Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. An interval requires
+        10 / (1 - level) of them.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator of the folds and resamples.
     lens
@@ -410,10 +410,10 @@ def grouping_loss(
     are lower bounds, the third is an upper bound. Estimates may be negative, which means that nothing was found; `lower_bound` is then 0.
 
     The test of no grouping loss (:math:`Y` independent of :math:`X` given :math:`S`) permutes the outcomes among ten rows of
-    neighbouring scores with the regions held fixed, and compares the explained variance. In simulations it held its level; it
-    is exact for tied scores. The interval is that of bootstrap replicates with the regions held fixed: it accounts for the rows, not for the
-    choice of regions, so its lower end is a lower confidence limit of the grouping loss, and its upper end is not a limit. A test
-    on data on which the model was fitted is not valid. With counts, each row is expanded.
+    neighbouring scores with the regions held fixed [3]_, and compares the explained variance. In simulations without grouping loss
+    it rejected in 4 to 6 % of samples at a level of 5 %. The interval is that of bootstrap replicates with the regions held fixed: it
+    accounts for the rows, not for the choice of regions, so its lower end is a lower confidence limit of the grouping loss, and its upper
+    end is not a limit. Rows on which the model was fitted are not suitable. With counts, each row is expanded.
 
     References
     ----------

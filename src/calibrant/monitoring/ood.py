@@ -213,8 +213,9 @@ def summarize(scale: OodScale, sketch: Sketch, reference: Sketch | None, drift: 
     return OodFindings(scale.name, now.size, *quantiles, *_quantiles(scale, before), beyond, told)
 
 
-def _quantiles(scale: OodScale, sample: Sample) -> list[float]:
-    return [scale.value(sample.quantile(share)) for share in (0.5, 0.9, 0.99)]
+def _quantiles(scale: OodScale, sample: Sample) -> tuple[float, float, float]:
+    median, p90, p99 = (scale.value(sample.quantile(share)) for share in (0.5, 0.9, 0.99))
+    return median, p90, p99
 
 
 def _told(scale: OodScale, result: DriftResult) -> DriftResult:

@@ -168,7 +168,12 @@ class WindowStatus(Record):
 
     def _fields(self) -> dict[str, Any]:
         s = self.scores
-        parts = {"confidence": s.confidence, "reading": s.reading, "drift": s.drift, "accuracy_estimates": s.accuracy}
+        parts: dict[str, Any] = {
+            "confidence": s.confidence,
+            "reading": s.reading,
+            "drift": s.drift,
+            "accuracy_estimates": s.accuracy,
+        }
         parts |= {"ood": s.ood} if s.ood else {}
         return {**super()._fields(), "share_labelled": self.share_labelled, **parts}
 

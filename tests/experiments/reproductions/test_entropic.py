@@ -86,7 +86,7 @@ def test_safe_temperature_costs_score_and_is_never_more_overconfident(study: tup
 def test_committed_page_is_that_of_the_committed_results() -> None:
     stored = load(RESULTS / "entropic.json")
     assert (PAGES / "entropic.md").read_text() == as_page(stored)
-    assert len(stored.parts) == 5
+    assert len(stored.parts) == 6
     for part in stored.parts:
         for name, _ in part.pictures:
             assert (PAGES / name).stat().st_size < 150_000
