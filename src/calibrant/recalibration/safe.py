@@ -204,13 +204,16 @@ class SafeCalibration(Calibrator):
 
         self.strength_ = 0.0 if safe(0.0) else _smallest(safe, 0.0, MOST_SHRUNK)
         final = excess(self.strength_)
+        reached = safe(self.strength_)
         self.bound_ = max(bound.upper(final) for bound in bounds)
+        if reached:  # the bound is rounded upwards
+            self.bound_ = min(self.bound_, float(self.tolerance))
         self.overconfidence_ = float(weight @ final / weight.sum())
         losses = [_losses(rows, data.labels[held]) for rows in (own, self._shrunk(own, self.strength_))]
         self.cost_nll_, self.cost_brier_ = (
             float(weight @ (after - before) / weight.sum()) for before, after in zip(*losses, strict=True)
         )
-        if self.strength_ >= MOST_SHRUNK and not safe(self.strength_):
+        if not reached:
             warn_caller(
                 f"the upper bound of the overconfidence is {self.bound_:.3g}, above the tolerance of {self.tolerance:g}, although the "
                 f"probabilities are shrunk to nearly equal ones; {len(held):,} held-out rows are too few, or the predicted class is "
