@@ -177,6 +177,16 @@ def test_bins_bound_each_range() -> None:
     assert mean.predict_proba(top).max(axis=1).mean() > (top - 0.1).mean()
 
 
+def test_ranges_without_held_out_rows_are_not_safe_and_empty_ones_are_skipped() -> None:
+    rng = np.random.default_rng(13)
+    p = rng.choice([0.8, 0.95], 800)
+    y = (rng.random(800) < p - 0.05).astype(int)
+    inner = cal.recalibration.base.Identity()
+    assert SafeCalibration(inner, bins=6).fit(p, y).bound_ <= 0  # two values in six ranges
+    with pytest.warns(cal.CalibrantWarning, match="the upper bound of the overconfidence is 1"):
+        SafeCalibration(inner, bins=10, held_out=0.02).fit(rng.uniform(0.5, 1, 300), rng.integers(0, 2, 300))
+
+
 def test_exact_zeros_and_ones() -> None:
     rng = np.random.default_rng(7)
     p = rng.choice([0.0, 1.0], 1000)

@@ -105,7 +105,7 @@ class SafeCalibration(Calibrator):
     rows are independent of each other and come from the distribution to which the calibrator is applied. A bound by a normal
     approximation would be about a third smaller, but invalid for rare errors.
 
-    Importance weights count relative to the largest one. The objective ``"ecd"`` of `TemperatureScaling` is not such a
+    Importance weights count relative to the largest one; as that is taken from the data, the guarantee is approximate with them. The objective ``"ecd"`` of `TemperatureScaling` is not such a
     criterion: an entropic calibration difference of 0 defines the temperature of maximum likelihood, which treats both directions alike.
 
     References
@@ -233,8 +233,8 @@ class SafeCalibration(Calibrator):
         found = []
         for number in range(self.bins):
             rows, mine = fitted & (place == number), held & (place == number)
-            if not mine.any():
-                continue  # no held-out row has such a confidence
+            if not (rows.any() or mine.any()):
+                continue  # tied confidences leave this range empty
             eta = _eta(excess[rows], first[rows] / top, data.counted, more, self.bins / self.alpha)
             found.append(_Bound(mine[held], second[mine] / top, data.counted, eta, math.log(self.bins / self.alpha)))
         return found
