@@ -177,6 +177,16 @@ def test_bins_bound_each_range() -> None:
     assert mean.predict_proba(top).max(axis=1).mean() > (top - 0.1).mean()
 
 
+def test_ranges_without_held_out_rows_are_not_safe_and_empty_ones_are_skipped() -> None:
+    rng = np.random.default_rng(13)
+    p = rng.choice([0.8, 0.95], 800)
+    y = (rng.random(800) < p - 0.05).astype(int)
+    inner = cal.recalibration.base.Identity()
+    assert SafeCalibration(inner, bins=6).fit(p, y).bound_ <= 0  # two values in six ranges
+    with pytest.warns(cal.CalibrantWarning, match="the upper bound of the overconfidence is 1"):
+        SafeCalibration(inner, bins=10, held_out=0.02).fit(rng.uniform(0.5, 1, 300), rng.integers(0, 2, 300))
+
+
 def test_exact_zeros_and_ones() -> None:
     rng = np.random.default_rng(7)
     p = rng.choice([0.0, 1.0], 1000)
@@ -252,19 +262,18 @@ def test_recalibrate_safely() -> None:
     data = cal.make_miscalibrated(1500, warp=temperature(2.0), rng=0)
     found = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"], safe=0.06)
     names = [candidate.method for candidate in found.candidates]
-    assert names == ["none", "safe_none", "safe_temperature", "safe_platt"]
-    assert found.method in names[1:]
+    assert names == ["none", "temperature", "platt", "safe_none", "safe_temperature", "safe_platt"]
+    assert found.method in names[3:]
     assert isinstance(found.calibrator, SafeCalibration)
     assert found.calibrator.alpha == pytest.approx(0.02)
     assert found.calibrator.bound_ <= 1e-6
-    assert (
-        "mean confidence exceeds accuracy with probability at most 0.06; on held-out rows the shrinkage changes nll by "
-        in found.note
-    )
-    free = cal.recalibrate(data.y_true, data.y_prob, method=["temperature", "platt"])
-    assert found.gain < free.gain
+    assert "mean confidence exceeds accuracy with probability at most 0.06; compared with " in found.note
+    loss = {candidate.method: candidate.loss for candidate in found.candidates}
+    cost = loss[found.method] - min(loss["temperature"], loss["platt"])
+    assert f"it changes the held-out loss by {cost:+.3g}" in found.note
+    assert cost > 0
     one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
-    assert "probability at most 0.05" in one.note
+    assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note
     with pytest.raises(cal.ArgumentError, match="safe: must lie between 0 and 1; got 5; for example"):
         cal.recalibrate(data.y_true, data.y_prob, safe=5)
 

@@ -100,9 +100,12 @@ class Outcome:
         fitted = [c for c in self.found.candidates if not c.reason]
         rivals = len(self.found.candidates) - 1
         if self.found.method != "none":
+            kind = "methods"
+            if any(c.method == "safe_none" for c in fitted):  # only the safe ones could be selected
+                kind, fitted = "safe methods", [c for c in fitted if c.method.startswith("safe_")]
             least = min(c.loss for c in fitted)
             passed = next(c.loss for c in fitted if c.method == self.found.method) > least
-            among = "the methods fitted without warnings" if passed else f"{len(fitted)} methods"
+            among = f"the {kind} fitted without warnings" if passed else f"{len(fitted)} {kind}"
             return f"Calibrator: {self.found.method}, with the lowest cross-validated {self.found.loss} of {among}."
         if not rivals:
             return "No calibration method was tried; the probabilities are unchanged."

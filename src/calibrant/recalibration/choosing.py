@@ -41,6 +41,8 @@ __all__ = ["Candidate", "Recalibration", "recalibrate"]
 Loss = Literal["nll", "brier"]
 # Lower bound of the probability of a held-out label in the negative log-likelihood.
 FLOOR = 1e-12
+# Prefix of the names of safe counterparts.
+SAFE = "safe_"
 # Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
 NOT_USED: dict[str, Remedy] = {
     "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
@@ -212,8 +214,8 @@ def recalibrate(
         Confidence level of the interval of the gain.
     safe : float, optional
         Probability with which the selected calibrator may be overconfident, such as 0.05. Every method, and the scores without
-        recalibration, is then made safe by `SafeCalibration`, at this level divided by the number of methods; the names of the methods
-        begin with ``"safe_"``.
+        recalibration, then has a counterpart made safe by `SafeCalibration`, at this level divided by the number of methods. Only these
+        counterparts, whose names begin with ``"safe_"``, are selected; the others show what safety costs.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the assignment to folds. The result does not depend on the order of the rows.
     lens : str, Lens or mapping, optional
@@ -280,11 +282,12 @@ def recalibrate(
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     if safe is not None:
-        calibrators = {"none": calibrators["none"], **_made_safe(calibrators, kind, safe)}
+        calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
     candidates = _compared(held, p, loss, level)
-    selectable = candidates if safe is None else candidates[1:]  # "none" is then the reference only
+    # The others are then candidates for comparison only: they show what safety costs.
+    selectable = [c for c in candidates if safe is None or c.method.startswith(SAFE)]
     best, chosen, told = _chosen(selectable, calibrators, TrainingData(p))
     if target is not None:
         chosen = (
@@ -294,7 +297,7 @@ def recalibrate(
         )
     if names is not None:
         chosen.classes_ = names_array(names)
-    note = "; ".join(filter(None, (_whole_note(best, candidates, told), _safety(chosen, safe))))
+    note = "; ".join(filter(None, (_whole_note(best, candidates, told), _safety(chosen, safe, best, candidates))))
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
     event = "" if target is None else target.name
     return Recalibration(
@@ -367,7 +370,7 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
 def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:
     """Safe counterparts, each at its share of the level, so that the level holds for any of them that is selected."""
     each = alpha / len(calibrators)
-    return {f"safe_{name}": SafeCalibration(inner, input=input, alpha=each) for name, inner in calibrators.items()}
+    return {f"{SAFE}{name}": SafeCalibration(inner, input=input, alpha=each) for name, inner in calibrators.items()}
 
 
 def _automatic(p: Predictions) -> list[str]:
@@ -481,14 +484,16 @@ def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str,
     return "; ".join(filter(None, parts))
 
 
-def _safety(chosen: Calibrator, safe: float | None) -> str:
+def _safety(chosen: Calibrator, safe: float | None, best: Candidate, candidates: list[Candidate]) -> str:
     """The guarantee of a safe calibrator and what it costs; empty for others, and where the bound was not reached."""
     if not isinstance(chosen, SafeCalibration) or chosen.bound_ > chosen.tolerance:
         return ""
-    return (
-        f"mean confidence exceeds accuracy{f' by more than {chosen.tolerance:g}' * (chosen.tolerance > 0)} with probability at most "
-        f"{safe or chosen.alpha:g}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
-    )
+    margin = f" by more than {chosen.tolerance:g}" if chosen.tolerance > 0 else ""
+    stated = f"mean confidence exceeds accuracy{margin} with probability at most {safe or chosen.alpha:g}"
+    if safe is None:
+        return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
+    free = min((c for c in candidates if not c.method.startswith(SAFE) and not c.reason), key=lambda c: c.loss)
+    return f"{stated}; compared with {free.method} without this bound, it changes the held-out loss by {best.loss - free.loss:+.3g}"
 
 
 def _note(best: Candidate, plain: Candidate) -> str:

@@ -105,7 +105,7 @@ class SafeCalibration(Calibrator):
     rows are independent of each other and come from the distribution to which the calibrator is applied. A bound by a normal
     approximation would be about a third smaller, but invalid for rare errors.
 
-    Importance weights count relative to the largest one. The objective ``"ecd"`` of `TemperatureScaling` is not such a
+    Importance weights count relative to the largest one; as that is taken from the data, the guarantee is approximate with them. The objective ``"ecd"`` of `TemperatureScaling` is not such a
     criterion: an entropic calibration difference of 0 defines the temperature of maximum likelihood, which treats both directions alike.
 
     References
@@ -204,13 +204,16 @@ class SafeCalibration(Calibrator):
 
         self.strength_ = 0.0 if safe(0.0) else _smallest(safe, 0.0, MOST_SHRUNK)
         final = excess(self.strength_)
+        reached = safe(self.strength_)
         self.bound_ = max(bound.upper(final) for bound in bounds)
+        if reached:  # the bound is rounded upwards
+            self.bound_ = min(self.bound_, float(self.tolerance))
         self.overconfidence_ = float(weight @ final / weight.sum())
         losses = [_losses(rows, data.labels[held]) for rows in (own, self._shrunk(own, self.strength_))]
         self.cost_nll_, self.cost_brier_ = (
             float(weight @ (after - before) / weight.sum()) for before, after in zip(*losses, strict=True)
         )
-        if self.strength_ >= MOST_SHRUNK and not safe(self.strength_):
+        if not reached:
             warn_caller(
                 f"the upper bound of the overconfidence is {self.bound_:.3g}, above the tolerance of {self.tolerance:g}, although the "
                 f"probabilities are shrunk to nearly equal ones; {len(held):,} held-out rows are too few, or the predicted class is "
@@ -230,8 +233,8 @@ class SafeCalibration(Calibrator):
         found = []
         for number in range(self.bins):
             rows, mine = fitted & (place == number), held & (place == number)
-            if not mine.any():
-                continue  # no held-out row has such a confidence
+            if not (rows.any() or mine.any()):
+                continue  # tied confidences leave this range empty
             eta = _eta(excess[rows], first[rows] / top, data.counted, more, self.bins / self.alpha)
             found.append(_Bound(mine[held], second[mine] / top, data.counted, eta, math.log(self.bins / self.alpha)))
         return found
