@@ -137,9 +137,9 @@ class EqualWidth(BinningRule):
         """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
         edges = np.arange(count + 1) / count
-        low, high = self._limits(view)
-        if (low, high) == (0.0, 1.0):
+        if self.range == (0.0, 1.0):
             return edges, count <= MAX_FAST_BINS
+        low, high = self._limits(view)
         edges = low + (high - low) * edges
         edges[-1] = high
         return edges, False
