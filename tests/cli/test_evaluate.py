@@ -314,3 +314,18 @@ def test_rows_of_several_classes_with_six_decimals(tmp_path: Path, run: Run) -> 
     frame = pd.DataFrame(probs, columns=[f"p_{name}" for name in "abcd"]).assign(label=list("abcd") * 50)
     frame.to_csv(tmp_path / "six.csv", index=False, float_format="%.6f")
     assert run("evaluate", tmp_path / "six.csv", "--metrics", "brier")[0] == 0
+
+
+def test_bins_of_confidences_begin_at_1_over_k(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "preds.csv"
+    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
+    binned = ("--bins", "7", "--binning", "equal_width:1/K")
+    code, out, _ = run("evaluate", path, "--json", "--metrics", "ece", *binned)
+    assert (code, values(out)["ece"]) == (0, pytest.approx(cal.ece(LABELS, PROBS, bins=7, binning="equal_width:1/K")))
+    code, out, _ = run("evaluate", path, "--metrics", "cwce", *binned)
+    assert "--binning: the range (0.333333, 1) for 3 classes excludes" in " ".join(out.split())
+    for wrong in ("equal_depth", "equal_width:wide"):
+        code, _, problem = run("evaluate", path, "--binning", wrong)
+        assert code == 2
+        assert "--binning" in problem
+        assert "equal_width:1/K" in problem
