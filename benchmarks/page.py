@@ -11,7 +11,7 @@ from typing import Any
 from tables import BEGIN, END, environment_lines, feature_lines, rows_of, times_and_features
 
 GROWTH, FEATURES = "growth", "features"
-ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2 % higher"
+ON_LATTICE = "it aggregates rows in cells of log-odds and stops its search at 1e-4, at a value 1 to 2% higher"
 COMPILED = "its loop over the fits is compiled (statsmodels); from 100 000 rows on, the aggregation of rows in calibrant is faster"
 AROUND = (
     "about half of the time of calibrant is spent outside the iterations of the fit: a sort, orthogonalization, checks, and the covariance of "
@@ -168,7 +168,7 @@ def _resampling_lines(entries: list[dict[str, Any]]) -> list[str]:
     return [
         f"## Interval of the binary ECE, 15 bins, {rows_of(entries[0]['resamples'])} resamples",
         "",
-        "Bootstrap interval at 95 %; the ends differ at random, since each package draws its own resamples. calibrant resamples counts in 300 "
+        "Bootstrap interval at 95%; the ends differ at random, since each package draws its own resamples. calibrant resamples counts in 300 "
         "cells of equal width, which subdivide the 15 bins, so that its cost hardly depends on the number of rows "
         "(`interval(..., exact=True)` resamples single rows).",
         "",

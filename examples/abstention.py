@@ -1,6 +1,6 @@
 """Selective prediction with a guarantee: for a team whose model reads digits on forms and may pass some of them to a clerk.
 
-The target: 96 % of the digits entered automatically are correct. A threshold of 96 % on the confidence does not achieve it, since the model is
+The target: 96% of the digits entered automatically are correct. A threshold of 96% on the confidence does not achieve it, since the model is
 overconfident. The script fits a temperature on one part of the data, chooses a threshold on a second, with the guarantee that the target
 holds with probability 0.9, evaluates both on a third, and computes the number of clerks needed.
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cal
 
 PATIENTS = 2400
-THRESHOLD = 0.2  # treat at a risk of 20 % or more: a missed event has the weight of four unnecessary treatments
+THRESHOLD = 0.2  # treat at a risk of 20% or more: a missed event has the weight of four unnecessary treatments
 
 
 def hospital(n: int, baseline: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -30,7 +30,7 @@ def hospital(n: int, baseline: float, rng: np.random.Generator) -> tuple[np.ndar
 
 def show(title: str, found: cal.inference.Interval) -> None:
     """Print a value with its confidence interval."""
-    print(f"  {title:<36}{found.value:.2f}   95 % interval {found.low:.2f} to {found.high:.2f}")
+    print(f"  {title:<36}{found.value:.2f}   95% interval {found.low:.2f} to {found.high:.2f}")
 
 
 def main() -> None:

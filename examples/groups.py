@@ -1,4 +1,4 @@
-"""Calibration by group: for a lender who must show that a predicted risk of 10 % means 10 % in every region.
+"""Calibration by group: for a lender who must show that a predicted risk of 10% means 10% in every region.
 
 The model does not use the region. In one region people default more often than their other data suggest, in another less often: the model is
 calibrated on average and miscalibrated in both. The script finds these regions, adjusts for multiple testing, and recalibrates by region.

@@ -1,8 +1,8 @@
 """Calibration of a language model on multiple-choice questions: its logits and its verbalized confidence.
 
-The model returns logits for the options A to D, and states a confidence such as "90 %". Stated values are few and round, so that almost all rows
+The model returns logits for the options A to D, and states a confidence such as "90%". Stated values are few and round, so that almost all rows
 are tied, and the usual ten bins combine several of them. The script evaluates both kinds of confidence, shows the effect of ties on bins, and
-recalibrates each on half of the questions. The answers are simulated: about three quarters are correct, A is favoured, and 90 % is stated too often.
+recalibrates each on half of the questions. The answers are simulated: about three quarters are correct, A is favoured, and 90% is stated too often.
 
     python examples/stated_confidence.py
 """
@@ -57,7 +57,7 @@ def main() -> None:
         print(f"  {level:6.0%}  {count:7.0f}  {rate:8.0%}")
     pooled = cal.calibration_curve(correct, said, bins=10, **options).rate[-1]
     print(
-        f"  ten bins combine 95 % and 100 %: accuracy {pooled:.0%} together, {curve.rate[-2]:.0%} and {curve.rate[-1]:.0%} separately"
+        f"  ten bins combine 95% and 100%: accuracy {pooled:.0%} together, {curve.rate[-2]:.0%} and {curve.rate[-1]:.0%} separately"
     )
     mass = len(cal.calibration_curve(correct, said, binning="equal_mass", bins=15, **options))
     print(f"  of 15 bins of equal mass {mass} remain, since ties are never split")
@@ -68,7 +68,7 @@ def main() -> None:
     )  # so fine that every stated value has its own bin
     read = table.predict_proba(said[new])[:, 1]
     before, after = cal.brier(correct[new], said[new], **options), cal.brier(correct[new], read, **options)
-    print(f'\nrecalibrated on the other half: brier {before:.4f} -> {after:.4f}; "90 %" becomes', end=" ")
+    print(f'\nrecalibrated on the other half: brier {before:.4f} -> {after:.4f}; "90%" becomes', end=" ")
     print(f"{table.predict_proba([0.9])[0, 1]:.0%}")
 
 

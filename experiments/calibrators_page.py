@@ -70,7 +70,7 @@ def by_method(found: list[Pair]) -> str:
         numbers = [f"{value:.4f}" for value in (min(ratios), statistics.median(ratios), max(ratios))]
         rows.append([f"`{name}`", packages, str(len(of)), str(within), *numbers])
     return table(
-        ["method", "best other package", "data sets", "within 1 %", "smallest ratio", "median", "largest"], rows
+        ["method", "best other package", "data sets", "within 1%", "smallest ratio", "median", "largest"], rows
     )
 
 
@@ -126,7 +126,7 @@ def own_losses(losses: dict[str, Any]) -> str:
             if name in of:
                 change.append(100 * (of[name] / of["none"] - 1))
         better = sum(value < 0 for value in change)
-        numbers = [f"{value:+.1f} %" for value in (min(change), statistics.median(change), max(change))]
+        numbers = [f"{value:+.1f}%" for value in (min(change), statistics.median(change), max(change))]
         rows.append([f"`{name}`", f"{better} of {len(change)}", *numbers])
     return table(["method", "lower loss", "best", "median", "worst"], rows)
 
@@ -182,19 +182,19 @@ Other packages: {packages}.
 ## The same method in other packages
 
 The ratio is the loss of calibrant divided by the least loss of any other package with the same method; below 1, calibrant is better. Of {pairs} pairs,
-{close} are within 1 % of the best or better.
+{close} are within 1% of the best or better.
 
 {by_method}
 
 - `platt` uses smoothed targets, as in the paper; of the other packages only scikit-learn does. With plain labels it is compared with the three others. On
-  `c100_wrn16_4_netcal` (100 classes, 5000 rows) smoothing increases the loss by 1.3 %: 0.9465 against 0.9342.
+  `c100_wrn16_4_netcal` (100 classes, 5000 rows) smoothing increases the loss by 1.3%: 0.9465 against 0.9342.
 - `spline`: rates outside [0, 1], which the other package returns, are clipped.
 - `matrix` has a penalty chosen by cross-validation; the other package has none.
 - `ensemble_temperature`: both packages minimize the Brier score.
 - Omitted because of their run time: `matrix`, `dirichlet`, `kernel`, `consistency` and `miscalibration_aware_temperature` above 20 classes, most other packages
   there as well, and `near_isotonic` of the other package above 2 classes.
 
-### More than 1 % above the best
+### More than 1% above the best
 
 {exceptions}
 

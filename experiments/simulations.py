@@ -243,7 +243,7 @@ def run_intervals(task: Task) -> list[dict[str, Any]]:
 def ends_of(
     metric: str, way: str, rows: cal.Predictions, draws: int, rng: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
-    """The ends of the 95 % intervals that one call gives, by method."""
+    """The ends of the 95% intervals that one call gives, by method."""
     method = "percentile" if way == "resampled" else way
     words: dict[str, Any] = {} if way in CLOSED_FORM else {"n_resamples": draws, "rng": rng, "workers": 1}
     found = cal.interval(rows, metric=metric, method=method, **words)

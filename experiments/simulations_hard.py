@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 HARD_ROWS, HARD_RUNS = 1000, 400
 HARD_SCORES = {
-    "rare events": "Beta(0.5, 99.5), 0.5 % events",
+    "rare events": "Beta(0.5, 99.5), 0.5% events",
     "five grades": "0.02, 0.1, 0.3, 0.6 and 0.9 in shares of 0.4, 0.3, 0.15, 0.1 and 0.05",
     "concentrated": "uniform between 0.30 and 0.31",
     "sharp logits": "log-odds normal with standard deviation 20",

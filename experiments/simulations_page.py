@@ -30,7 +30,7 @@ LEAST_RUNS = 100
 
 @cache
 def band(runs: int, alpha: float) -> tuple[float, float]:
-    """The range of 99.9 % of the rejection rates of a test that holds its level."""
+    """The range of 99.9% of the rejection rates of a test that holds its level."""
     from scipy.stats import binom
 
     low, high = binom.ppf([0.0005, 0.9995], runs, alpha)
@@ -158,7 +158,7 @@ def exceptions(rows: list[Row]) -> str:
     return text + ("\n\nOutside:\n\n" + table(headings, outside, 5) if outside else "")
 
 
-NOMINAL = "all three rates lie in the 99.9 % band of a test that holds its level"
+NOMINAL = "all three rates lie in the 99.9% band of a test that holds its level"
 MEANING = {
     "few runs": f"nominal, but with fewer than {LEAST_RUNS} runs",
     "conservative bound": "rejects less often than its level, as a bound does",
@@ -238,7 +238,7 @@ def page(results: dict[str, Any]) -> str:
         "# Size, power and coverage",
         f"This page shows whether the tests of `assess` hold their level, which deviations they detect, and whether the intervals of `interval` attain their nominal coverage. `make simulate` simulates predictions whose calibration is known and writes this page; the counts are in `experiments/simulations.json`. Run i of a scenario has its own random generator, so the number of processes has no effect.{short}",
         "## Size: calibrated scores",
-        f"Labels are drawn from the scores, so every rejection is a type I error. Scores: *uniform* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet distributions with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The 99.9 % band of 5000 runs is {limits}; with fewer runs it is wider. *Runs* is the number of simulated data sets, smaller for slow tests. *Resamples* is the number of resamples within each test.",
+        f"Labels are drawn from the scores, so every rejection is a type I error. Scores: *uniform* Beta(1, 1), *sharp* Beta(0.5, 0.5), *skewed* Beta(5, 1); with more classes Dirichlet distributions with all parameters 1, all 0.5, or 5 for the first class and 1 for the others. The 99.9% band of 5000 runs is {limits}; with fewer runs it is wider. *Runs* is the number of simulated data sets, smaller for slow tests. *Resamples* is the number of resamples within each test.",
         exceptions(rows["size"]),
         FINDINGS_SIZE,
         table(["test", "call", "null distribution", "limitation"], notes, 0),
@@ -251,8 +251,8 @@ def page(results: dict[str, Any]) -> str:
         "Uniform scores; the true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a Gaussian bump of height 0.1 and width 0.1 around 0.7. Share of runs with p <= 0.05, for 500 and 2000 rows.",
         power_table(rows["power"]),
         FINDINGS_POWER,
-        "## Coverage of 95 % intervals",
-        "1000 rows with uniform scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is the population value of the metric by quadrature; for `drmsce_bcs` and `smece` at temperature 1.5 it is the value for two million rows. *Above* is the share of intervals that lie entirely above the true value. *Nominal* means within the 99.9 % band around 0.95. Percentile and basic intervals use the same resamples; *asymptotic* is the interval derived for the metric.",
+        "## Coverage of 95% intervals",
+        "1000 rows with uniform scores, calibrated or overconfident (temperature 1.5), 200 resamples. The true value is the population value of the metric by quadrature; for `drmsce_bcs` and `smece` at temperature 1.5 it is the value for two million rows. *Above* is the share of intervals that lie entirely above the true value. *Nominal* means within the 99.9% band around 0.95. Percentile and basic intervals use the same resamples; *asymptotic* is the interval derived for the metric.",
         coverage_table(rows["coverage"]),
         FINDINGS_COVERAGE,
         "## Coverage in difficult settings",

@@ -355,7 +355,7 @@ def png_of(figure: Any) -> bytes:
     full, small = io.BytesIO(), io.BytesIO()
     with plain_settings():
         figure.savefig(full, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
-    # 255 colors, none off by more than 1 %.
+    # 255 colors, none off by more than 1%.
     options = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
     picture = Image.open(full).convert("RGB").quantize(255, **options)
     picture.save(small, format="png", optimize=True)

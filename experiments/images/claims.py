@@ -106,7 +106,7 @@ def listed(names: list[str]) -> str:
 
 def percent(value: float) -> str:
     """A share as a percentage."""
-    return f"{100 * value:.2f} %"
+    return f"{100 * value:.2f}%"
 
 
 def lowers_ece(results: Results) -> Finding:
@@ -136,7 +136,7 @@ def little_from_five(results: Results) -> Finding:
     for place in (TOP.index(1), TOP.index(5)):
         base = mean(results, "base", NONE, "top_k", place)
         gains.append(statistics.fmean(1 - mean(results, *one, "top_k", place) / base for one in chosen))
-    text = f"mean reduction of the {len(chosen)} methods that lower the traditional error: {100 * gains[0]:.0f} % at k = 1, {100 * gains[1]:.0f} % at k = 5"
+    text = f"mean reduction of the {len(chosen)} methods that lower the traditional error: {100 * gains[0]:.0f}% at k = 1, {100 * gains[1]:.0f}% at k = 5"
     return Finding(gains[1] < gains[0] / 2, text)
 
 
@@ -263,7 +263,7 @@ def alert_worse(results: Results) -> Finding:
     left = [one for one in methods() if max(mean(results, *one, "outside", place) for place in places) > ENOUGH]
     return Finding(
         base <= ENOUGH and len(left) == len(methods()),
-        f"base {percent(base)}; above 0.1 % with {len(left)} of {len(methods())}{listed([name_of(one) for one in left])}",
+        f"base {percent(base)}; above 0.1% with {len(left)} of {len(methods())}{listed([name_of(one) for one in left])}",
     )
 
 
@@ -445,7 +445,7 @@ def zero_if_calibrated(results: Results) -> Finding:
     expected = statistics.fmean(one["eq15_none"][2] for one in results["extras"])
     return Finding(
         inside >= 0.85 * len(pairs),
-        f"inside a 95 % interval around 0 for {inside} of {len(pairs)} models; equation 15 of the paper has the mean {expected:+.4f} instead",
+        f"inside a 95% interval around 0 for {inside} of {len(pairs)} models; equation 15 of the paper has the mean {expected:+.4f} instead",
     )
 
 

@@ -47,7 +47,7 @@ calibration ({penalties}) were found by cross-validation for one base network of
 **Validation images are easier than test images**: {easier}. The validation images come from the published training file. Calibrators fitted to them therefore
 leave some overconfidence on the test images. A temperature from the other half of the test images leaves less: {crossed}."""
 CHANCE = """*By chance* is the error of labels drawn from the probabilities, which is not miscalibration."""
-LEGEND = """↓ and ↑: lower and higher than the base network without a calibrator, by a 95 % t interval of the differences over seeds, not
+LEGEND = """↓ and ↑: lower and higher than the base network without a calibrator, by a 95% t interval of the differences over seeds, not
 adjusted for their number."""
 
 
@@ -121,8 +121,8 @@ def claims_table(networks: dict[str, Results]) -> str:
 def easier_text(networks: dict[str, Results]) -> str:
     """Accuracy of base networks on validation and test images."""
     return "; ".join(
-        f"{NAMES[name]} is right on {100 * statistics.fmean(one['validation_accuracy'] for one in results['extras']):.2f} % of the former and "
-        f"{100 * mean(results, 'base', NONE, 'accuracy'):.2f} % of the latter"
+        f"{NAMES[name]} is right on {100 * statistics.fmean(one['validation_accuracy'] for one in results['extras']):.2f}% of the former and "
+        f"{100 * mean(results, 'base', NONE, 'accuracy'):.2f}% of the latter"
         for name, results in networks.items()
     )
 
@@ -162,11 +162,11 @@ def summary(networks: dict[str, Results]) -> str:
         base = {key: mean(results, "base", NONE, key) for key in ("accuracy", "confidence", "ece", "nll")}
         fit = statistics.fmean(results["train_accuracy"]["base"])
         text.append(
-            f"**{NAMES[name]}**: the base network is right on {100 * base['accuracy']:.2f} % of the test images ({100 * fit:.2f} % of the training images) with a mean "
-            f"confidence of {100 * base['confidence']:.2f} %, a traditional error of {100 * base['ece']:.2f} % and a log loss of {base['nll']:.4f}. "
-            f"Without a calibrator, the traditional error is {100 * mean(results, 'ensemble', NONE, 'ece'):.2f} % for the ensemble and "
-            f"{100 * mean(results, 'mc_dropout', NONE, 'ece'):.2f} % for Monte Carlo dropout, and {100 * mean(results, 'label_smoothing', NONE, 'ece'):.2f} % and "
-            f"{100 * mean(results, 'focal', NONE, 'ece'):.2f} % for label smoothing and focal loss, which become underconfident. "
+            f"**{NAMES[name]}**: the base network is right on {100 * base['accuracy']:.2f}% of the test images ({100 * fit:.2f}% of the training images) with a mean "
+            f"confidence of {100 * base['confidence']:.2f}%, a traditional error of {100 * base['ece']:.2f}% and a log loss of {base['nll']:.4f}. "
+            f"Without a calibrator, the traditional error is {100 * mean(results, 'ensemble', NONE, 'ece'):.2f}% for the ensemble and "
+            f"{100 * mean(results, 'mc_dropout', NONE, 'ece'):.2f}% for Monte Carlo dropout, and {100 * mean(results, 'label_smoothing', NONE, 'ece'):.2f}% and "
+            f"{100 * mean(results, 'focal', NONE, 'ece'):.2f}% for label smoothing and focal loss, which become underconfident. "
             f"Least log loss: {best(results, 'nll')}. Least traditional error: {best(results, 'ece')}. Least full error: {best(results, 'top_k', len(TOP) - 1)}."
         )
     return "\n\n".join(text)
@@ -294,7 +294,7 @@ def page(results: dict[str, Any]) -> str:
         "## How",
         how,
         "## What the papers say, and what is seen here",
-        "Verdicts are computed from the numbers below. *Lower* and *higher* are against the base network, by a 95 % t interval of the differences over seeds. "
+        "Verdicts are computed from the numbers below. *Lower* and *higher* are against the base network, by a 95% t interval of the differences over seeds. "
         "Methods are the trained interventions and calibrators of the paper that makes the claim. Errors of several classes or groups must move in the same direction "
         "after that of labels drawn from the probabilities is taken off (*beyond chance*): sharp predictions have a smaller error by chance.",
         "**The rules were revised after the first numbers had been seen, so the verdicts are exploratory.** As first written they make 21 claims testable: on these numbers "
@@ -306,7 +306,7 @@ def page(results: dict[str, Any]) -> str:
         f"![Traditional, full and group errors of every intervention, mean and standard deviation over seeds.]({PICTURE})",
         "## Accuracy, loss, the predicted class and safety",
         f"The traditional error has {BINS} bins of equal width on the predicted class. ECD is that of equation 11, the log loss less the entropy; the verdict is "
-        f"that of its test at 5 % (*overconfident*: not safe), *underconfident* where it is as far below 0, with the number of seeds where they differ. Histogram binning gives probabilities of 0, and one of them for a "
+        f"that of its test at 5% (*overconfident*: not safe), *underconfident* where it is as far below 0, with the number of seeds where they differ. Histogram binning gives probabilities of 0, and one of them for a "
         f"class that occurs makes log loss and ECD infinite. {LEGEND}",
         *tables(
             networks, [*(head for head, _ in first), "ECD verdict"], [column for _, column in first], verdicts=True

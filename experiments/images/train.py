@@ -221,7 +221,7 @@ def train(one: Training, images: Images, options: argparse.Namespace) -> str:
     right["train"] = float((logits_of(net, images.train[0]).argmax(1) == images.train[1]).double().mean())
     seconds = time.perf_counter() - start
     save(options.out, one, {name: values.double().cpu().numpy() for name, values in rows.items()}, right["train"])
-    told = ", ".join(f"{part} {100 * share:.2f} %" for part, share in right.items())
+    told = ", ".join(f"{part} {100 * share:.2f}%" for part, share in right.items())
     loss = float(F.cross_entropy(rows["test"].double(), images.test[1]))
     return f"{one}: {told}, test NLL {loss:.4f}, {seconds:.1f} s"
 

@@ -102,14 +102,14 @@ the same small network. Every model is evaluated by the errors that matter in di
 and of words such as *high*. It is a small-scale version of the study of Kirchenbauer, Oaks and Heim (2022): What is your metric telling you? Evaluating classifier
 calibration under context-specific definitions of reliability (arXiv:2205.11454).
 
-- **Images**: the handwritten digits of scikit-learn, 8 x 8, with noise of {noise} of the grey range (without noise the accuracy is 95 %,
+- **Images**: the handwritten digits of scikit-learn, 8 x 8, with noise of {noise} of the grey range (without noise the accuracy is 95%,
   and the remaining error is hidden by sampling noise). {train} training rows and {validation} validation rows for tuning and recalibration, resampled for each of {seeds} seeds; {test} fixed test rows.
 - **Network**: two hidden layers of {width} units, {epochs} epochs of AdamW; learning rate and weight decay with the best validation accuracy.
 - **Strengths**: smallest traditional error on validation data, mean over seeds, among those that lose at most {loss} percentage points of accuracy.
 - **Errors**: the traditional error has {bins} bins of equal width of the largest probability, as do the errors of intervals. All others are total variation
   distances in cells of a k-d tree (at most {gamma} of the rows per cell). Ties are broken at random first: most probabilities of histogram binning are 0, and a cell
   cannot be split at a median shared by most of its rows; otherwise these rows would stay in one cell, in which errors cancel.
-- **Arrows**: ↓ and ↑ mark values significantly lower and higher than those of the base network: the 95 % interval of the paired differences excludes 0. With
+- **Arrows**: ↓ and ↑ mark values significantly lower and higher than those of the base network: the 95% interval of the paired differences excludes 0. With
   {seeds} seeds and this many comparisons some arrows are false positives; ± is the standard deviation over seeds, which does not include the sampling error of the
   fixed test rows.
 - **Not preregistered**: the noise and the epochs come from a trial on one split. After a first full run, with its test results known, ranges of strengths were extended and ties

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-# Two-sided 95 % points of Student's t with 1, 2, ... degrees of freedom.
+# Two-sided 95% points of Student's t with 1, 2, ... degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
@@ -69,7 +69,7 @@ def in_words(values: list[float], digits: int = 3) -> str:
 
 
 def change(before: list[float], after: list[float]) -> int:
-    """-1 lower, 1 higher, 0 not clear: the differences seed by seed against a 95 % interval of Student's t."""
+    """-1 lower, 1 higher, 0 not clear: the differences seed by seed against a 95% interval of Student's t."""
     gaps = [b - a for a, b in zip(before, after, strict=True)]
     if any(math.isinf(value) for value in after):
         return 1

@@ -22,10 +22,10 @@ class Found(NamedTuple):
 
     overconfidence: float
     top: bool
-    """Whether overconfidence of the top label is significant (one-sided, 5 %)."""
+    """Whether overconfidence of the top label is significant (one-sided, 5%)."""
     ecd: float
     unsafe: bool
-    """Whether ECD is significant (one-sided, 5 %)."""
+    """Whether ECD is significant (one-sided, 5%)."""
     nll: float
     brier: float
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SUMMARY = (
     "ECD and its critical values are reproduced where the paper gives sufficient detail: critical values on "
-    "Adult and Telco are within 12 % of the published ones, and ECD after Platt scaling and isotonic "
+    "Adult and Telco are within 12% of the published ones, and ECD after Platt scaling and isotonic "
     "regression within 1.3 standard deviations over seeds. ECD of the uncalibrated networks does not (0.13 "
     "against 0.23 on Adult, 0.11 against 0.04 on Telco); it depends on the batch size by a factor of three, "
     "and that is not stated. The claim that ECE accepts Telco's network while ECD rejects it is reproduced "
@@ -21,16 +21,16 @@ PREPARED = (
     "what was done with probabilities of 0 and 1. Chosen here: all rows of the two Adult files together (`?` "
     "is a separate category), all rows of Telco without the customer id (an empty total charge is 0); "
     "categories one-hot encoded, numbers standardized by the training rows; each seed splits the rows "
-    "randomly, 60 % for training, 20 % for recalibration, 20 % for testing; batches of {batch}, learning rate"
+    "randomly, 60% for training, 20% for recalibration, 20% for testing; batches of {batch}, learning rate"
     " 0.001; probabilities clipped to a distance of {floor} from 0 and 1. ECE and MCE take equal-width bins "
     'whose number is chosen by T-Cal\'s rule (`bins="tcal"`); the paper does not state whether it is then '
-    "fixed or chosen again for each simulated set of labels, so both are given. Critical values are the 95 % "
+    "fixed or chosen again for each simulated set of labels, so both are given. Critical values are the 95% "
     "quantiles of consistency resampling, with rows resampled and labels simulated from their scores, {draws}"
     " draws and {few} where bins are chosen again. Our values are means over {seeds} seeds."
 )
 
 BINARY = (
-    "- **Critical values of ECD agree**, within 12 % in all six columns.\n"
+    "- **Critical values of ECD agree**, within 12% in all six columns.\n"
     "- **ECD before recalibration** is rejected in all seeds on both sets, as published. Its value is not "
     "that of the paper: lower on Adult, higher on Telco. The next section shows what it depends on.\n"
     "- **ECD after recalibration** agrees within 1.3 standard deviations over seeds in all four columns. This"
@@ -139,8 +139,8 @@ SAFE = (
     "Not in the paper as an experiment: its section 6 proposes ECD as an objective and its integration into recalibration, to make "
     "probabilities safer. As an objective for a temperature, an ECD of 0 is the condition of maximum likelihood, so that temperature scaling "
     "fulfils it already, and is overconfident on new rows in about half of the cases. `SafeCalibration` bounds the overconfidence (mean "
-    "confidence minus accuracy of the top label) instead: it is at most 0 with a probability of 95 %. Both were fitted on a fifth of "
-    "the rows, as for table 3, and measured on the rest; means over five splits. Tests are one-sided at 5 %.\n"
+    "confidence minus accuracy of the top label) instead: it is at most 0 with a probability of 95%. Both were fitted on a fifth of "
+    "the rows, as for table 3, and measured on the rest; means over five splits. Tests are one-sided at 5%.\n"
     "\n"
     "- **Temperature scaling** is overconfident in 17 of 25 splits, and ECD rejects safety in 8 of them.\n"
     "- **Safe temperature scaling** is overconfident in none, and ECD rejects none. Its bound concerns the top label; that ECD of the whole "
@@ -156,7 +156,7 @@ TRACKER = (
     "filter is detected by both. An underconfident filter is detected by two-sided NEES and accepted by ECD, "
     "which tests for overconfidence only: that is what the paper means by safe. The scale is asymmetric: "
     "noise assumed half as large moves ECD by +2, noise assumed twice as large by -1. The tests over the whole track have the same "
-    "verdicts; 9 rejections of the correct filter in 100 seeds are within the simulation error of 5 % (in 1000 seeds there were 48)."
+    "verdicts; 9 rejections of the correct filter in 100 seeds are within the simulation error of 5% (in 1000 seeds there were 48)."
 )
 
 

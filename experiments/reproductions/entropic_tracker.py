@@ -229,7 +229,7 @@ def draw(judged: Judged, plan: Plan, path: Path) -> None:
         (line,) = left.plot(range(1, plan.steps + 1), judged[assumed][0].path, label=assumed.name)
         left.plot(range(1, plan.steps + 1), expected_nees(assumed, plan.steps), color=line.get_color(), linestyle=":")
     one = judged[FILTERS[0]][0].nees
-    left.axhspan(one.lower_critical_value, one.critical_value, color="grey", alpha=0.2, label="95 % of right filters")
+    left.axhspan(one.lower_critical_value, one.critical_value, color="grey", alpha=0.2, label="95% of right filters")
     left.set(xlabel="step", ylabel=f"NEES, mean of {plan.targets} targets", ylim=(0, 13))
     left.legend(frameon=False, fontsize=9)
     scale = left.secondary_yaxis("right", functions=(lambda v: (v - DIMENSIONS) / 2, lambda v: 2 * v + DIMENSIONS))

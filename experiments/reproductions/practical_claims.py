@@ -108,7 +108,7 @@ def _indicator(found: dict[str, Results]) -> str:
 def _part(results: Results, model: str, key: str, place: int) -> str:
     """How far an error moved, as a part of itself."""
     moved = mean(results, model, key, place) / mean(results, RAW, key, place) - 1
-    return f"{100 * moved:+.0f} %"
+    return f"{100 * moved:+.0f}%"
 
 
 def top_k_claims(found: dict[str, Results]) -> list[list[str]]:
@@ -226,7 +226,7 @@ def stability_claims(found: dict[str, Any]) -> list[list[str]]:
     lines = []
     for name in (title_of(C100, FULL), next(one for one in found["gamma"] if one.endswith(TOP))):
         growth = steps(found["gamma"][name])
-        lines.append(f"{name}: halving gamma adds {round(100 * growth.min())} to {round(100 * growth.max())} %")
+        lines.append(f"{name}: halving gamma adds {round(100 * growth.min())} to {round(100 * growth.max())}%")
     shares = found["fractions"]
     return [
         ["The error is stable about gamma = 2^-4.", "; ".join(lines) + "."],

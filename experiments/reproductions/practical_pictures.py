@@ -167,7 +167,7 @@ def gamma_curves(curves: dict[str, dict[str, Any]], path: Path) -> None:
     for ax, (name, curve) in zip(axes, curves.items(), strict=True):
         x = np.array(curve["gamma"])
         ax.fill_between(
-            x, curve["lower"], curve["upper"], color=COLORS[0], alpha=0.2, linewidth=0, label="bootstrap, 95 %"
+            x, curve["lower"], curve["upper"], color=COLORS[0], alpha=0.2, linewidth=0, label="bootstrap, 95%"
         )
         ax.plot(x, curve["mean"], color=COLORS[0], marker="o", markersize=4, label="bootstrap mean")
         ax.plot(x, curve["value"], color=COLORS[1], marker="s", markersize=4, label="the rows as they are")
@@ -190,7 +190,7 @@ def fraction_curves(fractions: list[float], curves: dict[str, dict[str, Any]], p
         axes[0].plot(fractions, curve["mean"], **look, label=name)
         axes[0].fill_between(fractions, curve["lower"], curve["upper"], color=COLORS[place], alpha=0.12, linewidth=0)
         axes[1].plot(fractions, curve["spread"], **look)
-    axes[0].set_ylabel("calibration error, mean and 95 %", fontsize=8)
+    axes[0].set_ylabel("calibration error, mean and 95%", fontsize=8)
     axes[1].set_ylabel("standard deviation", fontsize=8)
     for ax in axes:
         ax.set_ylim(bottom=0)

@@ -45,7 +45,7 @@ def lens_words(lens: str) -> str:
 
 
 def redrawn(p: cal.Predictions, lens: str, gamma: float, fractions: tuple[float, ...], draws: int) -> dict[str, Any]:
-    """Mean, standard deviation and 95 % interval over resamples, for each share of the rows.
+    """Mean, standard deviation and 95% interval over resamples, for each share of the rows.
 
     Rows carry counts of 1, so that a row drawn twice is one row that counts twice: the same cells and errors, faster.
     """
@@ -106,7 +106,7 @@ def stability_part(found: dict[str, Any], text: str, pictures: Path) -> Part:
     pictures_of.fraction_curves(found["fractions"], found["fraction"], pictures / "practical_fraction.png")
     tables = [
         Table(
-            (name, "the rows as they are", "by chance", "bootstrap mean", "95 %", "standard deviation", "growth"),
+            (name, "the rows as they are", "by chance", "bootstrap mean", "95%", "standard deviation", "growth"),
             gamma_lines(curve),
         )
         for name, curve in found["gamma"].items()
@@ -137,7 +137,7 @@ def stability_part(found: dict[str, Any], text: str, pictures: Path) -> Part:
 
 def gamma_lines(curve: dict[str, Any]) -> list[list[Any]]:
     """A line for each gamma."""
-    growth = ["", *(f"{round(100 * step)} %" for step in steps(curve))]
+    growth = ["", *(f"{round(100 * step)}%" for step in steps(curve))]
     return [
         [
             f"gamma = 2^{np.log2(gamma):.0f}",

@@ -290,7 +290,7 @@ def stability(found: dict[str, Any]) -> str:
         "network is overconfident at every confidence, so that nothing cancels in a large cell.\n\n"
         f"The bootstrap mean of a full error exceeds that of the original rows by {over:.3f} for CIFAR-100 "
         "at 2^-4: a "
-        "resample has 63 % of the rows, some of them twice, and so the noise of fewer rows. An interval from "
+        "resample has 63% of the rows, some of them twice, and so the noise of fewer rows. An interval from "
         "quantiles of "
         "resamples can leave out the value it is meant for. The standard deviation is small beside the change "
         "over gamma, as "
@@ -302,7 +302,7 @@ def stability(found: dict[str, Any]) -> str:
 
 def _growth(curve: dict[str, Any]) -> str:
     growth = 100 * steps(curve)
-    return f"{round(growth.min()) + 0} to {round(growth.max())} %"
+    return f"{round(growth.min()) + 0} to {round(growth.max())}%"
 
 
 def _extra(curve: dict[str, Any]) -> str:

@@ -215,7 +215,7 @@ ROWS_TRIED = (100, 150, 200, 300, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000, 7
 def rows_needed(
     error: float, distribution: tuple[float, float], metric: Callable[..., float], small: bool
 ) -> tuple[int | None, dict[int, float]]:
-    """The fewest rows with which 95 % of samples exceed all but 5 % of calibrated ones; and the shares found."""
+    """The fewest rows with which 95% of samples exceed all but 5% of calibrated ones; and the shares found."""
     wrong = simulate.temperature(temperature_of(error, distribution))
     times = 20 if small else 200
     shares: dict[int, float] = {}

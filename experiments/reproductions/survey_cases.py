@@ -253,8 +253,8 @@ def analysis_part(data: Path, pictures: Path) -> Part:
         Row("esce", None, esce, note="near 0: looks right on average"),
         Row("ece", None, ece),
         Row("size of esce over ece", None, abs(esce) / ece, note="1 where nothing cancels"),
-        Row("bins whose 95 % interval lies above the diagonal", None, timid, note=f"of {filled} with rows"),
-        Row("bins whose 95 % interval lies below the diagonal", None, sure, note=f"of {filled} with rows"),
+        Row("bins whose 95% interval lies above the diagonal", None, timid, note=f"of {filled} with rows"),
+        Row("bins whose 95% interval lies below the diagonal", None, sure, note=f"of {filled} with rows"),
     ]
-    caption = "Reliability of Llama 3.1 70B on MMLU with 95 % intervals: errors of both signs."
+    caption = "Reliability of Llama 3.1 70B on MMLU with 95% intervals: errors of both signs."
     return Part("Use case 5: deeper analysis", ANALYSIS_TEXT, found, pictures=[("survey_analysis.png", caption)])

@@ -133,7 +133,7 @@ def line_part(small: bool, shown: dict[str, Rows], whole: Rows | None, pictures:
 
 
 def real_coverage(whole: Rows, small: bool) -> Row:
-    """How often the 95 % intervals of 500 real rows hold the rate of all other rows in the same bin."""
+    """How often the 95% intervals of 500 real rows hold the rate of all other rows in the same bin."""
     held: list[float] = []
     rng = np.random.default_rng(SEED)
     for _ in range(10 if small else 200):
@@ -143,7 +143,7 @@ def real_coverage(whole: Rows, small: bool) -> Row:
         full = rest.table.weight > 30 if len(rest.table.weight) == len(few.table.weight) else None
         if full is not None:
             held += ((few.lower <= rest.rate) & (rest.rate <= few.upper))[full].tolist()
-    what = "ResNet-110: share of 95 % intervals of 500 rows that hold the rate of the other 9 500"
+    what = "ResNet-110: share of 95% intervals of 500 rows that hold the rate of the other 9 500"
     return Row(what, None, float(np.mean(held)), note="Clopper-Pearson intervals hold 0.95 or more")
 
 

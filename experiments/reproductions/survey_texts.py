@@ -83,8 +83,8 @@ BIAS_TEXT = (
 
 CLAIMS_TEXT = (
     "Sections 4.2, 4.5, 4.6, 4.11 and 4.13 report what others found; each line tests one statement. Rows "
-    "needed: the fewest rows tried with which `ece_db` of predictions with this true error exceeds 95 % of "
-    "its values under calibration in 95 % of the simulations.\n"
+    "needed: the fewest rows tried with which `ece_db` of predictions with this true error exceeds 95% of "
+    "its values under calibration in 95% of the simulations.\n"
     "\n"
     "Confirmed: `ece_sweep` is better than `ece_db` for realistic curves, `ece_db` is better than `ece_sweep`"
     " for calibrated ones, an ECE that falls as rows are added, and 500 rows for an error of 0.1; for 0.02 we"

@@ -32,7 +32,7 @@ SUMMARY = """\
 The paper draws forecasts that are calibrated by design, and says that VCE and ECE go to 0 as rows are added while UCE
 does not. All of that comes out here. VCE and ECE fall as one over the root of the number of rows: the mean slopes on
 log scales lie between -0.48 and -0.53 in all four settings, with both ways to bin. UCE stays where it is: from 10 000
-to 10 000 000 rows its mean changes by less than 0.6 %. VCE with confidence as the variation equals ECE to rounding,
+to 10 000 000 rows its mean changes by less than 0.6%. VCE with confidence as the variation equals ECE to rounding,
 if confidence is read as the first of the ordered entries. The paper shows its values in figures only, so there is no
 published number to set beside ours."""
 
@@ -54,7 +54,7 @@ form by harmonic numbers H: (H - 1) / log C - (1 - H / C)."""
 FIGURE_2 = """\
 The first repetition with 3 classes, the flat distribution and 10 000 000 rows. ECE and VCE lie on the diagonal. UCE lies below
 it in all bins: the error rate is lower than the entropy. The largest gap of VCE is in the bin of the lowest entropy,
-which has 0.13 % of the rows."""
+which has 0.13% of the rows."""
 
 FIGURE_3 = """\
 The same forecasts, in bins with the same number of rows. VCE and ECE fall at each step in all 20 repetitions of all
@@ -87,7 +87,7 @@ and summed in 100 000 cells of the entropy and of the confidence; then the funct
 with its mean forecast, its shares of outcomes as soft labels and its number of rows as counts. UCE is then `ece` with
 the entropy as score and the error as outcome. With 1 000 000 rows the first 4 repetitions of each setting were
 measured both ways. Equal-width bins are whole cells, and both ways agree to rounding. Equal-frequency bins are cut
-between cells, not between rows, so a few rows lie in the bin beside; VCE and ECE change by up to 2 % of their value,
+between cells, not between rows, so a few rows lie in the bin beside; VCE and ECE change by up to 2% of their value,
 far less than between repetitions, and UCE by rounding only."""
 
 
@@ -171,7 +171,7 @@ def figure_part(results: Results, number: int, binning: str, text: str, pictures
     name = f"variation_{binning}.png"
     draw.against_rows(results, binning, pictures / name)
     words = BIN_WORDS[binning]
-    caption = f"VCE, ECE and UCE against the number of rows, {words} bins: mean and 10 to 90 % band"
+    caption = f"VCE, ECE and UCE against the number of rows, {words} bins: mean and 10 to 90% band"
     rows = [row for setting in SETTINGS for row in claim_rows(results, setting, binning)]
     if binning == "equal_mass":
         rows += same_floor(results)

@@ -86,7 +86,7 @@ def test_ci_gate_stops_a_model_that_is_more_accurate_and_worse(tmp_path: Path) -
 
 def test_abstention(tmp_path: Path) -> None:
     text = run(tmp_path, "abstention")
-    assert "with probability at least 90 % the error rate of accepted" in text
+    assert "with probability at least 90% the error rate of accepted" in text
     naive, chosen = (
         figure(rf"{words}.*accuracy ([\d.]+)%", text) for words in ("uncalibrated, conf", "chosen threshold")
     )
@@ -135,7 +135,7 @@ def test_stated_confidence(tmp_path: Path) -> None:
     )
     assert low < pooled < high
     assert figure(r"of 15 bins of equal mass (\d+) remain", text) < 15
-    assert figure(r'"90 %" becomes (\d+)%', text) < 85
+    assert figure(r'"90%" becomes (\d+)%', text) < 85
 
 
 def test_recalibrate_digits(tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def test_many_groups_have_a_line_each() -> None:
     assert few._repr_html_().count("<table>") == 1
 
 
-LOW = ([0, 0, 0, 1, 1] * 200, [0.01, 0.01, 0.01, 0.02, 0.6] * 200)  # given 13 %, happens 40 %, and sure of it
+LOW = ([0, 0, 0, 1, 1] * 200, [0.01, 0.01, 0.01, 0.02, 0.6] * 200)  # given 13%, happens 40%, and sure of it
 
 
 @pytest.mark.parametrize("lens", ["binary", "class:1", "classwise"])

@@ -129,7 +129,7 @@ NAMES = [
         lambda: cal.ece(CAT, P),
         "text labels require the names of the classes",
         "got 'cat'",
-        "pass classes in the order of the columns or pos_label",
+        "pass pos_label to name the positive class or classes with the positive class last",
         row=0,
     ),
     label(
@@ -137,7 +137,7 @@ NAMES = [
         lambda: cal.ece(["0", "1", "1", "0"], P),
         "text labels require the names of the classes",
         "got '0'",
-        "pass classes in the order of the columns or pos_label",
+        "pass pos_label to name the positive class or classes with the positive class last",
         row=0,
     ),
     label(

@@ -122,11 +122,11 @@ def test_large_errors_are_found_and_verdicts_say_what_was_looked_for(n: int, k: 
     assert found.pvalue == 1 / 200
     assert found.critical_value is not None
     assert found.statistic > found.critical_value
-    assert "is statistically significant at 5 %" in found.verdict
+    assert "is statistically significant at 5%" in found.verdict
     calm = cal.make_calibrated(n, classes=k, rng=3)
     quiet = cal.assess(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=199)
     assert not quiet.rejected
-    assert "is not significant at 5 %" in quiet.verdict
+    assert "is not significant at 5%" in quiet.verdict
     assert f"With {n:,} rows, a value beyond" in quiet.verdict
     assert "calibrated" not in quiet.verdict
     for result in (found, quiet):
@@ -200,7 +200,7 @@ def test_smallest_p_value_holds_its_level() -> None:
         metrics = ["ece", "ecce_r", "esce"]
         found = cal.assess_many(calm.y_true, calm.y_prob, metrics=metrics, rng=seed, n_resamples=99, correction="min_p")
         rejected += bool(found.rejected)
-    assert rejected <= 22  # 99.9 % of binomial(200, 0.05)
+    assert rejected <= 22  # 99.9% of binomial(200, 0.05)
 
 
 def test_corrections_are_the_textbook_ones() -> None:

@@ -93,7 +93,7 @@ def test_wrong_scores_leave_the_band() -> None:
     band = calibration_band(drawn.y_true, drawn.y_prob)
     assert not band.covers_diagonal
     assert not band.is_empty
-    assert "is statistically significant at 5 %" in band.verdict
+    assert "is statistically significant at 5%" in band.verdict
     assert len(band.outside)
     assert calibration_band(drawn.y_true, drawn.truth).covers_diagonal
 

@@ -135,14 +135,14 @@ def test_few_groups_are_said_with_what_was_measured() -> None:
     words: dict[str, Any] = {"metric": "brier", "cluster": True, "n_resamples": 199, "rng": 0}
     few = cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 8, **words)
     assert "only 8 groups" in few.note
-    assert "11 % with 8" in few.note
+    assert "11% with 8" in few.note
     assert "only 8 groups" in few._repr_html_()
     assert cal.compare(y, {"a": p, "b": p**2}, groups=np.arange(160) % 40, **words).note == ""
 
 
 @pytest.mark.parametrize(("level", "least"), [(0.9, 9), (0.95, 19), (0.99, 99)])
 def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, least: int) -> None:
-    """With fewer, the largest of them was the limit: 0 lay outside a 95 % interval while p was 0.5."""
+    """With fewer, the largest of them was the limit: 0 lay outside a 95% interval while p was 0.5."""
     y, models = close_models(60, 0)
     with pytest.raises(cal.ArgumentError, match=f"must be at least {least} for a level of {level}"):
         cal.compare(y, models, level=level, n_resamples=least - 1)

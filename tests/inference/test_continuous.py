@@ -120,7 +120,7 @@ def rate(test: Callable[[np.ndarray], cal.inference.SignificanceResult], draws: 
 
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])
 def test_level_of_the_density_test(name: str, deep: bool) -> None:
-    """The level of 5 % with 50 rows; the uncorrected t test rejects about 2 % of overconfident and 10 % of underconfident ones."""
+    """The level of 5% with 50 rows; the uncorrected t test rejects about 2% of overconfident and 10% of underconfident ones."""
     runs = 20_000 if deep else 800
     draws = FORECASTS[name](np.random.default_rng(3), (runs, 50))
     sizes = {
@@ -165,7 +165,7 @@ def track(rng: np.random.Generator, targets: int, steps: int) -> tuple[np.ndarra
 
 
 def test_dependent_steps_keep_the_level_with_holm_only(deep: bool) -> None:
-    """Nearly constant errors: pooled as if they were independent they reject far too often, with Holm's method at most 5 %."""
+    """Nearly constant errors: pooled as if they were independent they reject far too often, with Holm's method at most 5%."""
     runs = 3000 if deep else 150
     rng = np.random.default_rng(5)
     tracks = [track(rng, 5, 25) for _ in range(runs)]

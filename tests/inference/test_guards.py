@@ -162,7 +162,7 @@ def rejections(metric: str, sample: Any, runs: int, **words: Any) -> int:
 def test_rare_events_hold_their_level(metric: str) -> None:
     """By chi-square calibrated scores were rejected up to eight times too often."""
     most = rejections(metric, lambda rng: rng.beta(0.5, 99.5, 200), 60, n_resamples=39)
-    assert most <= 10  # 99.9 % of binomial(60, 0.05)
+    assert most <= 10  # 99.9% of binomial(60, 0.05)
 
 
 # Sure scores.
@@ -308,7 +308,7 @@ def test_simulated_labels_keep_the_level_of_the_multinomial_test() -> None:
     for seed in range(100):
         data = drawn(np.random.default_rng(seed).dirichlet([0.5] * 3, 200), seed)
         rejected += hosmer_lemeshow_multinomial(*data, method="consistency", rng=seed, **words).pvalue <= 0.1
-    assert 2 <= rejected <= 21  # 99.9 % of binomial(100, 0.1)
+    assert 2 <= rejected <= 21  # 99.9% of binomial(100, 0.1)
 
 
 # What resamples cannot show.
@@ -342,7 +342,7 @@ def test_joint_t_cal_holds_its_level_with_few_resamples() -> None:
         ).pvalue
         for s in range(200)
     ]
-    assert 3 <= sum(p <= 0.05 for p in pvalues) <= 22  # 99.9 % of binomial(200, 0.05)
+    assert 3 <= sum(p <= 0.05 for p in pvalues) <= 22  # 99.9% of binomial(200, 0.05)
 
 
 def test_verdicts_do_not_contradict_themselves() -> None:
@@ -350,7 +350,7 @@ def test_verdicts_do_not_contradict_themselves() -> None:
     few = cal.assess(y, p, metric="ece", n_resamples=9, rng=0)
     assert "with 9 resamples no p-value falls below 0.1; use at least 19" in few.verdict
     assert "is not significant" not in few.verdict
-    assert "is not significant at 5 %" in cal.assess(y, p, metric="ece", n_resamples=19, rng=0).verdict
+    assert "is not significant at 5%" in cal.assess(y, p, metric="ece", n_resamples=19, rng=0).verdict
     ratio = cal.assess([0] * 30, [1e-12] * 30, metric="expected_observed_ratio", n_resamples=19, rng=0)
     assert (ratio.statistic, ratio.pvalue) == (math.inf, 1)
     assert "simulated labels always give this value" in ratio.verdict

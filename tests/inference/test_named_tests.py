@@ -344,7 +344,7 @@ def test_a_right_slope_beside_a_wrong_mean_is_no_deviation() -> None:
     assert together.rejected
     assert together.null_hypothesis == "the intercept is 0 and the slope is 1"
     calm = [cal.assess(*sample(300, seed), metric="cox_slope").pvalue <= 0.05 for seed in range(300)]
-    assert 4 <= sum(calm) <= 28  # 99.9 % of binomial(300, 0.05)
+    assert 4 <= sum(calm) <= 28  # 99.9% of binomial(300, 0.05)
 
 
 def test_separated_outcomes_have_a_limit_for_each_coefficient() -> None:
@@ -468,7 +468,7 @@ def test_small_groups_hold_their_level() -> None:
         data = (rng.random(60) < p).astype(int), p
         rough += assessed(data, "hosmer_lemeshow", "chi_square").pvalue <= 0.01
         drawn += cal.assess(*data, metric="hosmer_lemeshow", n_resamples=99, rng=seed).pvalue <= 0.01
-    assert drawn <= 5  # 99.9 % of binomial(100, 0.01)
+    assert drawn <= 5  # 99.9% of binomial(100, 0.01)
     assert rough > 5
 
 
@@ -681,7 +681,7 @@ def test_adaptive_against_loops_and_critical_values_that_decide() -> None:
 
 
 def test_adaptive_level_and_power(deep: bool) -> None:
-    """Both hold their level of 5 % (the short form is in `test_size`); they find a wave of eight periods that 2 bins miss."""
+    """Both hold their level of 5% (the short form is in `test_size`); they find a wave of eight periods that 2 bins miss."""
     repeats, rows, sets, height = (200, 500, 399, 0.25) if deep else (8, 300, 299, 0.4)
 
     def share(wave: float, method: str, **options: Any) -> float:

@@ -74,7 +74,7 @@ def test_one_column_of_probabilities_as_logits() -> None:
 def test_logits_that_happen_to_be_small_are_left_alone(seed: int) -> None:
     with no_warning():
         rng = np.random.default_rng(seed)
-        z = np.clip(rng.normal(0.5, 0.15, 300), 0, 1)  # a model that knows little, at a base rate of 62 %
+        z = np.clip(rng.normal(0.5, 0.15, 300), 0, 1)  # a model that knows little, at a base rate of 62%
         cal.ece((rng.random(300) < 1 / (1 + np.exp(-z))).astype(int), z, input="logit")
         cal.ece([0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [0.25, 0.75]], input="logit")
         cal.nll(rng.integers(0, 3, 50), rng.random((50, 3)), input="logit")

@@ -143,7 +143,7 @@ def quiet_share(windows: int, reference: int, size: int, alpha: float, draws: in
 
 
 def test_three_scores_share_the_level() -> None:
-    """Any false alarm among predictions and two dependent scores: at most 20 % of windows, and not far less."""
+    """Any false alarm among predictions and two dependent scores: at most 20% of windows, and not far less."""
     share = quiet_share(60, 60, 20, 0.2, 49)
     assert 0.03 < share < 0.2 + 2.6 * np.sqrt(0.2 * 0.8 / 60)
 

@@ -321,7 +321,7 @@ def first_alarms(
 
 
 def most_alarms(streams: int, alpha: float) -> int:
-    """More are seen with probability below 0.1 % if the level holds."""
+    """More are seen with probability below 0.1% if the level holds."""
     return int(stats.binom.isf(0.001, streams, alpha))
 
 

@@ -112,7 +112,7 @@ def test_the_bound_by_loops() -> None:
 
 
 def test_the_e_value_is_valid_for_rare_errors(deep: bool) -> None:
-    """Errors of rate 2 % at a confidence of 0.98: the normal approximation fails when no error is among 50 rows; the bound does not."""
+    """Errors of rate 2% at a confidence of 0.98: the normal approximation fails when no error is among 50 rows; the bound does not."""
     runs = 20_000 if deep else 2000
     rng = np.random.default_rng(3)
     errors = rng.binomial(50, 0.02, runs)

@@ -177,7 +177,7 @@ def means(y: object, p: object, **words: object) -> list[str]:
 
 
 def test_means_speak_of_the_positive_class() -> None:
-    """A shift hardly changes the accuracy; a mean predicted probability of 58 % and a rate of 48 % differ significantly."""
+    """A shift hardly changes the accuracy; a mean predicted probability of 58% and a rate of 48% differ significantly."""
     rng = np.random.default_rng(6)
     true = rng.beta(2, 2, 600)
     y, p = (rng.random(600) < true).astype(int), np.minimum(true + 0.08, 1)

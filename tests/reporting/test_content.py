@@ -343,7 +343,7 @@ def test_of_two_ways_to_look_at_two_classes_the_one_further_from_chance_comes_fi
 
 def test_errors_that_cancel_are_called_mixed() -> None:
     score = np.repeat([0.6, 0.9], 500)
-    right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70 % where 60 % is said, 80 % where 90 % is
+    right = np.repeat([1, 0, 1, 0], [350, 150, 400, 100])  # 70% where 60% is said, 80% where 90% is
     found = report(right, score, metrics=FEW, recalibration=False, input="confidence").verdict
     assert found.direction == "mixed"
     assert "the mean difference is not significant: mean confidence 75%, accuracy 75%" in found.headline

@@ -269,7 +269,7 @@ def test_a_search_without_a_result_does_not_claim_that_there_is_none() -> None:
 def test_a_threshold_below_every_confidence_is_called_always() -> None:
     made = report([0, 1] * 100, [0.1, 0.9] * 100, metrics=["ece"], recalibration=False)
     assert made.threshold.always
-    assert "Answer always: with probability at least 90 %" in made.to_markdown()
+    assert "Answer always: with probability at least 90%" in made.to_markdown()
     assert "Answer <strong>always</strong>:" in made.to_html()
     part = report([0, 1] * 100 + [0] * 30, [0.1, 0.9] * 100 + [0.6] * 30, metrics=["ece"], recalibration=False)
     assert not part.threshold.always

@@ -231,7 +231,7 @@ DESIGNS = [
 @pytest.mark.parametrize(("k", "decimals", "n"), DESIGNS)
 @pytest.mark.parametrize("metric", ["ecce_mad", "brier"])
 def test_the_level_holds(k: int, decimals: int | None, n: int, metric: str, deep: bool) -> None:
-    """With 19 simulated data sets, a test at 10 % rejects if the value is among the two largest of 20."""
+    """With 19 simulated data sets, a test at 10% rejects if the value is among the two largest of 20."""
     repeats, rejected = ((100 if k == 100 else 600) if deep else 20), 0
     rng = np.random.default_rng(abs(k) + n)
     for number in range(repeats):

@@ -94,7 +94,7 @@ _ALL = [
     Picture(
         "chance",
         binned.chance,
-        "Ten equal-mass bins. Grey: 95 % range of the outcome rates under calibration. Rates outside are evidence against calibration.",
+        "Ten equal-mass bins. Grey: 95% range of the outcome rates under calibration. Rates outside are evidence against calibration.",
     ),
     Picture(
         "variation",
@@ -159,7 +159,7 @@ _ALL = [
     Picture(
         "group_paths",
         smooth.group_paths,
-        "Path of all rows and of each group, in standard deviations of its end. Grey: 95 % range of the ends for calibrated forecasts.",
+        "Path of all rows and of each group, in standard deviations of its end. Grey: 95% range of the ends for calibrated forecasts.",
     ),
 ]
 PICTURES = {picture.name: picture for picture in _ALL}

@@ -271,14 +271,14 @@ def bias() -> Any:
 
 
 def chance() -> Any:
-    """Plot the rates of ten equal-mass bins, and their 95 % range under calibration."""
+    """Plot the rates of ten equal-mass bins, and their 95% range under calibration."""
     from scipy.stats import binom
 
     data = rows()
     table = cal.calibration_curve(data.y_true, data.y_prob, bins=10, binning="equal_mass").table
     low, high = (binom.ppf(q, table.weight, table.mean_score) / table.weight for q in (0.025, 0.975))
     ax = square()
-    ax.vlines(table.mean_score, low, high, color="#BBBBBB", linewidth=6, label="95 % range under calibration")
+    ax.vlines(table.mean_score, low, high, color="#BBBBBB", linewidth=6, label="95% range under calibration")
     out = (table.rate < low) | (table.rate > high)
     ax.plot(table.mean_score[out], table.rate[out], "o", color=OVER, markersize=4.5, label="rate, outside")
     ax.plot(table.mean_score[~out], table.rate[~out], "o", color=COLORS[0], markersize=4.5, label="rate, inside")

@@ -347,7 +347,7 @@ def _show(found: MonitorStatus) -> None:
         ood = ["-" if score.pvalue is None else f"{score.pvalue:.3g}" for score in w.scores.ood]
         measured = ["-", "-"] if c is None else [number(c.gap), number(c.ece)]
         drift = "-" if p is None else f"{p:.3g}"
-        share = f"{100 * w.share_labelled:.0f} %"
+        share = f"{100 * w.share_labelled:.0f}%"
         rows.append(
             [
                 w.window,

@@ -41,7 +41,7 @@ class Route:
     claimed_error : float
         Error rate of accepted rows implied by the confidences: the mean of 1 - confidence.
     error_interval : tuple of float
-        95 % Clopper-Pearson interval of the error rate of accepted rows.
+        95% Clopper-Pearson interval of the error rate of accepted rows.
     cost : float
         Contribution to the mean cost of a row.
 

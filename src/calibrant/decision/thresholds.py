@@ -145,7 +145,7 @@ class ThresholdChoice(Result):
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
+    return f"{100 * share:.6g}%"
 
 
 class _Found(NamedTuple):
@@ -255,7 +255,7 @@ def choose_threshold(
     >>> choice.threshold
     0.83
     >>> print(choice.guarantee)
-    with probability at least 90 % the error rate of accepted rows is at most 0.1
+    with probability at least 90% the error rate of accepted rows is at most 0.1
     """
     check_keywords(choose_threshold, keywords)
     goal = [

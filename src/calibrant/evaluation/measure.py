@@ -147,7 +147,7 @@ def evaluate(
 
     Notes
     -----
-    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5 %; a blank means not
+    A direction (over- or underconfident, over- or underestimates) is reported only where it is statistically significant at 5%; a blank means not
     significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 

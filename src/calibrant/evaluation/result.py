@@ -118,7 +118,7 @@ class MetricResult:
     lens: str
     ideal: float | None
     direction: str
-    """Over- or underconfident, over- or underestimates, where statistically significant at 5 %; empty otherwise."""
+    """Over- or underconfident, over- or underestimates, where statistically significant at 5%; empty otherwise."""
     reason: str = ""
     low: float | None = None
     high: float | None = None

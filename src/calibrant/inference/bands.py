@@ -113,8 +113,8 @@ class CalibrationBand(Record):
     @property
     def verdict(self) -> str:
         """The conclusion in one sentence; it never states that predictions are calibrated."""
-        band = f"{100 * (1 - self.alpha):.4g} % band"
-        size = f"{100 * self.alpha:.4g} %"
+        band = f"{100 * (1 - self.alpha):.4g}% band"
+        size = f"{100 * self.alpha:.4g}%"
         if self.is_empty:
             return f"No increasing calibration curve is compatible with the data: the bounds of the {band} cross."
         if self.covers_diagonal:

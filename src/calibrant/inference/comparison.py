@@ -162,7 +162,7 @@ def compare(
         Number of bootstrap replicates.
     cluster : bool, default False
         Whether to resample whole groups (``groups=``). With fewer than 20 groups p-values are too small and intervals too short, which
-        the result notes: a 5 % test of equal models rejected in 11 % of simulated data sets with 8 groups.
+        the result notes: a 5% test of equal models rejected in 11% of simulated data sets with 8 groups.
     rng
     workers
     where

@@ -27,7 +27,7 @@ Pooling = Literal["holm", "sum"]
 Test = Callable[[Floats, float], SignificanceResult]
 """The test of some rows at a significance level."""
 
-# From this number of rows on, the corrected t statistic is within a point of its nominal level of 5 % for common densities.
+# From this number of rows on, the corrected t statistic is within a point of its nominal level of 5% for common densities.
 ENOUGH_ROWS = 20
 # Values that differ by rounding errors only are equal.
 SAME = 1e-12
@@ -128,9 +128,9 @@ def assess_gaussian(
     >>> import calibrant as cal
     >>> x = np.random.default_rng(0).normal(size=(200, 2))
     >>> print(cal.assess_gaussian(x, np.zeros((200, 2)), np.eye(2)).verdict)
-    nees = 1.983 is not significant at 5 % (p = 0.924). With 200 rows, a value below 1.732 or beyond 2.287 would be significant.
+    nees = 1.983 is not significant at 5% (p = 0.924). With 200 rows, a value below 1.732 or beyond 2.287 would be significant.
     >>> print(cal.assess_gaussian(x, np.zeros((200, 2)), 0.5 * np.eye(2), metric="ecd").verdict)
-    ecd = 0.9831 is statistically significant at 5 % (p < 0.001).
+    ecd = 0.9831 is statistically significant at 5% (p < 0.001).
     """
     check_choice(metric, "metric", ("nees", "ecd"))
     side = _side(alternative, "two-sided" if metric == "nees" else "greater")
@@ -196,14 +196,14 @@ def assess_density(
     Notes
     -----
     The mean and the standard deviation of :math:`v_i = -\ln f_i(x_i) - H(f_i)` give :math:`t = \bar v / s`. These values are skewed, and
-    the t test would miss overconfidence: with 20 rows and Gaussian forecasts of one dimension its level is 1 % in place of 5 %. With
+    the t test would miss overconfidence: with 20 rows and Gaussian forecasts of one dimension its level is 1% in place of 5%. With
     their skewness :math:`\hat\gamma`, Hall's transformation [1]_
 
     .. math:: \sqrt N \left( t + \frac{\hat\gamma}{3} t^2 + \frac{\hat\gamma^2}{27} t^3 + \frac{\hat\gamma}{6 N} \right)
 
     is compared with Student's distribution with N - 1 degrees of freedom. In simulations with Gaussian, Laplace, Student, exponential and
-    gamma forecasts, the level of 5 % of ``alternative="greater"`` was between 3.8 % and 7.3 % with 20 rows, 4.5 % and 5.9 % with 50
-    rows, and 4.7 % and 5.3 % with 200 rows; that of ``alternative="less"`` was up to 8 % with 20 rows and 6.5 % with 50. With fewer than 20 rows the result is marked as approximate. Rows must be independent within
+    gamma forecasts, the level of 5% of ``alternative="greater"`` was between 3.8% and 7.3% with 20 rows, 4.5% and 5.9% with 50
+    rows, and 4.7% and 5.3% with 200 rows; that of ``alternative="less"`` was up to 8% with 20 rows and 6.5% with 50. With fewer than 20 rows the result is marked as approximate. Rows must be independent within
     a group; see `assess_gaussian` on tracks.
 
     If a value with density 0 was observed, the p-value for overconfidence is 0.
@@ -223,7 +223,7 @@ def assess_density(
     >>> error = np.random.default_rng(0).laplace(scale=1.5, size=100)
     >>> result = cal.assess_density(-np.abs(error) - np.log(2), 1 + np.log(2))
     >>> print(result.verdict)
-    ecd_density = 0.7411 is statistically significant at 5 % (p < 0.001).
+    ecd_density = 0.7411 is statistically significant at 5% (p < 0.001).
     """
     side = _side(alternative, "greater")
 

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 # The alternative equals the null hypothesis for the first rows.
 WARM_UP = 10
-# Up to this many rows the curve is refitted after every row, later whenever the number of rows grew by 2 %.
+# Up to this many rows the curve is refitted after every row, later whenever the number of rows grew by 2%.
 EVERY_ROW, GROWTH = 200, 1.02
 # Step of the online Newton method (Cutkosky and Orabona 2018).
 NEWTON_STEP = 2 / (2 - math.log(3))

@@ -59,7 +59,7 @@ ONE_BIN = (
 )
 BELOW_ZERO = "the estimate is negative, but the error cannot be, so the interval ends at 0"
 FEWEST = 5
-# Below this many rows of the rarer outcome, 95 % intervals that are not derived for few events undercover.
+# Below this many rows of the rarer outcome, 95% intervals that are not derived for few events undercover.
 FEW_EVENTS = 30
 # Metrics whose own interval is valid for few events.
 HOLD_FOR_FEW = ("expected_observed_ratio",)

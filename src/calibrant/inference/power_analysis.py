@@ -58,7 +58,7 @@ class PowerResult(Record):
     power : float
         Probability of rejecting the null hypothesis under the alternative.
     low, high : float
-        95 % confidence limits of a simulated power. For formulas both equal `power`, and `high` is 1 for a lower bound.
+        95% confidence limits of a simulated power. For formulas both equal `power`, and `high` is 1 for a lower bound.
     alpha : float
         Significance level.
     deviation : str
@@ -225,7 +225,7 @@ def sample_size(
     """Compute the number of rows that a calibration test needs for a required power.
 
     Finds the smallest number of rows for which the test rejects with probability `power` under the stated alternative. Where there is
-    no formula, the number is found by bisection on simulated data sets with common random numbers, and is then accurate to about 1 %.
+    no formula, the number is found by bisection on simulated data sets with common random numbers, and is then accurate to about 1%.
 
     Parameters
     ----------
@@ -546,7 +546,7 @@ def _judged(draws: _Draws, n: int, target: float, repeats: int) -> tuple[int, in
 
 
 def _bounds(hits: int, count: int) -> tuple[float, float]:
-    """Clopper-Pearson 95 % limits of a proportion."""
+    """Clopper-Pearson 95% limits of a proportion."""
     from scipy.special import betainccinv, betaincinv
 
     low = 0.0 if hits == 0 else float(betaincinv(hits, count - hits + 1, 0.025))

@@ -50,8 +50,8 @@ MOST_ROWS = 10_000_000
 # With fewer groups the variance between groups is underestimated.
 FEW_GROUPS = 20
 FEW_CLUSTERS = (
-    "only {} groups: with few groups intervals are too short and p-values too small; in simulations a 5 % test rejected a true null "
-    "hypothesis in 16 % of data sets with 5 groups, 11 % with 8 and 8 % with 12"
+    "only {} groups: with few groups intervals are too short and p-values too small; in simulations a 5% test rejected a true null "
+    "hypothesis in 16% of data sets with 5 groups, 11% with 8 and 8% with 12"
 )
 # Options of metrics with one value per row, and alternatives that are resampled with the rows.
 OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", None, "for one partition")}

@@ -111,7 +111,7 @@ class EValue(Record):
         """The conclusion in one sentence; it never states that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
         largest = "largest e-value" if self.anytime else "e-value"
-        size, needed = f"{100 * self.alpha:.4g} %", number(1 / self.alpha)
+        size, needed = f"{100 * self.alpha:.4g}%", number(1 / self.alpha)
         if self.rejected:
             when = f"; the critical value {needed} was reached at row {self.rejected_at:,}" if self.rejected_at else ""
             return f"Evidence against calibration is significant at {size} ({largest} {number(self.best)}, {chance}){when}."

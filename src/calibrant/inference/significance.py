@@ -152,7 +152,7 @@ def assess(
     0.5176
     >>> y, p = [0, 1] * 200, [0.3, 0.7] * 200
     >>> print(cal.assess(y, p, metric="brier", rng=0).verdict)
-    brier = 0.09000 is statistically significant at 5 % (p = 0.002).
+    brier = 0.09000 is statistically significant at 5% (p = 0.002).
     """
     chosen = catalogue[metric]
     _check_alpha(alpha)

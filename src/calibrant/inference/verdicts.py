@@ -92,7 +92,7 @@ class SignificanceResult(Record):
     def verdict(self) -> str:
         """The conclusion in one or two sentences; it never states that predictions are calibrated."""
         chance = f"p = {self.pvalue:.3g}" if self.pvalue >= 0.001 else "p < 0.001"
-        size = f"{100 * self.alpha:.4g} %"
+        size = f"{100 * self.alpha:.4g}%"
         if self.rejected:
             return f"{self.metric} = {number(self.statistic)} is statistically significant at {size} ({chance})."
         reach = ""

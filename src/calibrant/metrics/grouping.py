@@ -411,7 +411,7 @@ def grouping_loss(
 
     The test of no grouping loss (:math:`Y` independent of :math:`X` given :math:`S`) permutes the outcomes among ten rows of
     neighbouring scores with the regions held fixed [3]_, and compares the explained variance. In simulations without grouping loss
-    it rejected in 4 to 6 % of samples at a level of 5 %. The interval is that of bootstrap replicates with the regions held fixed: it
+    it rejected in 4 to 6% of samples at a level of 5%. The interval is that of bootstrap replicates with the regions held fixed: it
     accounts for the rows, not for the choice of regions, so its lower end is a lower confidence limit of the grouping loss, and its upper
     end is not a limit. Rows on which the model was fitted are not suitable. With counts, each row is expanded.
 

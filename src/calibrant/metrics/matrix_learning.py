@@ -58,7 +58,7 @@ class LearnedMatrix(Result):
 
     def _title(self) -> str:
         what = "variance of the ratings explained" if self.feedback == "ratings" else "comparisons reproduced"
-        share = "-" if math.isnan(self.agreement) else f"{100 * self.agreement:.1f} %"
+        share = "-" if math.isnan(self.agreement) else f"{100 * self.agreement:.1f}%"
         return f"Matrix of {len(self.classes)} classes from {self.n} {self.feedback}; {what}: {share}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:

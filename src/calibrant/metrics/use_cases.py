@@ -74,7 +74,7 @@ USE_CASES = {
         {
             "ici": "mean distance between the scores and a smooth calibration curve, the number that belongs to the picture",
             "emax": "largest distance of the same curve; a few rows can determine it",
-            "e90": "distance that 90 % of the rows do not exceed",
+            "e90": "distance that 90% of the rows do not exceed",
             "abc_above": "with abc_below: how much of the area lies above and below the diagonal",
             "abc_below": "with abc_above: how much of the area lies above and below the diagonal",
         },

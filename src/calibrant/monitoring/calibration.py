@@ -38,13 +38,13 @@ class WindowCalibration(Record):
     gap : float
         `mean_score` minus `rate`; positive where the event is overestimated.
     gap_low : float
-        Lower end of the 95 % interval of the gap, given the scores.
+        Lower end of the 95% interval of the gap, given the scores.
     gap_high : float
         Upper end.
     ece : float or None
         Expected calibration error; None where it is undefined.
     ece_low : float or None
-        Lower end of its bias-corrected 95 % bootstrap interval.
+        Lower end of its bias-corrected 95% bootstrap interval.
     ece_high : float or None
         Upper end.
     smece : float or None
@@ -67,11 +67,11 @@ class WindowCalibration(Record):
     """Mean score minus rate; positive where the event is overestimated."""
     gap_low: float
     gap_high: float
-    """95 % interval of the gap, given the scores."""
+    """95% interval of the gap, given the scores."""
     ece: float | None
     ece_low: float | None
     ece_high: float | None
-    """Bias-corrected 95 % bootstrap interval; it contains the estimate."""
+    """Bias-corrected 95% bootstrap interval; it contains the estimate."""
     smece: float | None
     accuracy: float | None
     """None if the lens is one class of several."""
@@ -124,7 +124,7 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
 
 
 def gap_interval(judged: Sketch) -> tuple[float, float]:
-    """95 % interval of mean score minus true rate, given the scores; valid for rare events and few rows too.
+    """95% interval of mean score minus true rate, given the scores; valid for rare events and few rows too.
 
     Unexpected outcomes (events with scores up to one half, non-events above) have a Clopper-Pearson interval on each side, and
     the distances to their ends are combined by the square root of the sum of squares (Zou and Donner 2008).

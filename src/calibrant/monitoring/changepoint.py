@@ -155,7 +155,7 @@ def start_detector(
     Parameters
     ----------
     run_length : float
-        Least expected number of windows between false alarms; 7300 for a probability of at most 5 % in 365 windows.
+        Least expected number of windows between false alarms; 7300 for a probability of at most 5% in 365 windows.
     kind : {"sr", "cusum"}, default "sr"
         Shiryaev-Roberts, or CUSUM, which is slower at the same guarantee.
     lens : str, default "top_label"
@@ -271,7 +271,7 @@ class ChangePoint(Record):
     n: int
 
     def _title(self) -> str:
-        where = f"window {self.index} of {self.n:,} ({100 * self.level:g} % interval {self.low} to {self.high})"
+        where = f"window {self.index} of {self.n:,} ({100 * self.level:g}% interval {self.low} to {self.high})"
         return f"Estimated onset, if there was a change: {where}; {self.alternative}, log evidence {number(self.log_evidence)}"
 
 

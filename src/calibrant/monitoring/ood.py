@@ -148,7 +148,7 @@ class OodFindings(Record):
     reference_p99 : float or None
         99th percentile of the reference data.
     beyond : float or None
-        Share of rows above the 99th percentile of the reference data; about 1 % without change.
+        Share of rows above the 99th percentile of the reference data; about 1% without change.
     drift : DriftReport or None
         Distances from the reference data. The Wasserstein distance is that on the Cauchy scale of the reference data.
     """

@@ -207,7 +207,7 @@ class WindowStatus(Record):
     def _title(self) -> str:
         c = self.calibration
         found = "no labels yet" if c is None else f"gap {number(c.gap)}, ece {number(c.ece)}"
-        counts = f"{self.n:,} rows, {100 * self.share_labelled:.0f} % labelled"
+        counts = f"{self.n:,} rows, {100 * self.share_labelled:.0f}% labelled"
         ood = "".join(f", {score.name} {number(score.median)}" for score in self.scores.ood)
         return f"{self.window}: {counts}, confidence {number(self.scores.confidence.mean)}{ood}, {found} ({self.state})"
 

@@ -29,7 +29,7 @@ ALPHA, POWER = 0.05, 0.8
 LEAST_VARIANCE = 5.0
 # Consistent against any form of miscalibration, without bins, and with a known null distribution.
 TEST = "ecce_mad"
-# Its critical value at 5 %, 2.2414: the maximum of |W(t)| of a Brownian motion exceeds x with probability about 4 (1 - Phi(x)).
+# Its critical value at 5%, 2.2414: the maximum of |W(t)| of a Brownian motion exceeds x with probability about 4 (1 - Phi(x)).
 LIMIT = NormalDist().inv_cdf(1 - ALPHA / 4)
 TEST_NAME = (
     "maximum absolute cumulative difference of scores and outcomes (ecce_mad); null hypothesis: the labels follow the predicted "

@@ -85,7 +85,7 @@ KNOTS = (
     "cross-validation, at most 15 and one for every 200 rows."
 )
 CHOICE = (
-    "The number of knots is the smallest whose held-out loss is within 0.1 % of the best over 10 folds; folds consist of every tenth row in "
+    "The number of knots is the smallest whose held-out loss is within 0.1% of the best over 10 folds; folds consist of every tenth row in "
     "order of score and outcome, so that the order of the rows does not matter. For this choice only, more than 1024 distinct scores are "
     "grouped to 1024 of equal weight. Knots stay at the quantiles."
 )
