@@ -107,14 +107,16 @@ def times_and_features(results: dict[str, Any], features: dict[str, Any]) -> str
     computer = results["machine"]
     lines = [
         BEGIN,
-        "The first column is the run time of calibrant, including input validation; all other figures are multiples of it, so that a value below "
-        "1 is faster. The packages run in the same process, and their values are compared first "
+        "The column *calibrant* is its run time, including input validation; all other figures are multiples of it, so a value below 1 is faster. "
+        "The packages run in the same process, after a check that their values agree, or why they differ "
         f"({computer['cores']} cores of a {computer['cpu']}, {results['date']}; [all figures](docs/benchmarks.md), "
         "`make bench` reproduces them):",
         "",
         "| task | calibrant | without numba | fastest other | others |",
         "| --- | ---: | ---: | --- | --- |",
         *_short_times({case["id"]: case for case in results["cases"]}),
+        "",
+        "Features, as checked by `python benchmarks/run.py --only features`; [benchmarks](docs/benchmarks.md) lists the evidence for each entry:",
         "",
         *_short_features(features),
         END,
