@@ -80,7 +80,7 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     assert Monitor.open(store).sketch("2026-01-02") == sketch
     code, out, _ = run("status", store, "--fail-on-alarm", "calibration")
     assert code == 0
-    assert "2026-01-02  tested    60     100%" in out
+    assert "2026-01-02  tested    60      100%" in out
     accuracy = ((SCORE[180:240] > 0.5) == YES[180:240]).mean()
     assert f"2026-01-04: Accuracy {accuracy:.4f} on 60 labelled rows." in out
     assert "uses no labels" not in out
