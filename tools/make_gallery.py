@@ -164,6 +164,12 @@ SECTIONS: dict[str, list[Entry]] = {
             "Which class is miscalibrated? Each panel shows one digit: its predicted probability against its observed rate.",
             "axes = cal.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
         ),
+        Entry(
+            "ordinal",
+            "One panel per cut of ordered classes",
+            "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",
+            "axes = cal.ordinal_panels(three.y_true, three.y_prob).plot()",
+        ),
     ],
     "Distribution of the scores": [
         Entry(
