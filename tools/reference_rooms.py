@@ -133,6 +133,7 @@ ROOMS = {
                     "monitoring.calibration",
                     "monitoring.changepoint",
                     "monitoring.drift",
+                    "monitoring.ood",
                     "monitoring.labelfree",
                     "monitoring.sequential",
                     "reporting.timeline",

@@ -154,9 +154,9 @@ def test_what_calibrated_forecasts_reach_is_not_kept_for_others() -> None:
 def test_who_reaches_the_ideal() -> None:
     reached_by = documentation.reached_by
     assert reached_by(cal.brier) == "forecasts of probability 1 for the true class only"
-    assert reached_by(cal.ece) == "calibrated forecasts, up to sampling noise"
-    assert reached_by(cal.pce) == "calibrated forecasts in every group, up to sampling noise"
-    assert reached_by(cal.vece) == "calibrated forecasts given the features, up to sampling noise"
+    assert reached_by(cal.ece) == "calibrated forecasts up to sampling noise"
+    assert reached_by(cal.pce) == "calibrated forecasts in every group up to sampling noise"
+    assert reached_by(cal.vece) == "calibrated forecasts given the features up to sampling noise"
     assert "calibrated forecasts need not" in reached_by(cal.ece_lb)
     # One row with probability 1 for the true class suffices for the infinite ideal.
     assert cal.dawid_sebastiani([1, 0], [1.0, 0.5]) == cal.dawid_sebastiani.ideal
