@@ -143,7 +143,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     r"accuracy of the answer %": lambda s: 100 * mean_outcome(stated(s)),
     r"mean stated max confidence": lambda s: mean_score(stated(s)),
     r"error %": lambda s: 100 * (1 - mean_outcome(top1(s))),
-    r"ECE-10%": lambda s: 100 * cal.ece(top1(s), bins=10),
+    r"ECE-10 %": lambda s: 100 * cal.ece(top1(s), bins=10),
     r"ECE-15( \(relplot figure\))?": lambda s, *_: cal.ece(top1(s), bins=15),
     r"MCE-15": lambda s: cal.mce(top1(s), bins=15),
     r"ECE-15 (\w+) \(relplot figure\)": lambda s, name: cal.ece(s["label"], s[f"p_{name}"], bins=15),
@@ -169,7 +169,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
     r"beta(\d) of logit-polynomial degree 2": belt_coefficient,
     r"GiViTI LR statistic": lambda s: giviti_test(s["label"], s["p_saps2"]).statistic,
     # The table of the paper was quoted from memory.
-    r"KS top-1%": lambda s: 100 * cal.ecce_mad(top1(s)),
+    r"KS top-1 %": lambda s: 100 * cal.ecce_mad(top1(s)),
     # The integral itself. relplot's grids differ from it in the fourth digit, more where confidences pile up at 1.
     r"smECE": lambda s: cal.smece(top1(s)),
     r"smECE (\w+)": lambda s, name: cal.smece(s["label"], s[f"p_{name}"]),

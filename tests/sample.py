@@ -130,7 +130,7 @@ def _checks(sets: dict[str, dict[str, Array]]) -> Any:
         found: dict[str, float] = {}
         if name in TOP:
             score, right = arrays["confidence"], arrays["pred"] == arrays["label"]
-            found = {"error %": 100 * (1 - right.mean()), "ECE-10%": 100 * _ece(score, right, 10)}
+            found = {"error %": 100 * (1 - right.mean()), "ECE-10 %": 100 * _ece(score, right, 10)}
             found |= {"ECE-15": _ece(score, right, 15), "MCE-15": _ece(score, right, 15, worst=True)}
         elif name in STATED:
             score, right = arrays["stated_probs"].max(axis=1), arrays["answer"] == arrays["labels"]

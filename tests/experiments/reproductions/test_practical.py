@@ -186,7 +186,7 @@ def test_without_data_there_are_no_parts_and_it_says_so(tmp_path: Path) -> None:
 def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) -> None:
     study, kept, pictures = small
     assert set(kept) == FEW
-    assert len(study.parts) == 9
+    assert len(study.parts) == 10
     named = {name for part in study.parts for name, _ in part.pictures}
     assert named == {path.name for path in pictures.iterdir()}
     assert len(named) == 7
@@ -237,7 +237,7 @@ def test_subjects_of_mmlu_are_counted(small: tuple[Study, dict[str, Any], Path])
 def test_the_page_is_that_of_the_results() -> None:
     study = load(RESULTS / "practical.json")
     assert (PAGES / "practical.md").read_text() == as_page(study)
-    assert len(study.parts) == 9
+    assert len(study.parts) == 10
     for part in study.parts:
         for name, _ in part.pictures:
             assert (PAGES / name).stat().st_size < 150_000
