@@ -323,7 +323,10 @@ def test_an_order_of_text_classes_has_to_be_given(animals: Path, run: Run) -> No
         assert ece(run("evaluate", str(animals), *given, "--lens", "ordinal", *MEASURE)) == pytest.approx(expected)
     code, _, error = run("evaluate", str(animals), "--lens", "ordinal", *MEASURE)
     assert code == 2
-    assert "--classes: 'ordinal' requires the order of the classes, and the column names cat, dog, eel" in error
+    assert (
+        "--classes: 'ordinal' requires the order of the classes, and the order of the columns (cat, dog, eel) may be arbitrary"
+        in error
+    )
     code, out, _ = run("evaluate", str(animals), "--classes", "cat,dog,eel", "--lens", "ordinal", "--stream", *MEASURE)
     assert "these sketches have no cumulative probabilities" in out
 

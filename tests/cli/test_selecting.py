@@ -90,10 +90,11 @@ def test_assess_and_compare_take_them_too(four: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["--metrics", "ece", "--gamma", "0.1"], "--gamma: applies to the cells of gece and gece_db; name one of these metrics, or drop it"),
-        (["--metrics", "focal_loss,skce_uq", "--distance", "l2"], "--distance: applies to the cells of gece"),
+        (["--metrics", "ece", "--gamma", "0.1"], "--gamma: applies to gece, gece_db; name one of these metrics, or drop it"),
+        (["--metrics", "focal_loss,skce_uq", "--distance", "l2"], "--distance: applies to gece, gece_db, multiclass_ce"),
         (["--metrics", "gece", "--gamma", "2"], "--gamma: must be in (0, 1]; got 2.0; for example 0.1"),
-        (["--class-groups", "animal=cat,dog"], "--class-groups: class 'car' is not in any group; assign every class to one group"),
+        (["--class-groups", "animal=cat,dog"], "--class-groups: must have two or more groups; got 1"),
+        (["--class-groups", "a=cat; b=dog"], "--class-groups: class 'car' is not in any group; assign every class to one group"),
         (["--class-groups", "a=cat; a=dog"], "--class-groups: the group 'a' was given twice; give all its classes at once"),
         (["--class-groups", "animal"], "--class-groups: 'animal' is not a group with its classes; write it as"),
         (["--class-groups", "a=cat,cow; b=dog,car,bus"], "--class-groups: unknown class 'cow'"),

@@ -119,7 +119,10 @@ def test_strata_keep_their_sizes() -> None:
 def test_intervals_near_zero_carry_a_note() -> None:
     calm = cal.make_calibrated(5000, rng=0)
     found = cal.interval(calm.y_true, calm.y_prob, metric="ece", rng=0, n_resamples=300)
-    assert found.note == "the estimate is biased upwards at this sample size; the interval is corrected for the bias"
+    assert (
+        found.note
+        == "bootstrap replicates are biased upwards because rows repeat; the interval is corrected for this bias"
+    )
     assert "note" in repr(found)
     y, p = predictions(5000, power=2)
     assert cal.interval(y, p, metric="ece", rng=0, n_resamples=300).note == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -183,7 +184,10 @@ def vce_db(
     order = sorted(range(len(rows)), key=lambda i: [*(round(float(v), 12) for v in rows[i][0]), place[i]])
     rows = [rows[i] for i in order]
     measure, weights = VARIATIONS[variation], [weight for _, _, weight in rows]
-    generator = np.random.default_rng(rng)
+    # The seed depends on the probabilities, so that the error of the simulation differs between data sets.
+    cumulative = np.cumsum([[float(value) for value in row[0]] for row in rows], axis=1)[:, :-1]
+    marks = (np.minimum(cumulative, 1) + np.arange(len(rows))[:, None]).ravel()
+    generator = np.random.default_rng([rng, zlib.crc32(np.round(marks, 6).tobytes())])
     draws = []
     for _ in range(n_draws):
         ranks = [rank_of(u, row[0]) for u, row in zip(generator.random(len(rows)), rows, strict=True)]

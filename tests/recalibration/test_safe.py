@@ -270,7 +270,7 @@ def test_recalibrate_safely() -> None:
     assert "mean confidence exceeds accuracy with probability at most 0.06; compared with " in found.note
     loss = {candidate.method: candidate.loss for candidate in found.candidates}
     cost = loss[found.method] - min(loss["temperature"], loss["platt"])
-    assert f"it changes the held-out loss by {cost:+.3g}" in found.note
+    assert f"it raises the held-out loss by {cost:.3g}" in found.note
     assert cost > 0
     one = cal.recalibrate(data.y_true, data.y_prob, method="safe_temperature")
     assert "probability at most 0.05; on held-out rows the shrinkage changes nll by " in one.note

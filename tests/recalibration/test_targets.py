@@ -230,7 +230,7 @@ def test_several_groups_and_the_choice_among_methods() -> None:
 @pytest.mark.parametrize(
     ("lens", "message"),
     [
-        ("canonical", "lens: recalibration for the lens 'canonical' is not supported; choose a mapping"),
+        ("canonical", "lens: recalibration for the lens 'canonical' is not supported; choose 'class:NAME'"),
         ("top_k:2", "lens: recalibration for the lens 'top_k:2' is not supported"),
         ("within_top:0", "lens: 'within_top' requires an integer of at least 1; got '0'"),
         ("within_top:4", "lens: 'within_top:4' requires fewer than 4, the number of classes"),

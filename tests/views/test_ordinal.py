@@ -129,7 +129,7 @@ class TestOrder:
     def test_text_names_of_columns_raise(self, metric: Any) -> None:
         keywords = {"lens": "ordinal"} if metric is cal.ece else {}
         with pytest.raises(
-            cal.LensError, match=r"classes: .* requires the order of the classes, and the column names poor"
+            cal.LensError, match=r"classes: .* requires the order of the classes, and the order of the columns .poor"
         ):
             metric(NAMES[self.y], self.frame, **keywords)
         assert cal.ece(NAMES[self.y], self.frame, lens="classwise") > 0

@@ -87,7 +87,11 @@ def written_rule(binning: Any) -> Any:
             "for example 'equal_width:1/K', 'equal_width:0.5' or 'equal_width:0.2,0.8'",
         )
     low, high = limits if len(limits) == 2 else (limits[0], 1.0)
-    return EqualWidth(range=cast(Any, (low, high)))
+    try:
+        return EqualWidth(range=cast(Any, (low, high)))
+    except ArgumentError:
+        problem = f"the range of bins of equal width must satisfy 0 <= LOW < HIGH <= 1; got {binning!r}"
+        raise ArgumentError("binning", problem, "for example 'equal_width:1/K' or 'equal_width:0.5'") from None
 
 
 def _fraction(text: str) -> float | None:

@@ -154,7 +154,7 @@ class EqualWidth(BinningRule):
             raise LensError(
                 "binning",
                 "'1/K' requires probabilities of K classes and their confidence in the predicted one; here K is unknown, or other numbers are binned",
-                "give a number, for example 'equal_width:0.1'",
+                "give the number, for example 'equal_width:0.25' for four classes",
             )
         low = 1 / view.classes
         if low >= high:

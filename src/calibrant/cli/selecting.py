@@ -8,7 +8,7 @@ from operator import and_
 from typing import Any
 
 from ..errors import ArgumentError
-from ..evaluation.measure import CELL_OPTIONS, takes_cell_option
+from ..evaluation.measure import CELL_OPTIONS, cell_metrics, takes_cell_option
 from ..metrics.registry import Metric
 from ..views.lenses import Lens, class_groups
 from ..views.selections import Selection, select
@@ -36,6 +36,8 @@ def lens_of(lens: str | None, groups: str | None) -> str | Lens | None:
                 "--class-groups", f"the group {name.strip()!r} was given twice", "give all its classes at once"
             )
         mapping[name.strip()] = classes
+    if len(mapping) < 2:
+        raise ArgumentError("--class-groups", "must have two or more groups; got 1", EXAMPLE)
     return class_groups(mapping)
 
 
@@ -72,6 +74,6 @@ def cell_options(metrics: Sequence[Metric], **given: Any) -> dict[str, Any]:
     for name in found:
         if name in CELL_OPTIONS and not any(takes_cell_option(metric, name) for metric in metrics):
             raise ArgumentError(
-                f"--{name}", "applies to the cells of gece and gece_db", "name one of these metrics, or drop it"
+                f"--{name}", f"applies to {cell_metrics(name)}", "name one of these metrics, or drop it"
             )
     return found

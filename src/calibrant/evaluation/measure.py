@@ -185,7 +185,7 @@ def evaluate(
     given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
     for name in CELL_OPTIONS:
         if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
-            raise ArgumentError(name, "applies to the cells of gece and gece_db", "name one of these metrics")
+            raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
     if isinstance(y_true, Sketches):
         resolve(y_true, y_prob, keywords, where)
         if calibrator is not None:
@@ -409,6 +409,11 @@ CELL_OPTIONS = ("gamma", "distance")
 def takes_cell_option(m: Metric, name: str) -> bool:
     """Whether an option of this name is one of the cells of vectors; other metrics have options of the same names."""
     return name in m.options and ("min_size" in m.options if name == "distance" else m.options.get("binning") == "auto")
+
+
+def cell_metrics(name: str) -> str:
+    """The metrics with an option of the cells of vectors, as text."""
+    return ", ".join(m.id for m in catalogue.values() if takes_cell_option(m, name))
 
 
 class Inference(NamedTuple):

@@ -176,7 +176,7 @@ def _outcome(found: Simulated, pvalue: float, most: int, null_distribution: str)
     levels = {f"p_{2 ** (place + 1)}_bins": float(p) for place, p in enumerate(found.pvalue)}
     return TestOutcome(
         pvalue,
-        float(ranked[most - 1]) if most > 0 else math.inf,
+        float(ranked[min(most, len(ranked)) - 1]) if most > 0 else math.inf,
         f"{null_distribution}; the value and the critical value are those of {bins} bins, whose p-value is smallest",
         {"levels": float(len(found.pvalue)), "bins": float(bins), **levels},
         statistic=float(found.observed[level]),

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from ..binning.table import weighted_power
 from ..metrics.bin.variation import SimulatedVariation
 from ..metrics.registry import norm_root
-from ..util.checks import check_whole
 from .asymptotic import vector_view
 from .metric_tests import NULL_DRAWS, TestInput
 from .resampling import generator
@@ -32,8 +31,7 @@ def _vce_db(asked: TestInput) -> Floats:
     # Centre and variance are those of the observed value, hence functions of the scores and the seed of the metric alone: observed and
     # simulated values remain exchangeable under the null hypothesis.
     simulated = _simulated(asked)
-    draws = check_whole(asked.options["n_draws"], "n_draws", 2)
-    reference = simulated.draw(np.random.default_rng(asked.options["rng"]), draws)
+    reference = simulated.reference(asked.options["rng"], asked.options["n_draws"])
     values = simulated.draw(generator(asked.seed, 0), asked.n_resamples)
     return simulated.corrected(values, reference) @ simulated.share
 

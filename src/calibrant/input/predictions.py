@@ -387,9 +387,9 @@ class Predictions:
             names = ", ".join(map(str, self.classes[:8])) + (", ..." if self.k > 8 else "")
             raise LensError(
                 "classes",
-                f"{what!r} requires the order of the classes, and the column names {names} need not be in order",
+                f"{what!r} requires the order of the classes, and the order of the columns ({names}) may be arbitrary",
                 (
-                    "name them in increasing order, as the columns",
+                    "list the columns in increasing order of the classes",
                     InPython("pass labels of an ordered categorical type"),
                 ),
             )

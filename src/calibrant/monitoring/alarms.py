@@ -190,7 +190,7 @@ def drift_alarms(found: Mapping[str, ScoreFindings], alpha: float) -> list[tuple
             stream,
             kind,
             p,
-            f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect} (adjusted p = {p:.3g})",
+            f"{shown.get((stream, kind), '')}{r.statistic} {number(r.value)}: {r.effect} (p = {p:.3g}, adjusted for all tests of the window)",
         )
         for ((stream, kind), (_, r)), p in zip(best.items(), adjusted, strict=True)
         if p <= alpha

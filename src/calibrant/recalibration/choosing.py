@@ -493,12 +493,18 @@ def _safety(chosen: Calibrator, safe: float | None, best: Candidate, candidates:
     if safe is None:
         return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
     free = min((c for c in candidates if not c.method.startswith(SAFE) and not c.reason), key=lambda c: c.loss)
-    return f"{stated}; compared with {free.method} without this bound, it changes the held-out loss by {best.loss - free.loss:+.3g}"
+    change = best.loss - free.loss
+    moved = f"{'raises' if change > 0 else 'lowers'} the held-out loss by {abs(change):.3g}"
+    return f"{stated}; compared with {free.method} without this bound, it {moved}"
 
 
 def _note(best: Candidate, plain: Candidate) -> str:
     if best.method == "none":
         return ""
+    if best.gain <= 0:  # of a safe calibrator, which no recalibration cannot replace
+        return (
+            f"the held-out loss is higher than without recalibration ({number(best.loss)} against {number(plain.loss)})"
+        )
     if best.ece > plain.ece:
         return (
             f"ece rose from {number(plain.ece)} to {number(best.ece)} although the loss fell: ece evaluates one event in bins, where "

@@ -21,8 +21,7 @@ __all__ = ["LensCalibration", "Target", "carried_over", "induced", "owners", "re
 
 Masks = NDArray[np.bool_]
 KNOWN = (
-    "choose a mapping from groups to classes, 'class:NAME', 'top_label', 'within_top:K' or 'band:LOW,HIGH', "
-    "for example 'within_top:5'"
+    "choose 'class:NAME', 'top_label', 'within_top:K', 'band:LOW,HIGH' or groups of classes, for example 'within_top:5'"
 )
 REST = "other classes"
 
@@ -84,7 +83,7 @@ def _band(lens: str, detail: str) -> Target:
 def _checked_groups(mapping: Mapping[Any, Any]) -> dict[Any, list[Any]]:
     if len(mapping) < 2:
         raise LensError(
-            "lens", f"must have two or more groups; got {len(mapping)}", "assign the other classes to a group"
+            "lens", f"must have two or more groups; got {len(mapping)}", "divide the classes between groups"
         )
     found = {}
     for group, members in mapping.items():

@@ -300,7 +300,10 @@ class Sketches(Summary):
                 raise LensError(
                     "lens",
                     "these sketches have no cumulative probabilities",
-                    Use("lenses", ["ordinal"], "to make them"),
+                    (
+                        Use("lenses", ["ordinal"], "to make them"),
+                        "evaluate the rows (on the command line with --no-stream)",
+                    ),
                 )
             return [self.sketch(name) for name in cuts]
         return [self.sketch(lens)]

@@ -285,7 +285,7 @@ BAD: list[tuple[str, Any]] = [
     ),
     ("bins: must be an integer of at least 1; got 0", lambda: true_calibration_error(bump(), bins=0)),
     (
-        r"bins: edges must increase strictly from 0 to 1; got \[0\.0, 0\.5\]; for example \[0, 0\.5, 0\.9, 1\]",
+        r"bins: edges must begin at 0 and end at 1; got \[0\.0, 0\.5\]; for example \[0, 0\.5, 0\.9, 1\]",
         lambda: true_calibration_error(bump(), bins=[0, 0.5]),
     ),
     ("metric: the population value of 'vce' is unknown", lambda: true_value(bump(), metric="vce")),

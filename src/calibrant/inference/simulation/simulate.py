@@ -288,7 +288,10 @@ def true_calibration_error(
     if isinstance(bins, (int, np.integer)) or not isinstance(bins, (Sequence, np.ndarray)):
         count = check_bins(bins)
         return population.binned_norm(norm, (np.arange(count + 1) / count).tolist())
-    return population.binned_norm(norm, [float(edge) for edge in Edges(tuple(bins)).edges])
+    edges = [float(edge) for edge in Edges(tuple(bins)).edges]
+    if (edges[0], edges[-1]) != (0, 1):  # scores may be anywhere
+        raise ArgumentError("bins", f"edges must begin at 0 and end at 1; got {edges}", "for example [0, 0.5, 0.9, 1]")
+    return population.binned_norm(norm, edges)
 
 
 def true_value(warp: Any, distribution: Distribution = (1, 1), metric: str = "ece") -> float:

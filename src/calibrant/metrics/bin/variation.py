@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -270,6 +271,14 @@ class SimulatedVariation:
         self.edges = (np.minimum(np.cumsum(probs[order], axis=1)[:, :-1], 1) + rows[:, None]).ravel()
         self.rows = rows
 
+    def reference(self, rng: Any, count: int) -> Floats:
+        """Return the draws to which observed values are compared; a seed is combined with the probabilities, up to rounding.
+
+        With the same random numbers for every data set, the error of the simulation would be nearly the same in all of them: a bias.
+        """
+        seed = [int(rng), zlib.crc32(np.round(self.edges, 6).tobytes())] if is_number(rng) else rng
+        return self.draw(np.random.default_rng(seed), check_whole(count, "n_draws", 2))
+
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Return the observed variation of each bin for `count` sets of simulated labels, one set per row."""
         bins, k = len(self.weight), self.k
@@ -339,7 +348,7 @@ def vce_db(
 ) -> float:
     """Mean squared difference over bins between the observed variation and that of simulated labels, minus its value under calibration."""
     simulated = SimulatedVariation(view, variation, binning, bins)
-    null = simulated.draw(np.random.default_rng(rng), check_whole(n_draws, "n_draws", 2))
+    null = simulated.reference(rng, n_draws)
     return math.fsum(simulated.share * simulated.corrected(simulated.observed, null))
 
 
