@@ -119,7 +119,7 @@ def test_drawn_cases_reach_what_they_promise(name: str) -> None:
     assert {case.probs.dtype for case in cases} == {np.dtype(np.float32), np.dtype(np.float64)}
     assert {case.probs.ndim for case in cases} == {1, 2}
     assert any(case.counts is not None for case in cases)
-    assert any(case.sample_weight is not None for case in cases)
+    assert any(case.sample_weight is not None for case in cases) == cal.catalogue[name].importance
     assert any(case.counts is None and case.sample_weight is None for case in cases)
     assert max(case.classes for case in cases) >= 4
     assert (scores == 0).any()
