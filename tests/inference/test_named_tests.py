@@ -861,7 +861,7 @@ def test_size(metric: str, method: str, options: Any) -> None:
 
 
 def test_size_of_the_belt(deep: bool) -> None:
-    repeats = 200 if deep else 20
+    repeats = 200 if deep else 8
     pvalues = np.array([giviti_test(*sample(150, 2000 + s)).pvalue for s in range(repeats)])
     assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
 

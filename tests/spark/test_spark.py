@@ -145,14 +145,14 @@ def rows_of(column: Any) -> np.ndarray:
     return np.array(column.to_pylist())
 
 
-SPLITS = {
-    "1": [ROWS],
-    "2": [1000, 2000],
-    "7, one empty, one of one row": [400, 0, 1, 599, 1000, 700, 300],
-}
-
-
-@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param([ROWS], id="1", marks=pytest.mark.deep),
+        pytest.param([1000, 2000], id="2", marks=pytest.mark.deep),
+        pytest.param([400, 0, 1, 599, 1000, 700, 300], id="7, one empty, one of one row"),
+    ],
+)
 def test_partitions_change_no_bit(spark: Any, binary: Any, sizes: list[int]) -> None:
     y, p, region = (rows_of(binary[name]) for name in ("y", "p", "region"))
     expected = cal.Sketches.of(y, p, groups=region)

@@ -183,6 +183,7 @@ def test_without_data_there_are_no_parts_and_it_says_so(tmp_path: Path) -> None:
     assert as_page(study).startswith(f"# {practical.TITLE}")
 
 
+@pytest.mark.deep
 def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) -> None:
     study, kept, pictures = small
     assert set(kept) == FEW
@@ -194,6 +195,7 @@ def test_small_form_has_every_part(small: tuple[Study, dict[str, Any], Path]) ->
     assert "nan " not in as_page(study)
 
 
+@pytest.mark.deep
 def test_a_temperature_keeps_predictions_and_lowers_the_traditional_error(
     small: tuple[Study, dict[str, Any], Path],
 ) -> None:
@@ -207,6 +209,7 @@ def test_a_temperature_keeps_predictions_and_lowers_the_traditional_error(
         assert (ece[1] < 0.6 * ece[0]).all()
 
 
+@pytest.mark.deep
 def test_finer_levels_have_larger_errors_and_more_chance(small: tuple[Study, dict[str, Any], Path]) -> None:
     _, kept, _ = small
     results = kept[sets.C100.file]
@@ -225,6 +228,7 @@ def test_confusions_of_cifar100_stay_in_superclasses(real_folder: Path) -> None:
     assert share > 8 * chance
 
 
+@pytest.mark.deep
 def test_subjects_of_mmlu_are_counted(small: tuple[Study, dict[str, Any], Path]) -> None:
     _, kept, _ = small
     results = kept[sets.LLAMA8.file]
