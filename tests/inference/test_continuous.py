@@ -108,6 +108,36 @@ def test_an_impossible_value_is_overconfidence() -> None:
     assert cal.assess_gaussian([1e200], [0], [1e-300]).pvalue == 0
 
 
+def test_verdict_of_an_infinite_value() -> None:
+    """Nothing is simulated; an error beyond the range of numbers has critical values as any other."""
+    impossible = cal.assess_density([-1, -2, -math.inf], 1.0, alternative="less")
+    assert impossible.verdict == "ecd_density = inf is not significant (p = 1): an outcome of density 0 was observed."
+    huge = cal.assess_gaussian([1e200], [0], [1e-300], alternative="less")
+    assert huge.verdict.startswith("nees = inf is not significant at 5% (p = 1). With 1 row, a value below ")
+
+
+def test_degrees_of_freedom_in_words() -> None:
+    one, two = (cal.assess_gaussian([1.0] * n, [0.0] * n, 1.0).null_distribution for n in (1, 2))
+    assert one == "chi-square with 1 degree of freedom, exact"
+    assert two == "chi-square with 2 degrees of freedom, exact"
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_singular_covariances_are_named_in_any_unit(scale: float) -> None:
+    """The factorisation of these matrices succeeds by rounding, with pivots of the order of 1e-16."""
+    for d in (2, 3, 7):
+        for value in (2.0, 0.1, 3.0):
+            cov = np.stack([np.eye(d), np.full((d, d), value)]) * scale
+            for call in (cal.assess_gaussian, cal.nees, cal.ecd_gaussian):
+                with pytest.raises(cal.InputError, match="covariances must be positive definite in row 1") as caught:
+                    call(np.ones((2, d)), np.zeros((2, d)), cov)
+                assert caught.value.row == 1
+    units = np.diag([1e-8, 1.0, 1e8])
+    assert cal.nees(np.ones((1, 3)) @ units, np.zeros((1, 3)), scale * units**2) == pytest.approx(3 / scale)
+    near = np.array([[1.0, 1 - 1e-12], [1 - 1e-12, 1.0]])
+    assert cal.nees([[1, 1]], [[0, 0]], near) == pytest.approx(1, rel=1e-3)
+
+
 FORECASTS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
     "gaussian": lambda rng, shape: (rng.chisquare(1, shape) - 1) / 2,
     "laplace": lambda rng, shape: rng.exponential(size=shape) - 1,
@@ -211,6 +241,66 @@ def test_pooled_results_and_groups() -> None:
     assert "With 30 rows, a value below" in calm.verdict
 
 
+def test_rows_that_a_smaller_level_requires() -> None:
+    """20 (ln level / ln 0.05)^2: 20 at 5%, 48 at 1%, 31 for 2 groups, 107 for 50; larger levels require no fewer."""
+    values = np.random.default_rng(8).exponential(size=6000)
+    for n, alpha, marked in ((20, 0.05, False), (19, 0.05, True), (47, 0.01, True), (48, 0.01, False), (19, 0.5, True)):
+        alone = cal.assess_density(-values[:n], 1.0, alpha=alpha)
+        assert ("approximate" in alone.null_distribution) == marked
+    for groups, rows, marked in ((2, 30, True), (2, 31, False), (50, 106, True), (50, 107, False)):
+        pooled = cal.assess_density(-values[: groups * rows], 1.0, groups=np.repeat(np.arange(groups), rows))
+        assert ("approximate" in pooled.null_distribution) == marked
+        assert all("approximate" not in each.null_distribution for each in pooled.results)
+        exact = cal.assess_gaussian(
+            values[: 2 * groups], 0 * values[: 2 * groups], 1.0, groups=np.arange(2 * groups) // 2
+        )
+        assert "approximate" not in exact.null_distribution
+    loud = -values[:80]
+    loud[:60] -= 3
+    mixed = cal.assess_density(loud, 1.0, groups=["a"] * 60 + ["b"] * 20)
+    assert mixed.null_distribution.endswith("corrected for skewness; approximate: fewer than 31 rows in group 'b'")
+
+
+def test_holm_inherits_the_tail_of_the_single_tests(deep: bool) -> None:
+    """The probability that some of 50 groups is significant, from the share of single tests at 0.1%."""
+    runs = 100_000 if deep else 3000
+    rng = np.random.default_rng(9)
+    family = {}
+    for n in (20, 107):
+        draws = FORECASTS["gaussian"](rng, (runs, n))
+        share = rate(lambda v: cal.assess_density(-v, 0.0, alternative="less", alpha=0.001), draws)
+        family[n] = 1 - (1 - share) ** 50
+    noise = 50 * 3 * math.sqrt(0.002 / runs)
+    assert family[20] > 0.2 - noise, family
+    assert family[107] < 0.08 + noise, family
+
+
+def test_a_group_of_one_row_counts_with_p_of_1() -> None:
+    values = -np.random.default_rng(10).exponential(size=101) - 0.5
+    groups = np.array(["a"] * 50 + ["b"] * 50 + ["c"])
+    for side in ("greater", "less", "two-sided"):
+        result = cal.assess_density(values, 1.0, groups=groups, alternative=side)
+        assert isinstance(result, GroupedSignificance)
+        assert (result["c"].pvalue, result["c"].statistic, result["c"].n) == (1.0, -values[-1] - 1, 1)
+        assert result.pvalue == pytest.approx(min(1, 3 * min(result["a"].pvalue, result["b"].pvalue)))
+        assert result.null_distribution.endswith("; p-value 1 for one row in group 'c'")
+        assert "is not significant at 5% (p = 1)." in result["c"].verdict
+    total = cal.assess_density(values, 1.0, groups=groups, pooling="sum")
+    assert total.pvalue == cal.assess_density(values, 1.0).pvalue
+    assert cal.assess_density(values[:9], 1.0, groups=np.arange(9), pooling="sum").adjusted == (1.0,) * 9
+    impossible = cal.assess_density([-1, -2, -math.inf], 1.0, groups=["a", "a", "b"])
+    assert (impossible.pvalue, impossible.rejected_groups) == (0, ("b",))
+
+
+def test_verdict_names_the_group_of_the_statistic() -> None:
+    """Adjusted p-values are often equal; the group of the smallest p-value is the one described."""
+    error = np.array([0.1, 0.1, 0.5, 0.5, 0.1, 0.1])
+    result = cal.assess_gaussian(error, 0 * error, 1.0, groups=[0, 0, 1, 1, 2, 2], alternative="greater")
+    assert result.adjusted[0] == result.adjusted[1]
+    assert result.statistic == result[1].statistic
+    assert result.verdict.startswith("Smallest p-value in group 1: nees = 0.25")
+
+
 def test_exports() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(7)
@@ -263,8 +353,23 @@ BAD: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (cal.UndefinedMetricError, "the variance of 2 rows with the same value", lambda: cal.assess_density([1, 1], 1)),
     (
         cal.UndefinedMetricError,
-        "groups: in group 'b', the variance of one row is unknown",
-        lambda: cal.assess_density([1, 2, 3], 1, groups=["a", "a", "b"]),
+        "groups: in group 'b', the variance of 2 rows with the same value is unknown; drop the group or merge it with another",
+        lambda: cal.assess_density([1, 2, 3, 3], 1, groups=["a", "a", "b", "b"]),
+    ),
+    (
+        cal.UndefinedMetricError,
+        "groups: every group has one row, whose variance is unknown; drop the group or merge it with another",
+        lambda: cal.assess_density([1, 2], 1, groups=["a", "b"]),
+    ),
+    (
+        cal.InputError,
+        r"in row 0; the array of shape \(3, 3\) was read as one covariance matrix for all rows; give variances .* shape \(3, 3, 3\)",
+        lambda: cal.assess_gaussian(np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), 2.0)),
+    ),
+    (
+        cal.InputError,
+        r"must be symmetric in row 0; the array of shape \(2, 2\) was read as one covariance matrix",
+        lambda: cal.assess_gaussian(np.ones((2, 2)), np.zeros((2, 2)), [[1, 2], [3, 4]]),
     ),
 ]
 

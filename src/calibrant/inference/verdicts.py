@@ -102,10 +102,15 @@ class SignificanceResult(Record):
                 f"{self.metric} = {number(self.statistic)} cannot be significant at {size}: with {self.n_resamples} resamples no p-value "
                 f"falls below {1 / (1 + self.n_resamples):.3g}; use at least {least}."
             )
-        if self.pvalue >= 1 and math.isinf(self.statistic):
-            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): simulated labels always give this value."
+        if self.pvalue >= 1 and math.isinf(self.statistic) and self.lens != "gaussian":
+            why = (
+                "an outcome of density 0 was observed"
+                if self.lens == "density"
+                else "simulated labels always give this value"
+            )
+            return f"{self.metric} = {number(self.statistic)} is not significant (p = 1): {why}."
         if sides := [f"{side} {number(value)}" for side, value in self._sides() if math.isfinite(value)]:
-            reach = f" With {self.n:,} rows, a value {' or '.join(sides)} would be significant."
+            reach = f" With {self.n:,} row{'s' * (self.n != 1)}, a value {' or '.join(sides)} would be significant."
         return f"{self.metric} = {number(self.statistic)} is not significant at {size} ({chance}).{reach}"
 
     def _sides(self) -> list[tuple[str, float]]:
@@ -197,7 +202,7 @@ class GroupedSignificance(SignificanceResult):
         if self.pooling == "sum":
             return f"{super().verdict} {count}"
         # The statistic and the critical values are those of one group, so the number of rows is, too.
-        worst = min(range(len(self)), key=self.adjusted.__getitem__)
+        worst = smallest(self.results)
         own = {name: value for name, value in vars(self).items() if name in SignificanceResult.__dataclass_fields__}
         shown = SignificanceResult(**{**own, "n": self.results[worst].n})
         return f"Smallest p-value in group {self.groups[worst]}: {shown.verdict} {count}"
@@ -240,6 +245,11 @@ class GroupedSignificance(SignificanceResult):
             for name, result, adjusted in self._per_group()
         ]
         return ["group", "rows", "value", "p-value", "critical value", "holm"], rows
+
+
+def smallest(results: Sequence[SignificanceResult]) -> int:
+    """The place of the smallest p-value; of equal ones, preferably that of several rows. Adjusted p-values have more ties."""
+    return min(range(len(results)), key=lambda place: (results[place].pvalue, results[place].n == 1))
 
 
 HEADINGS = ["metric", "value", "p-value", "critical value", "method", "lens"]

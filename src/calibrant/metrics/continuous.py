@@ -15,6 +15,8 @@ from ..util.sums import accurate_sum
 __all__ = ["ecd_density", "ecd_gaussian", "excess_log_loss", "nees", "squared_errors"]
 
 Floats = NDArray[np.float64]
+# A smaller pivot of a covariance, relative to the variance and the dimension, is a rounding error.
+PIVOT = 10 * float(np.finfo(np.float64).eps)
 
 
 def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
@@ -237,15 +239,17 @@ def squared_errors(x: Any, mean: Any, cov: Any) -> tuple[Floats, int]:
     # Rounding makes a covariance asymmetric by a fraction of the variances, however small the entry itself is.
     size = np.sqrt(np.abs(np.einsum("nii->ni", spread)))
     off = np.abs(spread - np.swapaxes(spread, 1, 2)) > 1e-8 * size[:, :, None] * size[:, None, :]
+    remedy = "drop or correct the row"
+    if np.ndim(cov) == 2 and n == d > 1:
+        remedy = (
+            f"the array of shape ({d}, {d}) was read as one covariance matrix for all rows; give variances of {d} rows of {d} dimensions as "
+            f"diagonal matrices of shape ({d}, {d}, {d})"
+        )
     if off.any():
-        bad = int(np.argwhere(off)[0][0])
-        remedy = f"give variances of {d} rows of {d} dimensions as shape ({d}, {d}, {d})" if n == d > 1 else ""
-        raise InputError("cov", "covariances must be symmetric", remedy, row=bad)
-    try:
-        root = np.linalg.cholesky(spread)
-    except np.linalg.LinAlgError:
-        bad = next(row for row, matrix in enumerate(spread) if not _is_positive_definite(matrix))
-        raise InputError("cov", "covariances must be positive definite", "drop or correct the row", row=bad) from None
+        raise InputError("cov", "covariances must be symmetric", remedy, row=int(np.argwhere(off)[0][0]))
+    root, definite = _factor(spread)
+    if not definite.all():
+        raise InputError("cov", "covariances must be positive definite", remedy, row=int(definite.argmin()))
     with np.errstate(over="ignore"):
         whitened = np.linalg.solve(root, (truth - estimate)[..., None])[..., 0]
         return np.square(whitened).sum(axis=1), d
@@ -261,13 +265,18 @@ def _scaled_errors(error: Floats, variance: Floats) -> Floats:
         return np.asarray((np.square(error / np.sqrt(variance))).sum(axis=1))
 
 
-def _is_positive_definite(matrix: Floats) -> bool:
-    # Decided by the factorisation, since eigenvalues of a singular matrix may be rounded to either side of 0.
+def _factor(spread: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Compute the Cholesky factor of each covariance, and whether it is positive definite beyond rounding errors."""
     try:
-        np.linalg.cholesky(matrix)
+        root: Floats = np.asarray(np.linalg.cholesky(spread), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return False
-    return True
+        if len(spread) == 1:
+            return spread, np.array([False])
+        definite = np.array([bool(_factor(matrix[None])[1][0]) for matrix in spread])
+        return spread, definite
+    # The pivots of a singular matrix are rounded to either side of 0; relative to the variances, no unit matters.
+    pivots, variances = np.square(np.einsum("nii->ni", root)), np.einsum("nii->ni", spread)
+    return root, np.asarray((pivots > PIVOT * spread.shape[1] * variances).all(axis=1))
 
 
 def _mean(values: Floats, sample_weight: Any, counts: Any) -> float:
