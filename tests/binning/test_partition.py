@@ -148,3 +148,96 @@ def test_bad_uses_are_refused() -> None:
     for bad in (5, [], [[0.5, 0.6]], [[np.nan, 1.0]]):
         with pytest.raises(InputError):
             tree.fit(bad)
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.CalibrantWarning")
+@pytest.mark.parametrize("classes", [3, 4, 10])
+def test_one_hot_forecasts_that_are_all_wrong_have_the_largest_error(classes: int) -> None:
+    truth = np.tile(np.arange(classes), 100)
+    probs = np.eye(classes)[truth]
+    wrong = (truth + 1) % classes
+    assert cal.gece(wrong, probs) == 1
+    assert cal.gece(truth, probs) == 0
+    assert cal.gece_db(wrong, probs) == pytest.approx(1)
+    assert cal.gece(wrong, probs, binning=KDTree().fit(probs)) == 1
+    found = cal.decompose(wrong, probs, binning=KDTree())
+    assert found.reliability == pytest.approx(2)
+    assert found.resolution == pytest.approx(found.uncertainty)
+
+
+def test_ties_at_the_least_value_are_split_above() -> None:
+    scores = np.r_[np.full(90, 0.2), np.full(10, 0.7)]
+    tree = KDTree(0.1, 10).fit(scores)
+    assert tree.nodes_ is not None
+    assert len(tree.nodes_) == 1
+    assert KDTree(0.1, 11).fit(scores).nodes_ == ()
+    assert KDTree(0.1, 1).fit(np.full(50, 0.3)).nodes_ == ()
+    # Too few rows below the median, enough above it.
+    three = np.r_[np.full(5, 0.1), np.full(60, 0.2), np.full(35, 0.7)]
+    for given in (three, 1 - three):
+        assert len(KDTree(0.1).fit(given).nodes_ or ()) == 1
+
+
+def test_the_next_widest_coordinate_is_split_where_the_widest_cannot_be() -> None:
+    # The first column varies most, by five rows; the others by half of the rows each.
+    rows = [[0.9, 0.05, 0.05]] * 5 + [[0.1, 0.4, 0.5]] * 45 + [[0.1, 0.5, 0.4]] * 50
+    tree = KDTree(0.1, 10).fit(rows)
+    assert np.var(rows, axis=0).argmax() == 0
+    assert tree.nodes_ == ((1, 0.5, -1, -2),) or tree.nodes_ == ((1, 0.5, -2, -1),)
+
+
+def test_a_tree_knows_the_order_of_its_classes() -> None:
+    pd = pytest.importorskip("pandas")
+    probs = vectors(300, 4, 2)
+    names = np.array(list("abcd"))[np.random.default_rng(3).integers(0, 4, 300)]
+    frame = pd.DataFrame(probs, columns=list("abcd"))
+    turned = frame[list("dcba")]
+    message = (
+        "binning: the tree was fitted on the classes a, b, c, d in this order; got d, c, b, a; "
+        "pass the columns in that order"
+    )
+    expected = cal.gece(names, frame)
+    for tree in (
+        KDTree().fit(frame),
+        KDTree().fit(frame.add_prefix("p_")),
+        KDTree().fit(probs, classes=list("abcd")),
+        KDTree().fit(Predictions(names, frame)),
+    ):
+        assert tree.classes_ == tuple("abcd")
+        for known in (tree, KDTree.from_dict(json.loads(json.dumps(tree.to_dict())))):
+            assert known == tree
+            assert cal.gece(names, frame, binning=known) == pytest.approx(expected, abs=1e-14)
+            assert cal.gece(names, frame.add_prefix("p_"), binning=known) == pytest.approx(expected, abs=1e-14)
+            for other in (turned, turned.add_prefix("p_")):
+                with pytest.raises(LensError, match=message):
+                    cal.gece(names, other, binning=known)
+    # Without names there is nothing to compare.
+    plain = KDTree().fit(probs)
+    assert plain.classes_ is None
+    assert "classes" not in plain.to_dict()
+    assert cal.gece(names, frame, binning=plain) == pytest.approx(expected, abs=1e-14)
+    # Sorted probabilities do not depend on the order of the classes.
+    ranked = KDTree().fit(frame, lens="top_k:2")
+    assert ranked.classes_ is None
+    assert cal.gece(names, turned, lens="top_k:2", binning=ranked) == cal.gece(
+        names, frame, lens="top_k:2", binning=ranked
+    )
+    with pytest.raises(ArgumentError, match="values: do not describe a k-d tree"):
+        KDTree.from_dict({**tree.to_dict(), "classes": ["a", "b"]})
+
+
+def test_columns_that_are_named_by_numbers_or_by_two_words() -> None:
+    pd = pytest.importorskip("pandas")
+    probs = vectors(200, 3, 6)
+    assert KDTree().fit(pd.DataFrame(probs)).classes_ is None
+    assert KDTree().fit(pd.DataFrame(probs, columns=[2, 1, 0])).classes_ == (2, 1, 0)
+    assert KDTree().fit(pd.DataFrame(probs, columns=["p_1", "p_2", "p_3"])).classes_ == (1, 2, 3)
+    two = vectors(200, 2, 6)
+    labels = np.where(two[:, 0] > 0.5, "yes", "no")
+    frame = pd.DataFrame(two, columns=["yes", "no"])
+    tree = KDTree().fit(frame)
+    assert tree.classes_ == ("no", "yes")  # the positive class is last, as in every metric
+    for columns in (["yes", "no"], ["no", "yes"]):
+        assert cal.gece(labels, frame[columns], lens="canonical", binning=tree) == cal.gece(
+            labels, frame, lens="canonical", binning=tree
+        )

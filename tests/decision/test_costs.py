@@ -194,17 +194,39 @@ def test_words_have_their_checked_values() -> None:
 
 
 def halves(rows: list[int], score: list[float], most: float) -> list[list[int]]:
-    """Cells of one score by halving at the median, the middle row to the lower half, until a cell has at most `most` rows."""
-    ordered = sorted({score[i] for i in rows})
+    """Cells of one score by halving at the median, the middle row to the lower half, until a cell has at most `most` rows.
+
+    Where ties leave fewer than ten rows above the median, the rows at it are split off together with these.
+    """
     if len(rows) <= most:
         return [rows]
     ranked = sorted(1 - score[i] for i in rows)
     middle = ranked[len(rows) // 2]
     first = [i for i in rows if 1 - score[i] < middle]
-    rest = [i for i in rows if 1 - score[i] >= middle]
-    if min(len(first), len(rest)) < 10 or len(ordered) < 2:
+    if len(first) < 10:
+        first = [i for i in rows if 1 - score[i] <= middle]
+    rest = [i for i in rows if i not in set(first)]
+    if min(len(first), len(rest)) < 10:
         return [rows]
     return halves(first, score, most) + halves(rest, score, most)
+
+
+def test_words_of_tied_scores() -> None:
+    scores = np.r_[np.full(120, 0.4), np.full(280, 0.6)]
+    labels = np.r_[np.zeros(120), np.ones(280)].astype(int)
+    # All rows are in the band from 0.33 to 0.66; 120 have the rate 0 and 280 the rate 1.
+    found = likert_error(labels, scores)
+    assert found["medium"].direction == "above"
+    assert found.error == pytest.approx(0.3 * 0.33 + 0.7 * 0.34)
+    turned = likert_error(1 - labels, 1 - scores, edges=[0, 0.34, 0.67, 1])
+    assert turned.error == pytest.approx(found.error)
+    for share in (30, 200, 370):
+        tied = np.r_[np.full(share, 0.4), np.full(400 - share, 0.6)]
+        truth = (tied > 0.5).astype(int)
+        one, other = (
+            likert_error(y, p, edges=[0, 0.3, 0.7, 1]).error for y, p in ((truth, tied), (1 - truth, 1 - tied))
+        )
+        assert one == pytest.approx(0.3) == other
 
 
 def test_words_by_the_cells_of_the_paper() -> None:

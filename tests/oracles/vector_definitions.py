@@ -229,6 +229,7 @@ def uce(labels, probs, *, counts=None, sample_weight=None, bins=10, binning="equ
 def tree_cells(rows, columns, gamma, min_size, counted):
     """Cells of the k-d tree: split the most spread coordinate at its weighted median while a cell holds more than gamma.
 
+    Where too few rows are below the median, the rows up to and including it are one part; where that fails too, the next coordinate is tried.
     Which cell is split first does not matter: whether one is split depends on nothing outside it.
     """
     total = sum(weight for _, _, weight in rows)
@@ -245,13 +246,20 @@ def tree_cells(rows, columns, gamma, min_size, counted):
         for k in range(columns):
             mean = sum(rows[i][2] * rows[i][1][k] for i in members) / weight
             variances.append(sum(rows[i][2] * (rows[i][1][k] - mean) ** 2 for i in members) / weight)
-        axis = next(k for k in range(columns) if variances[k] >= max(variances) * (1 - SAME_VARIANCE))
-        median = weighted_median([(rows[i][1][axis], rows[i][2]) for i in members])
-        left = [i for i in members if rows[i][1][axis] < median]
-        right = [i for i in members if rows[i][1][axis] >= median]
-        if min(size(left), size(right)) < min_size:
-            return [members]
-        return split(left) + split(right)
+        untried = list(range(columns))
+        while untried:
+            widest = max(variances[k] for k in untried)
+            axis = next(k for k in untried if variances[k] >= widest * (1 - SAME_VARIANCE))
+            untried.remove(axis)
+            median = weighted_median([(rows[i][1][axis], rows[i][2]) for i in members])
+            under = [i for i in members if rows[i][1][axis] < median]
+            upper = min(rows[i][1][axis] for i in members if rows[i][1][axis] >= median)
+            up_to = [i for i in members if rows[i][1][axis] <= upper]
+            for left in (under, up_to):
+                right = [i for i in members if i not in set(left)]
+                if size(left) >= min_size and size(right) >= min_size:
+                    return split(left) + split(right)
+        return [members]
 
     return split(list(range(len(rows))))
 

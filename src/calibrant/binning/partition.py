@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError, Use
+from ..errors import ArgumentError, Drop, InputTypeError, InPython, LensError, ReversedClassesWarning, Use
 from ..input.convert import is_number
+from ..input.frames import ColumnNames, column_names
+from ..input.frames import class_names as frame_classes
+from ..input.labels import class_names
 from ..input.predictions import Predictions
 from ..util.blocks import rows_per_block
 from ..views.keywords import check_keywords
@@ -27,7 +31,7 @@ __all__ = ["KDTree", "SimplexGrid", "auto_binning", "bin_of_each", "bin_of_ranks
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Node = tuple[int, float, int, int]
-Waiting = tuple[float, int, Array, int, tuple[int, int] | None]
+Waiting = tuple[float, int, Array, Floats, tuple[int, int] | None]
 
 # Keywords of `Predictions` that concern the probabilities alone.
 FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "clip", "sum_tolerance")
@@ -105,8 +109,10 @@ class KDTree:
     """Partition of probability vectors by a k-d tree.
 
     The cell with the largest variance is split at the median of its widest coordinate until each cell contains at most the
-    fraction `gamma` of the rows. A tree that is not fitted is grown anew from the rows of each call. After `fit` its cells are fixed,
-    so that errors of other rows, models and dates refer to the same cells and can be compared.
+    fraction `gamma` of the rows. Rows with equal coordinates stay together: if fewer than `min_size` rows are below the median, as where
+    most rows have the smallest value, the cell is split above the rows at the median, and if that leaves too few as well, by the next widest
+    coordinate. A cell is final if no coordinate can be split. A tree that is not fitted is grown anew from the rows of each call. After `fit`
+    its cells are fixed, so that errors of other rows, models and dates refer to the same cells and can be compared.
 
     Parameters
     ----------
@@ -124,6 +130,8 @@ class KDTree:
         Number of coordinates of the vectors that the tree was fitted on.
     lens_ : str
         Lens that the tree was fitted for.
+    classes_ : tuple or None
+        Names of the classes in the order of the coordinates, if they were known; predictions with these classes in another order raise an error.
 
     See Also
     --------
@@ -151,6 +159,7 @@ class KDTree:
     nodes_: tuple[Node, ...] | None = field(default=None, init=False)
     columns_: int = field(default=0, init=False)
     lens_: str = field(default="", init=False)
+    classes_: tuple[Any, ...] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma <= 1):
@@ -200,7 +209,7 @@ class KDTree:
         """
         view = _unlabelled(y_prob, lens, keywords)
         nodes, _ = self._grown(view)
-        self.nodes_, self.columns_, self.lens_ = nodes, view.tree_columns, view.lens
+        self.nodes_, self.columns_, self.lens_, self.classes_ = nodes, view.tree_columns, view.lens, _classes_of(view)
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,7 +218,7 @@ class KDTree:
         Returns
         -------
         dict
-            ``gamma`` and ``min_size``, and if fitted ``lens``, ``columns`` and ``nodes``.
+            ``gamma`` and ``min_size``, and if fitted ``lens``, ``columns``, ``nodes`` and, if the classes have names, ``classes``.
 
         Examples
         --------
@@ -220,7 +229,8 @@ class KDTree:
         rule = {"gamma": float(self.gamma), "min_size": int(self.min_size)}
         if self.nodes_ is None:
             return rule
-        return {**rule, "lens": self.lens_, "columns": self.columns_, "nodes": [list(node) for node in self.nodes_]}
+        fitted = {"lens": self.lens_, "columns": self.columns_, "nodes": [list(node) for node in self.nodes_]}
+        return {**rule, **fitted, **({} if self.classes_ is None else {"classes": list(self.classes_)})}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> KDTree:
@@ -254,8 +264,9 @@ class KDTree:
                 tree.lens_, tree.columns_ = str(values["lens"]), int(values["columns"])
                 tree.nodes_ = tuple((int(a), float(t), int(b), int(c)) for a, t, b, c in values["nodes"])
                 _check_nodes(tree.nodes_, tree.columns_)
+                tree.classes_ = class_names(values.get("classes"), tree.columns_)
         except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ArgumentError) and error.argument != "nodes":
+            if isinstance(error, ArgumentError) and error.argument not in ("nodes", "classes"):
                 raise
             raise ArgumentError("values", "do not describe a k-d tree", "pass the result of to_dict()") from None
         return tree
@@ -278,7 +289,7 @@ class KDTree:
         Raises
         ------
         LensError
-            If the tree was fitted for another lens or number of columns.
+            If the tree was fitted for another lens, number of columns or order of the classes.
         """
         if self.nodes_ is None:
             nodes, cell = self._grown(view)
@@ -288,6 +299,13 @@ class KDTree:
                 "binning",
                 f"the tree was fitted for {self.lens_!r} with {self.columns_} columns; got {view.lens!r} with {view.tree_columns}",
                 InPython(f"fit it with lens={view.lens!r}") if view.lens != self.lens_ else "fit it on such vectors",
+            )
+        names = _classes_of(view)
+        if self.classes_ is not None and names not in (None, self.classes_) and set(names or ()) == set(self.classes_):
+            raise LensError(
+                "binning",
+                f"the tree was fitted on the classes {_listed(self.classes_)} in this order; got {_listed(names or ())}",
+                InPython("pass the columns in that order"),
             )
         cell = np.zeros(view.n, np.intp)
         waiting = [(0, np.arange(view.n))] if self.nodes_ else []
@@ -308,42 +326,49 @@ class KDTree:
         nodes: list[list[Any]] = []
         leaves = 0
         root = np.arange(view.n)
-        # Entries: (minus variance, age, rows, coordinate, place in the parent); the oldest comes first among equals.
-        waiting: list[Waiting] = [(-variance, 0, root, axis, None) for variance, axis in [self._spread(view, root)]]
+        # Entries: (minus variance, age, rows, variances, place in the parent); the oldest comes first among equals.
+        spread = self._spread(view, root)
+        waiting: list[Waiting] = [(-float(spread.max()), 0, root, spread, None)]
         age = 1
         while waiting:
-            rows, axis, place = _pop(waiting)
-            found = self._split(view, rows, axis)
+            rows, spread, place = _pop(waiting)
+            found = self._split(view, rows, spread)
             if place is not None:
                 nodes[place[0]][place[1]] = -leaves - 1 if found is None else len(nodes)
             if found is None:
                 cell[rows] = leaves
                 leaves += 1
                 continue
-            threshold, *parts = found
+            axis, threshold, *parts = found
             for side, part in enumerate(parts):
-                variance, coordinate = self._spread(view, part)
-                heapq.heappush(waiting, (-variance, age, part, coordinate, (len(nodes), 2 + side)))
+                spread = self._spread(view, part)
+                heapq.heappush(waiting, (-float(spread.max()), age, part, spread, (len(nodes), 2 + side)))
                 age += 1
             nodes.append([axis, threshold, 0, 0])
         return tuple((a, t, b, c) for a, t, b, c in nodes), cell
 
-    def _split(self, view: VectorView, rows: Array, axis: int) -> tuple[float, Array, Array] | None:
-        if float(view.weights[rows].sum()) <= self.gamma * view.total * (1 + SAME):
+    def _split(self, view: VectorView, rows: Array, spread: Floats) -> tuple[int, float, Array, Array] | None:
+        """Return the coordinate, the threshold and both parts of the first split that leaves enough rows; None if there is none."""
+        weight = view.weights[rows]
+        if float(weight.sum()) <= self.gamma * view.total * (1 + SAME) or self._size(view, rows) < 2 * self.min_size:
             return None
-        values = _coordinate(view, rows, axis)
-        threshold = _upper_middle(values, view.weights[rows])
-        below = values < threshold
-        parts = rows[below], rows[~below]
-        return (threshold, *parts) if min(self._size(view, part) for part in parts) >= self.min_size else None
+        for axis in _widest_first(spread):
+            values = _coordinate(view, rows, axis)
+            middle = _upper_middle(values, weight)
+            for threshold in (middle, float(np.min(values, initial=math.inf, where=values > middle))):
+                below = values < threshold
+                parts = rows[below], rows[~below]
+                if min(self._size(view, part) for part in parts) >= self.min_size:
+                    return axis, threshold, *parts
+        return None
 
     @staticmethod
     def _size(view: VectorView, rows: Array) -> float:
         return float(view.weights[rows].sum()) if view.weight_kind == "counts" else float(len(rows))
 
     @staticmethod
-    def _spread(view: VectorView, rows: Array) -> tuple[float, int]:
-        """Return the largest variance of a coordinate, and the lowest coordinate with this variance."""
+    def _spread(view: VectorView, rows: Array) -> Floats:
+        """Return the variance of each coordinate."""
         columns = view.tree_columns
         step = rows_per_block(view.k)
         weight = float(view.weights[rows].sum())
@@ -358,8 +383,7 @@ class KDTree:
                     mean += w @ values / weight
                 else:
                     square += w @ np.square(values - mean) / weight
-        largest = float(square.max())
-        return largest, int(np.argmax(square >= largest * (1 - SAME)))
+        return square
 
 
 @dataclass(frozen=True)
@@ -436,14 +460,32 @@ def _unlabelled(y_prob: Any, lens: str | Lens, keywords: Mapping[str, Any]) -> V
     else:
         check_keywords(KDTree.fit, keywords, taken=FIT_KEYWORDS)
         classes = keywords.get("classes")
+        if classes is None and (named := _named_columns(y_prob)):
+            classes = named
+            if len(named) > 2:  # of two, `Predictions` puts the positive class last
+                keywords = {**keywords, "classes": named}
         label = 0 if classes is None or len(classes) == 0 else classes[0]
         rows = len(y_prob) if hasattr(y_prob, "__len__") else 1
-        source = Predictions([label] * rows, y_prob, **keywords)
+        with warnings.catch_warnings():  # its accuracy is that of placeholders
+            warnings.simplefilter("ignore", ReversedClassesWarning)
+            source = Predictions([label] * rows, y_prob, **keywords)
     views = views_of(source, lens, usual="canonical")
     if len(views) > 1:
         raise LensError("lens", f"{lens!r} has one view for each class", "use 'canonical' or 'class:NAME'")
     view = views[0]
     return view.as_vector() if isinstance(view, View) else view
+
+
+def _named_columns(y_prob: Any) -> ColumnNames | None:
+    """Classes that the columns of a frame name; None if they have no names, or are numbered from 0."""
+    names = column_names(y_prob)
+    if names is None or len(set(names)) < max(2, len(names)):
+        return None
+    text = all(isinstance(name, str) for name in names)
+    told = frame_classes(list(names), "") if text else None
+    if told == list(range(len(names))) or names == tuple(range(len(names))) or (len(names) == 2 and not text):
+        return None
+    return ColumnNames(names if told is None else told)
 
 
 def _check_nodes(nodes: Sequence[Node], columns: int) -> None:
@@ -457,7 +499,7 @@ def _check_nodes(nodes: Sequence[Node], columns: int) -> None:
         raise ArgumentError("nodes", "have a coordinate or threshold out of range")
 
 
-def _pop(waiting: list[Waiting]) -> tuple[Array, int, tuple[int, int] | None]:
+def _pop(waiting: list[Waiting]) -> tuple[Array, Floats, tuple[int, int] | None]:
     """Remove and return the cell with the largest variance, the oldest among those equal up to rounding."""
     first = heapq.heappop(waiting)
     ties = []
@@ -468,6 +510,26 @@ def _pop(waiting: list[Waiting]) -> tuple[Array, int, tuple[int, int] | None]:
         if entry is not chosen:
             heapq.heappush(waiting, entry)
     return chosen[2:]
+
+
+def _widest_first(spread: Floats) -> Iterator[int]:
+    """Yield the coordinates from the largest variance down, the lowest first among those equal up to rounding."""
+    left = spread.copy()
+    while (largest := float(left.max())) > 0:
+        axis = int(np.argmax(left >= largest * (1 - SAME)))
+        yield axis
+        left[axis] = 0
+
+
+def _classes_of(view: VectorView) -> tuple[Any, ...] | None:
+    """Names of the classes if the coordinates are the classes themselves and their names are known."""
+    names = view.rows.names if view.rows is not None and view.lens in ("canonical", "binary") else None
+    plain = names is not None and all(isinstance(name, (str, int, float)) for name in names)  # others are not JSON
+    return names if plain and names is not None and len(names) == view.tree_columns else None
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
 def _matrix(view: VectorView, rows: Array) -> Floats:

@@ -137,7 +137,7 @@ def likert_error(
         The terms, one per band.
     within : {"kd_tree", "one"}, KDTree, or binning, default "kd_tree"
         Cells of a band: ``"kd_tree"`` splits its rows at the median until a cell contains at most a tenth of them, as in [1]_, or
-        fewer than 20; ``KDTree(gamma=...)`` sets another fraction. ``"one"`` evaluates each band as a whole, and a binning such as
+        fewer than 20; equal scores stay together. ``KDTree(gamma=...)`` sets another fraction. ``"one"`` evaluates each band as a whole, and a binning such as
         ``"equal_mass"`` divides it into `bins` bins.
     bins : int, optional
         Number of bins within a band, if `within` is a binning.

@@ -92,6 +92,11 @@ class Rows:
         return self._predictions.k
 
     @property
+    def names(self) -> tuple[Any, ...] | None:
+        """Names of the classes in the order of the columns, if known."""
+        return self._predictions.classes
+
+    @property
     def exclusive_classes(self) -> int | None:
         """Number of classes of which each row has one; None for several labels per row, and for confidences."""
         return self._predictions.k if self._predictions.kind in ("binary", "multiclass") else None

@@ -39,7 +39,8 @@ Distance = Literal["tv", "l1", "l2", "lp", "mahalanobis", "interval"]
     pros="one definition for any lens, selection, binning and distance",
     cons="cells in many dimensions contain few rows each, so that sampling noise inflates the value",
     notes="One score per row (binary, top label, one class) is divided into 15 equal-width bins, for which the value equals `ece`; vectors are "
-    "divided by a k-d tree. The stopping rule of the tree (no cell with fewer than `min_size` rows) is chosen here.",
+    "divided by a k-d tree. Two rules of the tree are chosen here: no cell has fewer than `min_size` rows, and rows with equal "
+    "probabilities stay together.",
     explain={
         "distance": "Distance between mean forecast and mean label of a cell: total variation ``'tv'`` (half of ``'l1'``), ``'l1'``, ``'l2'``, "
         "``'lp'``, ``'mahalanobis'``, or ``'interval'`` (distance of the mean label from `interval`).",
