@@ -131,7 +131,7 @@ class KDTree:
     lens_ : str
         Lens that the tree was fitted for.
     classes_ : tuple or None
-        Names of the classes in the order of the coordinates, if they were known; predictions with these classes in another order are refused.
+        Names of the classes in the order of the coordinates, if they were known; predictions with these classes in another order raise an error.
 
     See Also
     --------
