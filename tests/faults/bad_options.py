@@ -100,7 +100,7 @@ BINS = [
         "1/K of other numbers",
         lambda: cal.uce(Y3, P3, binning="equal_width:1/K"),
         "'1/K' requires probabilities of K classes and their confidence in the predicted one",
-        "give a number, for example 'equal_width:0.1'",
+        "give the number, for example 'equal_width:0.25' for four classes",
     ),
     binning(
         "range as text",
