@@ -1,5 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .clinical import ClinicalSummary as ClinicalSummary
+from .clinical import clinical_summary as clinical_summary
 from .confidence import ConfidenceDistribution as ConfidenceDistribution
 from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc
