@@ -82,6 +82,7 @@ from .evaluation import recommend as recommend
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
+from .figures import decision_curve as decision_curve
 from .figures import entropy_diagram as entropy_diagram
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
