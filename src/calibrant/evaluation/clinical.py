@@ -201,7 +201,7 @@ class ClinicalSummary(Result):
         return f"Clinical summary{about}: {self.n:,} patients, {self.events:,.6g} events"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        headings = ["measure", "value", f"{self.level:.4g} lower", "upper", "interval", "ideal", "meaning"]
+        headings = ["measure", "value", f"{100 * self.level:g}% lower", "upper", "interval", "ideal", "meaning"]
         return headings, [row_cells(row) for row in self.rows]
 
     def _notes(self) -> list[str]:
@@ -353,7 +353,7 @@ def summarize(
     outcome: str | None = None,
     workers: int | None = None,
 ) -> ClinicalSummary:
-    """Summarize checked predictions."""
+    """Summarize checked predictions; without resamples only intervals in closed form are computed."""
     view = one_event(p, lens)
     weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
     values, why = statistics(view, smoother)
@@ -363,7 +363,7 @@ def summarize(
     closed = {} if cluster else _closed_forms(view, values, level, weighted)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
-    wanted = tuple(id for id in BOOTSTRAP if id in values and id not in closed)
+    wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
 
     def work(place: int) -> list[float]:
         rng = generator(seed, place)
