@@ -39,6 +39,7 @@ ROOMS = {
                     "evaluation.recommendation",
                 ),
             ),
+            Section("Time to event", ("evaluation.survival", "evaluation.censoring")),
             Section("The catalogue", ("metrics.registry",)),
             Section(
                 "Curves and parts",
