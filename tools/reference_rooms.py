@@ -33,11 +33,13 @@ ROOMS = {
                 "Many metrics at once",
                 (
                     "evaluation.measure",
+                    "evaluation.clinical",
                     "evaluation.confidence",
                     "evaluation.discrimination",
                     "evaluation.recommendation",
                 ),
             ),
+            Section("Time to event", ("evaluation.survival", "evaluation.censoring")),
             Section("The catalogue", ("metrics.registry",)),
             Section(
                 "Curves and parts",
@@ -80,6 +82,7 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
+            Section("Risk models", ("figures.decision_curves",)),
             Section(
                 "Where the error lies",
                 ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),

@@ -19,6 +19,7 @@ __all__ = [
     "LEAST",
     "Groups",
     "loess",
+    "loess_at",
     "logistic_curve",
     "lowess",
     "spline_basis",
@@ -101,6 +102,25 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
         value, _ = local_fits(_merged(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
         fitted[~alone] = _hermite(at, value, _slopes(at, value), groups.score[~alone])
     return fitted
+
+
+def loess_at(groups: Groups, at: Floats, span: float, degree: int, nodes: int | None = None) -> Floats:
+    """Return the direct fit at any scores; those beyond the data receive its value at the nearest end.
+
+    With more distinct scores than `nodes`, the curve is fitted at `nodes` of them, with cubic interpolation between.
+    """
+    at = np.clip(at, groups.score[0], groups.score[-1])
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    stretch = math.sqrt(max(1.0, span))
+    if len(groups.score) == 1:
+        return np.full(len(at), groups.rate[0])
+    if nodes is not None and len(groups.score) > nodes:
+        places = _nodes(groups, nodes)
+        value, _ = local_fits(groups, places, stretch * reach(groups, places, near), degree)
+        return _hermite(places, value, _slopes(places, value), at)
+    if max(len(groups.score), len(at)) <= DIRECT_SCORES:
+        return local_fits(groups, at, stretch * reach(groups, at, near), degree)[0]
+    return np.interp(at, groups.score, loess(groups, span, degree, "direct", False))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:

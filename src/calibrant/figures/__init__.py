@@ -4,6 +4,7 @@ from ..util.namespace import namespace
 
 NAMES = {
     "classgroups": ("group_error_diagram",),
+    "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
     "entropy": ("entropy_diagram",),
     "groupconfidence": ("group_confidence_diagram",),
@@ -20,6 +21,7 @@ NAMES = {
 }
 TYPES = {
     "classgroups": ("GroupErrorDiagram",),
+    "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),
     "entropy": ("EntropyDiagram",),
     "groupconfidence": ("GroupConfidenceDiagram",),
