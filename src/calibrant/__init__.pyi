@@ -78,6 +78,8 @@ from .evaluation import average_precision as average_precision
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import recommend as recommend
+from .evaluation import validate_by_group as validate_by_group
+from .evaluation import validate_by_period as validate_by_period
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
@@ -111,6 +113,7 @@ from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import pit_test as pit_test
+from .inference import pool_estimates as pool_estimates
 from .inference import power as power
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from .inference import sample_size as sample_size
