@@ -33,6 +33,7 @@ ROOMS = {
                 "Many metrics at once",
                 (
                     "evaluation.measure",
+                    "evaluation.clinical",
                     "evaluation.confidence",
                     "evaluation.discrimination",
                     "evaluation.recommendation",

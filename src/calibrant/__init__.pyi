@@ -75,6 +75,7 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import clinical_summary as clinical_summary
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes

@@ -96,12 +96,13 @@ def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
     given = next((name for name, value in options.items() if value), None)
     if given is not None:
         raise ArgumentError(_option(given), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
-    total = Sketches.read(files[0])
-    for file in files[1:]:
+    first, *others = paths_of(files)
+    total = Sketches.read(first)
+    for file in others:
         try:
             total = total.merge(Sketches.read(file))
         except LensError as error:
-            raise FileError(file, f"cannot be merged with {files[0]}: {error.problem}", error.remedies) from None
+            raise FileError(file, f"cannot be merged with {first}: {error.problem}", error.remedies) from None
     return total
 
 

@@ -2,6 +2,8 @@
 
 from .censoring import HorizonOutcomes as HorizonOutcomes
 from .censoring import horizon_outcomes as horizon_outcomes
+from .clinical import ClinicalSummary as ClinicalSummary
+from .clinical import clinical_summary as clinical_summary
 from .confidence import ConfidenceDistribution as ConfidenceDistribution
 from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc

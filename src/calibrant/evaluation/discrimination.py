@@ -14,7 +14,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "average_precision", "discriminated"]
+__all__ = ["auroc", "auroc_parts", "average_precision", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -119,6 +119,27 @@ def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float
 def discriminated(p: Predictions) -> tuple[float, float]:
     """AUROC and average precision of checked predictions; raises where they are undefined."""
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
+
+
+def auroc_parts(view: View) -> tuple[float, float | None]:
+    """AUROC of one event and its variance (DeLong et al. 1988); None where one outcome has a single row.
+
+    The variance is that of rows with equal weights or counts.
+    """
+    positive, negative = _weights_by_score(view)
+    m, n = float(positive.sum()), float(negative.sum())
+    if m <= 0 or n <= 0:
+        raise UndefinedMetricError("y_true", "only one outcome occurs, so discrimination is undefined")
+    won = (np.cumsum(negative) - negative / 2) / n
+    lost = (m - np.cumsum(positive) + positive / 2) / m
+    area = float((positive * won).sum()) / m
+    if m <= 1 or n <= 1:
+        return area, None
+    spread = (
+        float((positive * (won - area) ** 2).sum()) / (m - 1),
+        float((negative * (lost - area) ** 2).sum()) / (n - 1),
+    )
+    return area, spread[0] / m + spread[1] / n
 
 
 def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:

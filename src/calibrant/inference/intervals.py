@@ -39,7 +39,7 @@ from .resampling import (
 )
 from .significance import read_source
 
-__all__ = ["Interval", "bootstrap_sample", "interval"]
+__all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
 Floats = NDArray[np.float64]
 
@@ -487,7 +487,7 @@ def _ends(
     if method == "percentile":
         return (low, high), []
     if method == "corrected":
-        return _corrected(metric, value, sample, low, high), []
+        return corrected_limits(metric, value, sample, low, high), []
     if method == "basic":
         return (2 * value - high, 2 * value - low), []
     levels = bca_levels(value, sample, level, acceleration())
@@ -497,7 +497,7 @@ def _ends(
     return (found[0], found[1]), []
 
 
-def _corrected(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
+def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
     """Limits that contain the estimate and correct for the bias of the bootstrap, whose quantiles are `low` and `high`.
 
     The expected square of a non-negative error estimate is the true square plus a variance, which resampling adds once more: the lower

@@ -158,7 +158,10 @@ class Source:
 
 
 def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files of a path, a pattern or a list of these, in order and without duplicates; an existing file takes precedence over a pattern."""
+    """The files of a path, a pattern or a list of these, in order; an existing file takes precedence over a pattern.
+
+    A file counts once, whatever paths, links and patterns name it.
+    """
     found: list[str] = []
     for name in _names_of(source):
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
@@ -166,7 +169,6 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
         if not matched:
             raise FileError(name, "no file matches", "check the pattern")
         found += matched
-    found = list(dict.fromkeys(found))
     for name in found:
         path = Path(name)
         if not path.exists():
@@ -177,7 +179,11 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(name, "is empty (0 bytes)", "check the program that wrote it")
     if not found:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
-    return found
+    once: dict[tuple[int, int], str] = {}
+    for name in found:
+        status = Path(name).stat()
+        once.setdefault((status.st_dev, status.st_ino), name)
+    return list(once.values())
 
 
 def _names_of(source: Any) -> list[str]:
