@@ -4,8 +4,10 @@ from ..util.namespace import namespace
 
 NAMES = {
     "classgroups": ("group_error_diagram",),
+    "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
     "entropy": ("entropy_diagram",),
+    "flexible_curves": ("flexible_calibration_curve",),
     "groupconfidence": ("group_confidence_diagram",),
     "histograms": ("score_histogram",),
     "intervals": ("interval_error_diagram",),
@@ -20,8 +22,10 @@ NAMES = {
 }
 TYPES = {
     "classgroups": ("GroupErrorDiagram",),
+    "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),
     "entropy": ("EntropyDiagram",),
+    "flexible_curves": ("FlexibleCalibrationCurve",),
     "groupconfidence": ("GroupConfidenceDiagram",),
     "histograms": ("ScoreHistogram",),
     "intervals": ("IntervalDiagram",),

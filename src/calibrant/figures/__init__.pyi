@@ -2,10 +2,15 @@
 
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
+from .decision_curves import BenefitDifference as BenefitDifference
+from .decision_curves import DecisionCurve as DecisionCurve
+from .decision_curves import decision_curve as decision_curve
 from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
+from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
+from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
