@@ -88,7 +88,7 @@ ROOMS = {
                 "Where the error lies",
                 ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
             ),
-            Section("The report", ("reporting.building", "reporting.comparing")),
+            Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
         ),
     ),
     "improve": Room(
