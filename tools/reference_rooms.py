@@ -33,11 +33,13 @@ ROOMS = {
                 "Many metrics at once",
                 (
                     "evaluation.measure",
+                    "evaluation.clinical",
                     "evaluation.confidence",
                     "evaluation.discrimination",
                     "evaluation.recommendation",
                 ),
             ),
+            Section("Time to event", ("evaluation.survival", "evaluation.censoring")),
             Section("The catalogue", ("metrics.registry",)),
             Section(
                 "Curves and parts",

@@ -75,9 +75,12 @@ from .errors import WeightError as WeightError
 from .errors import WeightsNotSupportedError as WeightsNotSupportedError
 from .evaluation import auroc as auroc
 from .evaluation import average_precision as average_precision
+from .evaluation import clinical_summary as clinical_summary
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
+from .evaluation import horizon_outcomes as horizon_outcomes
 from .evaluation import recommend as recommend
+from .evaluation import survival_summary as survival_summary
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram

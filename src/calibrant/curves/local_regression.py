@@ -23,6 +23,7 @@ __all__ = [
     "hermite_basis",
     "local_fits",
     "loess",
+    "loess_at",
     "loess_operator",
     "loess_vertices",
     "logistic_curve",
@@ -136,6 +137,24 @@ def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -
         if degree:
             found[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
     return found[0], found[1]
+
+
+def loess_at(groups: Groups, at: Floats, span: float, degree: int, nodes: int | None = None) -> Floats:
+    """Return the direct fit at any scores; those beyond the data receive its value at the nearest end.
+
+    With more distinct scores than `nodes`, the curve is fitted at `nodes` of them, with cubic interpolation between.
+    """
+    at = np.clip(at, groups.score[0], groups.score[-1])
+    near, stretch = _neighbourhood(groups, span)
+    if len(groups.score) == 1:
+        return np.full(len(at), groups.rate[0])
+    if nodes is not None and len(groups.score) > nodes:
+        places = _nodes(groups, nodes)
+        value, _ = local_fits(groups, places, stretch * reach(groups, places, near), degree)
+        return _hermite(places, value, _slopes(places, value), at)
+    if max(len(groups.score), len(at)) <= DIRECT_SCORES:
+        return local_fits(groups, at, stretch * reach(groups, at, near), degree)[0]
+    return np.interp(at, groups.score, loess(groups, span, degree, "direct", False))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "average_precision", "c_statistic", "discriminated"]
+__all__ = ["auroc", "auroc_parts", "average_precision", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +121,27 @@ def discriminated(p: Predictions) -> tuple[float, float]:
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
 
 
+def auroc_parts(view: View) -> tuple[float, float | None]:
+    """AUROC of one event and its variance (DeLong et al. 1988); None where one outcome has a single row.
+
+    The variance is that of rows with equal weights or counts.
+    """
+    positive, negative = _weights_by_score(view)
+    m, n = float(positive.sum()), float(negative.sum())
+    if m <= 0 or n <= 0:
+        raise UndefinedMetricError("y_true", "only one outcome occurs, so discrimination is undefined")
+    won = (np.cumsum(negative) - negative / 2) / n
+    lost = (m - np.cumsum(positive) + positive / 2) / m
+    area = float((positive * won).sum()) / m
+    if m <= 1 or n <= 1:
+        return area, None
+    spread = (
+        float((positive * (won - area) ** 2).sum()) / (m - 1),
+        float((negative * (lost - area) ** 2).sum()) / (n - 1),
+    )
+    return area, spread[0] / m + spread[1] / n
+
+
 def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:
     if p.kind == "confidence":
         raise UndefinedMetricError(
@@ -138,36 +158,6 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
             "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
         )
     return float(np.mean(found))
-
-
-def c_statistic(view: View, level: float) -> tuple[float, float, float]:
-    """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
-    from scipy.special import ndtri
-
-    score, weight = np.asarray(view.score), np.asarray(view.weights, dtype=np.float64)
-    hit = np.asarray(view.outcome, dtype=np.float64)
-    positive, negative = _weights_by_score(view)
-    if not (positive.sum() > 0 and negative.sum() > 0):
-        return math.nan, math.nan, math.nan
-    # Share of the other outcome below each row, ties counting one half, by which DeLong measures the row.
-    place = np.searchsorted(np.unique(score), score)
-    below = (np.cumsum(negative) - negative / 2)[place] / negative.sum()
-    above = 1 - (np.cumsum(positive) - positive / 2)[place] / positive.sum()
-    value = _auroc(positive, negative)
-    own = weight**2 if view.weight_kind == "importance" else weight
-    variance = 0.0
-    for share, part in ((below, hit), (above, 1 - hit)):
-        total, square = float((weight * part).sum()), float((own * part).sum())
-        rows = total**2 / square
-        if rows <= 1:
-            return value, math.nan, math.nan
-        variance += float((own * part * (share - value) ** 2).sum()) / total**2 * rows / (rows - 1)
-    if not (0 < value < 1 and variance > 0):  # no interval on the logit scale
-        return value, math.nan, math.nan
-    half = float(ndtri((1 + level) / 2)) * math.sqrt(variance) / (value * (1 - value))
-    middle = math.log(value / (1 - value))
-    low, high = (1 / (1 + math.exp(-end)) for end in (middle - half, middle + half))
-    return value, low, high
 
 
 def _weights_by_score(view: View) -> tuple[Floats, Floats]:

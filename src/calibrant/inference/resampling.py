@@ -31,6 +31,7 @@ __all__ = [
     "Sampler",
     "choose_sampler",
     "every_outcome",
+    "few_groups",
     "generator",
     "given_in_vain",
     "many",
@@ -90,6 +91,11 @@ def not_used(names: tuple[str, ...], why: str) -> str:
         return ""
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
+
+
+def few_groups(count: int) -> str:
+    """A caveat for this number of clusters; empty if there are enough, or none."""
+    return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
 
 
 def generator(seed: int, number: int) -> Generator:
@@ -255,8 +261,7 @@ class PredictionSampler:
     @property
     def note(self) -> str:
         """A caveat for few clusters, whose variation is underestimated."""
-        count = 0 if self.clusters is None else len(self.clusters)
-        return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
+        return few_groups(0 if self.clusters is None else len(self.clusters))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         n = self.predictions.n
@@ -350,8 +355,9 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that determine the views of a metric: lens, selection, and substitutes for data that it needs."""
-    return {keyword: keywords[keyword] for keyword in ("lens", "where", *metric.instead) if keyword in keywords}
+    """The keywords that determine the views of a metric: lens, selection, rows left out, and substitutes for data that it needs."""
+    own = [keyword for keyword in ("form", "edge") if keyword in metric.options]
+    return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:

@@ -1,0 +1,52 @@
+"""The data sets and R's values of this folder (see README.md)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+SETS = ("birthwt", "infert", "pima", "pbc", "rotterdam", "gbsg", "rare", "ties")
+
+
+@lru_cache
+def data(name: str) -> Any:
+    """A data set, with one array for each column."""
+    with (HERE / "data" / f"{name}.csv").open() as file:
+        head, *rows = csv.reader(file)
+    columns = dict(zip(head, np.array(rows, dtype=float).T, strict=True))
+    whole = ("y", "event", "centre", "stage")
+    return SimpleNamespace(**{key: column.astype(int) if key in whole else column for key, column in columns.items()})
+
+
+@lru_cache
+def values(topic: str) -> list[dict[str, Any]]:
+    """The entries of a topic."""
+    entries: list[dict[str, Any]] = json.loads((HERE / f"{topic}.json").read_text())
+    return entries
+
+
+Compute = Callable[[Any], Any]
+
+
+def every_call(topic: str, computed: Mapping[str, Compute]) -> pytest.MarkDecorator:
+    """Parametrize a test by all calls of a topic; `computed` has a function of the data set for each of them, and no other."""
+    calls = dict.fromkeys(entry["call"] for entry in values(topic))
+    assert set(calls) == set(computed), set(calls) ^ set(computed)
+    return pytest.mark.parametrize(("call", "compute"), [pytest.param(call, computed[call], id=call) for call in calls])
+
+
+def compare(topic: str, call: str, compute: Compute, rtol: float, atol: float = 0.0) -> None:
+    """Compare calibrant's values with R's on every data set of a call."""
+    for entry in values(topic):
+        if entry["call"] == call:
+            ours = np.asarray(compute(data(entry["data"])), dtype=float).ravel()
+            np.testing.assert_allclose(ours, np.ravel(entry["value"]), rtol, atol, err_msg=entry["data"])
