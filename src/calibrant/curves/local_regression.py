@@ -92,8 +92,7 @@ def tie_groups(view: View) -> Groups:
 def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
     """Return the fitted curve at each distinct score."""
     if surface == "interpolate":
-        at, bandwidth = loess_vertices(groups, span)
-        return _hermite(at, *local_fits(groups, at, bandwidth, degree), groups.score)
+        return loess_at(groups, groups.score, span, degree)
     near, stretch = _neighbourhood(groups, span)
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
     if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
@@ -139,22 +138,13 @@ def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -
     return found[0], found[1]
 
 
-def loess_at(groups: Groups, at: Floats, span: float, degree: int, nodes: int | None = None) -> Floats:
-    """Return the direct fit at any scores; those beyond the data receive its value at the nearest end.
-
-    With more distinct scores than `nodes`, the curve is fitted at `nodes` of them, with cubic interpolation between.
-    """
-    at = np.clip(at, groups.score[0], groups.score[-1])
-    near, stretch = _neighbourhood(groups, span)
+def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
+    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
     if len(groups.score) == 1:
         return np.full(len(at), groups.rate[0])
-    if nodes is not None and len(groups.score) > nodes:
-        places = _nodes(groups, nodes)
-        value, _ = local_fits(groups, places, stretch * reach(groups, places, near), degree)
-        return _hermite(places, value, _slopes(places, value), at)
-    if max(len(groups.score), len(at)) <= DIRECT_SCORES:
-        return local_fits(groups, at, stretch * reach(groups, at, near), degree)[0]
-    return np.interp(at, groups.score, loess(groups, span, degree, "direct", False))
+    places, bandwidth = loess_vertices(groups, span)
+    value, slope = local_fits(groups, places, bandwidth, degree)
+    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:
