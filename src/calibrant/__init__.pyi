@@ -79,6 +79,7 @@ from .evaluation import clinical_summary as clinical_summary
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes
+from .evaluation import internal_validation as internal_validation
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
 from .figures import before_after as before_after

@@ -1,5 +1,5 @@
 """Many metrics at once (`evaluate`), the performance of a risk model (`clinical_summary`) and of risks of a time to event (`survival_summary`,
-`horizon_outcomes`), the distribution of the confidence (`confidence_summary`), discrimination (`auroc`, `average_precision`), and which metrics to
+`horizon_outcomes`), performance corrected for optimism (`internal_validation`), the distribution of the confidence (`confidence_summary`), discrimination (`auroc`, `average_precision`), and which metrics to
 use (`recommend`)."""
 
 from ..util.namespace import namespace
@@ -10,6 +10,7 @@ NAMES = {
     "confidence": ("confidence_summary",),
     "discrimination": ("auroc", "average_precision"),
     "measure": ("evaluate",),
+    "optimism": ("internal_validation",),
     "recommendation": ("recommend",),
     "survival": ("survival_summary",),
 }
@@ -18,6 +19,7 @@ TYPES = {
     "clinical": ("ClinicalSummary",),
     "confidence": ("ConfidenceDistribution",),
     "measure": ("Evaluation",),
+    "optimism": ("InternalValidation", "OptimismCurve", "OptimismRow"),
     "recommendation": ("Recommendation",),
     "survival": ("SurvivalSummary",),
 }

@@ -10,6 +10,10 @@ from .discrimination import auroc as auroc
 from .discrimination import average_precision as average_precision
 from .measure import Evaluation as Evaluation
 from .measure import evaluate as evaluate
+from .optimism import InternalValidation as InternalValidation
+from .optimism import OptimismCurve as OptimismCurve
+from .optimism import OptimismRow as OptimismRow
+from .optimism import internal_validation as internal_validation
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
 from .survival import SurvivalSummary as SurvivalSummary

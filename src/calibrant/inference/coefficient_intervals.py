@@ -86,9 +86,7 @@ def _regression(asked: Asked) -> Regression:
         )
     free = (view.score > 0) & (view.rest > 0)  # the others are not affected by a shift
     x = np.log(view.score[free]) - np.log(view.rest[free])
-    return Regression(
-        np.ones((len(x), 1)), x, view.weights[free], view.outcome[free], np.array([asked.value]), 0
-    )
+    return Regression(np.ones((len(x), 1)), x, view.weights[free], view.outcome[free], np.array([asked.value]), 0)
 
 
 def _wald(asked: Asked) -> Ends:

@@ -239,7 +239,10 @@ def interval(
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
     value = chosen.of_views(views, **metric_keywords)
-    one_sided = method in own_intervals(chosen, {**chosen.options, **metric_keywords}) and method in ("profile", "exact")
+    one_sided = method in own_intervals(chosen, {**chosen.options, **metric_keywords}) and method in (
+        "profile",
+        "exact",
+    )
     if not math.isfinite(value) and not one_sided:
         raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", _if_infinite(chosen, options))
     view = views[0]
