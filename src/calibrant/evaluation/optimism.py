@@ -809,13 +809,8 @@ class _Refits:
                     f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
                 ] += 1
                 return None
-        self.warned.update(
-            {
-                warning.category.__name__
-                for warning in caught
-                if not issubclass(warning.category, DeprecationWarning | FutureWarning)
-            }
-        )
+        unrelated = (DeprecationWarning, FutureWarning, CalibrantWarning)
+        self.warned.update({each.category.__name__ for each in caught if not issubclass(each.category, unrelated)})
         self.worked += 1
         return probs
 
