@@ -91,6 +91,7 @@ from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import optimism_diagram as optimism_diagram
 from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram

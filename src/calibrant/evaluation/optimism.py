@@ -354,7 +354,7 @@ def internal_validation(
     Differences are taken on the scale of each metric. A metric that is undefined in a resample (the slope, where the outcomes are
     separated) is left out of the mean there; ``n`` is the number of resamples in which it was defined.
 
-    The curve is corrected in the same manner at each risk, as by ``rms::calibrate``.
+    The curve is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
 
     References
     ----------
@@ -434,9 +434,9 @@ def internal_validation(
     found = None
     if smooth is not None:
         assert curve is not None
-        found = OptimismCurve(
-            smooth.at, start.both[count:], estimates[4][count:], estimates[5][count:].astype(int), curve
-        )
+        # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
+        before, after = (np.clip(part[count:], 0, 1) for part in (estimates[0], estimates[4]))
+        found = OptimismCurve(smooth.at, before, after, estimates[5][count:].astype(int), curve)
     failed = sum(refits.failures.values())
     if failed > MOST_FAILED * len(plan):
         _warn_failed(failed, len(plan), refits.failures)
