@@ -67,6 +67,7 @@ ROOMS = {
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
             Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
+            Section("Internal validation", ("evaluation.optimism",)),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
@@ -75,7 +76,7 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
+            Section("Reliability", ("figures.reliability_diagrams", "figures.panels", "figures.optimism")),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),

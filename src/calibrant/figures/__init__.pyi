@@ -19,6 +19,8 @@ from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
+from .optimism import OptimismDiagram as OptimismDiagram
+from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
