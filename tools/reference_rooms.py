@@ -83,7 +83,13 @@ ROOMS = {
             ),
             Section(
                 "Where the error lies",
-                ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
+                (
+                    "figures.intervals",
+                    "figures.classgroups",
+                    "figures.groupconfidence",
+                    "figures.forest",
+                    "figures.stability",
+                ),
             ),
             Section("The report", ("reporting.building", "reporting.comparing")),
         ),

@@ -84,6 +84,7 @@ from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
 from .figures import entropy_diagram as entropy_diagram
+from .figures import forest_diagram as forest_diagram
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -614,6 +615,8 @@ def _validated(
     assert p.groups is not None
     kind = "period" if unit else "group"
     present = [code for code in range(len(names)) if (p.groups == code).any()]
+    if not unit and all(isinstance(name, str) for name in names):
+        present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
         raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
@@ -637,6 +640,11 @@ def _validated(
             parts[place] = replace(parts[place], estimates={**kept, id: kept[id]._replace(weight=weight)})
     measures = {id: measure for id, (measure, _) in chosen.items()}
     return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures)
+
+
+def _natural(name: str) -> list[Any]:
+    """Key of an order in which "Centre 2" is before "Centre 10"."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def _forth(value: float, transform: str | None) -> float:

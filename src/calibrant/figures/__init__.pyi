@@ -6,6 +6,8 @@ from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
+from .forest import ForestDiagram as ForestDiagram
+from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
