@@ -42,6 +42,8 @@ Floats = NDArray[np.float64]
 
 STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
+# Whole numbers in this range are years.
+EARLIEST, LATEST = 1800, 2200
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 
@@ -364,7 +366,7 @@ def validate_by_group(
     """
     p = _with_groups(y_true, y_prob, groups, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _validated(p, list(p.group_names), lens, _estimators(metrics, level, rng, lens), min_rows, pooling)
+    return _validated(p, lens, _estimators(metrics, level, rng, lens), min_rows, pooling)
 
 
 @checks_keywords()
@@ -461,27 +463,35 @@ def validate_by_period(
     """
     if "groups" in keywords:
         raise GroupError("groups", ("cannot be combined with ", Argument("times")), "use validate_by_group for groups")
-    if isinstance(y_true, Predictions):
-        raise InputTypeError("y_true", "expected labels or a frame, got Predictions", "pass the labels themselves")
-    if times is None:
-        raise GroupError("times", "is missing", "pass the date or period of each row")
     check_choice(every, "every", EVERY)
-    values = column(
-        pick_columns(y_true, times, "times") if isinstance(times, str) else _frame_free(times), "times"
-    ).array
-    code, names, x, unit = _periods(values, every, order)
-    keywords["groups"] = code
-    p = as_predictions(y_true, y_prob, keywords, where)
-    kept = [int(each) for each in p.group_names]
+    if isinstance(y_true, Predictions):
+        p = _with_groups(y_true, y_prob, times, keywords, where)
+        values = np.array(p.group_names)
+        if every is not None:
+            raise ArgumentError("every", "cannot be combined with Predictions", "pass labels, probabilities and times")
+        _, position, unit = _periods(
+            values if values.dtype.kind in "iufU" else np.array(p.group_names, object), None, order
+        )
+    else:
+        if times is None:
+            raise GroupError("times", "is missing", "pass the date or period of each row")
+        given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
+        keywords["groups"], position, unit = _periods(_one_column(given), every, order)
+        p = as_predictions(y_true, y_prob, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
     chosen = _estimators(metrics, level, rng, lens)
-    return _validated(p, [names[c] for c in kept], lens, chosen, min_rows, pooling, x[kept] if trend else None, unit)
+    return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)
 
 
-def _frame_free(times: Any) -> Any:
-    if is_frame(times):
-        raise InputTypeError("times", "expected one column, got a frame", "pass the column of dates or periods")
-    return times
+def _one_column(times: Any) -> Any:
+    if isinstance(times, str) or is_frame(times):
+        raise InputTypeError(
+            "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
+        )
+    values = column(times, "times").array
+    if values.ndim != 1:
+        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
+    return values
 
 
 def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any], where: Any) -> Predictions:
@@ -503,18 +513,15 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
     return p
 
 
-def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, list[Any], Floats, str]:
-    """Return the period of each row as a number, their names in order, their position in time, and its unit."""
-    if values.ndim != 1:
-        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
+def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, dict[Any, float], str]:
+    """Return the period of each row, the position in time of each period, and its unit."""
     if every is not None:
         if order is not None:
             raise ArgumentError("order", ("cannot be combined with ", Argument("every")), "dates have an order")
-        months = _dates(values).astype("datetime64[M]").astype(np.int64)
         length = {"year": 12, "quarter": 3, "month": 1}[every]
-        found, code = np.unique(months // length, return_inverse=True)
-        starts = found * length
-        return code, [_period_name(int(start), every) for start in starts], starts / 12, "year"
+        found, code = np.unique(_dates(values).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True)
+        names = [_period_name(int(period) * length, every) for period in found]
+        return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
     if values.dtype.kind == "M":
         raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
     listed = values.tolist()
@@ -522,26 +529,19 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
     if missing:
         raise GroupError("times", "missing period", "drop these rows", row=missing[0], count=len(missing))
     if order is not None:
-        names = list(order)
-        unknown = next((value for value in dict.fromkeys(listed) if value not in names), None)
-        if unknown is not None or len(set(names)) < len(names):
+        unknown = next((value for value in dict.fromkeys(listed) if value not in order), None)
+        if unknown is not None or len(set(order)) < len(order):
             problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
             raise ArgumentError("order", problem, "list every period once, from first to last")
-    else:
-        try:
-            names = sorted(set(listed))
-        except TypeError:
-            raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
-    place = {name: position for position, name in enumerate(names)}
-    code = np.array([place[value] for value in listed], dtype=np.intp)
-    numeric = order is None and values.dtype.kind in "iuf"
-    years = values.dtype.kind in "iu" and 1800 <= min(names) <= max(names) <= 2200 if numeric else False
-    return (
-        code,
-        names,
-        np.array(names if numeric else range(len(names)), dtype=np.float64),
-        "year" if years else "unit of time" if numeric else "period",
-    )
+        return values, {name: float(place) for place, name in enumerate(order)}, "period"
+    try:
+        names = sorted(set(listed))
+    except TypeError:
+        raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
+    if values.dtype.kind not in "iuf":
+        return values, {name: float(place) for place, name in enumerate(names)}, "period"
+    years = values.dtype.kind in "iu" and names[0] >= EARLIEST and names[-1] <= LATEST
+    return values, {name: float(name) for name in names}, "year" if years else "unit of time"
 
 
 def _dates(values: Any) -> Any:
@@ -601,21 +601,24 @@ def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator
 
 def _validated(
     p: Predictions,
-    names: list[Any],
     lens: Any,
     chosen: Mapping[str, tuple[Measure, Estimator]],
     min_rows: int,
     pooling: dict[str, Any],
-    x: Floats | None = None,
+    position: Mapping[Any, float] | None = None,
     unit: str = "",
+    *,
+    trend: bool = False,
 ) -> GroupValidation:
     check_whole(min_rows, "min_rows")
     level = pooling["level"]
     pool_estimates([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **pooling)  # options are checked before the groups are estimated
     assert p.groups is not None
-    kind = "period" if unit else "group"
+    kind, names = "period" if unit else "group", p.group_names
     present = [code for code in range(len(names)) if (p.groups == code).any()]
-    if not unit and all(isinstance(name, str) for name in names):
+    if position is not None:
+        present.sort(key=lambda code: position[names[code]])
+    elif all(isinstance(name, str) for name in names):
         present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
@@ -630,7 +633,9 @@ def _validated(
             continue
         values = [_forth(parts[place].estimates[id].value, measure.transform) for place in used]
         errors = [parts[place].estimates[id].standard_error for place in used]
-        times = None if x is None or len(used) < 3 else x[np.array(present)[used]]
+        times = None
+        if trend and position is not None and len(used) > 2:
+            times = [position[parts[place].name] for place in used]
         found = pool_estimates(
             values, errors, names=[parts[i].name for i in used], transform=measure.transform, covariate=times, **pooling
         )
