@@ -114,7 +114,7 @@ def _cases_of(rows: int) -> list[Case]:
             rows,
             1,
             [
-                *calibrant_twice("ici", degree=1, span=0.75),
+                *calibrant_twice("ici", degree=1, span=0.75, surface="direct"),
                 Contender("probcal", "probcal", probcal_metric("ici"), GRID),
             ],
         ),

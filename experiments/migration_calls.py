@@ -548,8 +548,12 @@ CALLS: list[Call] = [
             'cal.assess(y, p, metric="cox_slope", method="lr").pvalue',
             "joint test of both coefficients; without `method` only the slope is tested",
         ),
-        ("metrics.ici(y, p)", "cal.ici(y, p, degree=1)", "the default of calibrant is degree 2, as in `loess` of R"),
-        ("metrics.e90(y, p)", "cal.e90(y, p, degree=1)", ""),
+        (
+            "metrics.ici(y, p)",
+            'cal.ici(y, p, degree=1, surface="direct")',
+            "the default of calibrant is degree 2, as in `loess` of R",
+        ),
+        ("metrics.e90(y, p)", 'cal.e90(y, p, degree=1, surface="direct")', ""),
         (
             "metrics.hosmer_lemeshow(y, p).statistic",
             "cal.hosmer_lemeshow(y, p)",

@@ -33,11 +33,13 @@ ROOMS = {
                 "Many metrics at once",
                 (
                     "evaluation.measure",
+                    "evaluation.clinical",
                     "evaluation.confidence",
                     "evaluation.discrimination",
                     "evaluation.recommendation",
                 ),
             ),
+            Section("Time to event", ("evaluation.survival", "evaluation.censoring")),
             Section("The catalogue", ("metrics.registry",)),
             Section(
                 "Curves and parts",
@@ -65,7 +67,7 @@ ROOMS = {
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
             Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
-            Section("Sample sizes", ("inference.power_analysis",)),
+            Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
     "show": Room(
@@ -81,6 +83,7 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
+            Section("Risk models", ("figures.decision_curves",)),
             Section(
                 "Where the error lies",
                 (

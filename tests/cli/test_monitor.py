@@ -400,3 +400,29 @@ def test_scores_that_a_store_does_not_watch(run: Run, files: Path, store: Path) 
     code, _, err = run("update", store, files / "new.csv", "--time", "made", "--id", "row", "--ood", "p")
     assert code == 2
     assert "--ood: this monitor was created without out-of-distribution scores; drop --ood" in err
+
+
+def test_rows_ahead_of_time_are_refused_and_rows_are_removed(run: Run, files: Path, store: Path) -> None:
+    update = ("update", store, files / "new.csv", "--time", "made", "--id", "row")
+    code, out, err = run(*update, "--now", "2026-01-01")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        "error: --time: 2026-01-02T00:24Z is more than 1 day after the current time (2026-01-01T00:00Z)"
+    )
+    assert "--max-ahead" in err
+    assert run(*update, "--now", "2026-01-01", "--max-ahead", "any")[1].startswith("300 rows added")
+    code, out, err = run("remove", store, "299", "298")
+    assert (code, out, err) == (0, "2 rows removed\n", "")
+    assert run("remove", store, "299") == (
+        2,
+        "",
+        "error: IDS: unknown id '299' in row 0; rows without ids cannot be removed\n",
+    )
+
+
+def test_labels_that_come_first_are_kept(run: Run, files: Path, store: Path) -> None:
+    code, out, _ = run("labels", store, files / "labels.csv", "--id", "row")
+    assert (code, out) == (0, "300 labels with unknown ids kept for their predictions\n")
+    assert "300 labels wait for their predictions." in run("status", store)[1]
+    _, out, _ = run("update", store, files / "new.csv", "--time", "made", "--id", "row")
+    assert out.startswith("300 rows added, 300 labels added")

@@ -227,7 +227,10 @@ class TestProbcal:
             (metrics.ecce(y, p).stat_max, cal.ecce_mad(y, p)),
             (metrics.ecce(y, p).stat_mean, cal.ecce_mean_abs(y, p)),
             (metrics.skce(y, p, bandwidth=1.0), cal.skce_uq(y, p, bandwidth=1.0)),
-            *((getattr(metrics, id)(y, p), getattr(cal, id)(y, p, degree=1)) for id in ("ici", "e50", "e90", "emax")),
+            *(
+                (getattr(metrics, id)(y, p), getattr(cal, id)(y, p, degree=1, surface="direct"))
+                for id in ("ici", "e50", "e90", "emax")
+            ),
         ]
         for theirs, ours in pairs:
             assert theirs == pytest.approx(ours, rel=1e-5)

@@ -70,6 +70,7 @@ def test_the_class_has_its_own_docstring_and_signature() -> None:
 def test_docstrings_are_built_on_request() -> None:
     code = (
         "import sys, calibrant as cal; cal.ece([0, 1], [0.2, 0.7]);"
-        "assert 'calibrant.metrics.documentation' not in sys.modules and '__doc__' not in vars(cal.ece)"
+        "print('calibrant.metrics.documentation' in sys.modules, '__doc__' in vars(cal.ece))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -588,3 +588,110 @@ def test_last_windows_only(tmp_path: Path) -> None:
         Monitor.create(tmp_path / "v.db", reference=cal.Sketches.of(TRUTH, REFERENCE), every="1d", lens="class:cat")
     with pytest.raises(ShapeError, match=r"ids: expected one id for each row, got shape \(1,\)"):
         monitor.update(None, SCORE[:2], when="2026-01-01", ids=[1])
+
+
+def test_a_row_of_next_year_is_refused_and_can_be_removed(tmp_path: Path) -> None:
+    monitor, wrong = make(tmp_path, horizon="5d"), 1 - YES
+    send(monitor, slice(0, 240), None)
+    with pytest.raises(
+        InputError,
+        match=r"when: 2027-01-06T00:00Z is more than 1 day after the current time \(2026-01-07T00:00Z\) in row 0; correct the time",
+    ):
+        monitor.update(None, [0.5], when="2027-01-06", ids=["future"], now="2026-01-07")
+    assert monitor.status().n == 240
+    monitor.update(None, [0.5], when="2027-01-06", ids=["future"], max_ahead=None)
+    closed = monitor.status()
+    assert [w.state for w in closed.windows] == [
+        "waiting",
+        "waiting",
+        "open",
+    ]  # without labels there is nothing to test
+    assert "Window 2026-01-05 has no labels, though its horizon has passed" in closed.waiting
+    done = monitor.remove(["future"])
+    assert (done.removed, repr(done)) == (1, "1 row removed")
+    after = monitor.status()
+    assert (after.n, [w.state for w in after.windows], after.clock) == (240, ["waiting", "open"], "2026-01-06T00:00Z")
+    send(monitor, slice(240, 600), None)
+    monitor.add_labels(np.arange(600), wrong)
+    clean = make_beside(tmp_path, horizon="5d")
+    send(clean, slice(0, 600), None)
+    clean.add_labels(np.arange(600), wrong)
+    assert monitor.status().alarms == clean.status().alarms != ()
+    assert monitor.status().process == clean.status().process
+
+
+def make_beside(folder: Path, **words: Any) -> Monitor:
+    (folder / "beside").mkdir()
+    return make(folder / "beside", **words)
+
+
+def test_the_time_of_the_machine_is_the_limit_by_default(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    with pytest.raises(InputError, match="when: 9998-01-01T00:00Z is more than 1 hour after the current time"):
+        monitor.update(None, [0.5], when="9998-01-01", max_ahead="1h")
+    with pytest.raises(ArgumentError, match="max_ahead: must be a positive integer followed by s, m, h, d or w"):
+        monitor.update(None, [0.5], when="2026-01-01", max_ahead="soon")
+
+
+def test_a_window_without_labels_is_not_tested_after_its_horizon(tmp_path: Path) -> None:
+    monitor = make(tmp_path, horizon="1d")
+    send(monitor, slice(0, 600), None)  # five days
+    assert monitor.status().process.windows == 0
+    assert {w.state for w in monitor.status().windows[:3]} == {"waiting"}
+    done = monitor.add_labels(np.arange(120, 240), YES[120:240])
+    assert done.tested == ("2026-01-06",)
+    states = [w.state for w in monitor.status().windows]
+    assert states[:3] == ["skipped", "tested", "waiting"]
+    negative = make_beside(tmp_path, horizon="1d", missing="negative")
+    assert send(negative, slice(0, 600), None).tested == ("2026-01-05", "2026-01-06", "2026-01-07")
+
+
+@pytest.mark.parametrize("cut", [0, 7, 300, 600])
+def test_labels_that_come_before_their_predictions_are_kept(tmp_path: Path, cut: int) -> None:
+    usual, early = make(tmp_path), make_beside(tmp_path)
+    send(usual, slice(0, 600))
+    told = early.add_labels(np.arange(N)[cut:], 1 - YES[cut:])
+    again = early.add_labels(np.arange(N)[cut:], YES[cut:])  # corrected before the prediction has arrived
+    assert (told.unknown, again.unknown, again.labelled) == (N - cut, N - cut, 0)
+    if cut == 0:
+        assert repr(told) == "600 labels with unknown ids kept for their predictions"
+        assert early.status().notes == ("600 labels wait for their predictions.",)
+    labels = np.where(np.arange(N) < cut, YES, np.nan)
+    done = send(early, slice(0, 600), labels)
+    assert (done.added, done.labelled) == (N, N)
+    assert early.status().to_dict() == {**usual.status().to_dict()}
+    assert send(early, slice(0, 600), labels).repeated == N
+
+
+def test_a_label_that_comes_with_the_prediction_replaces_an_earlier_one(tmp_path: Path) -> None:
+    monitor = make(tmp_path)
+    monitor.add_labels([0], [1 - YES[0]])
+    send(monitor, slice(0, 1))
+    assert monitor.sketch("2026-01-05").positives == YES[0]
+
+
+def test_rows_are_removed_with_their_labels_and_scores(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"groups": np.array(["a", "b"])[np.arange(N) % 2]}
+    whole, part = make(tmp_path, ood={"energy": REFERENCE}), make_beside(tmp_path, ood={"energy": REFERENCE})
+    ood = {"energy": SCORE**2}
+    whole.update(YES, SCORE, when=WHEN, ids=np.arange(N), ood=ood, **words)
+    kept = np.arange(N) % 7 != 0
+    whole.remove(np.arange(N)[~kept])
+    part.update(
+        YES[kept],
+        SCORE[kept],
+        when=WHEN[kept],
+        ids=np.arange(N)[kept],
+        ood={"energy": SCORE[kept] ** 2},
+        groups=words["groups"][kept],
+    )
+    for group in (None, "a", "b"):
+        for labelled in (True, False):
+            found, expected = (m.sketch("2026-01-08", group, labelled=labelled).to_bytes() for m in (whole, part))
+            assert found == expected
+    one, other = (m.status().windows[3] for m in (whole, part))
+    assert (one.n, one.labelled) == (other.n, other.labelled)
+    assert one.scores.ood[0].median == other.scores.ood[0].median
+    with pytest.raises(InputError, match="ids: unknown id '7'"):
+        whole.remove([6, 7])
+    assert whole.status().n == kept.sum()

@@ -45,13 +45,14 @@ def drawn(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 CHECKED = [
-    (cal.ici, {}, "0.1075733151"),
-    (cal.e50, {}, "0.1019085161"),
-    (cal.e90, {}, "0.1983480532"),
-    (cal.emax, {}, "0.2193195661"),
-    (cal.ici, {"bounded": True}, "0.1037654009"),
-    (cal.ici, {"degree": 1, "span": 1}, "0.1112543582"),
+    (cal.ici, {"surface": "direct"}, "0.1075733151"),
+    (cal.e50, {"surface": "direct"}, "0.1019085161"),
+    (cal.e90, {"surface": "direct"}, "0.1983480532"),
+    (cal.emax, {"surface": "direct"}, "0.2193195661"),
+    (cal.ici, {"surface": "direct", "bounded": True}, "0.1037654009"),
+    (cal.ici, {"surface": "direct", "degree": 1, "span": 1}, "0.1112543582"),
     (cal.eci, {}, "1.750846632"),
+    (cal.ici, {}, "0.107543348571945"),  # mean(abs(predict(loess(y ~ p)) - p)) in R
     (cal.ici, {"smoother": "lowess"}, "0.1181681732"),
     (cal.e90, {"smoother": "lowess"}, "0.1798258125"),
     (cal.emax, {"smoother": "lowess"}, "0.2766103539"),
@@ -72,7 +73,7 @@ def test_checked_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"degree": 1}, {"degree": 2, "span": 0.4}, {"surface": "interpolate"}, {"smoother": "lowess"}]
+    "options", [{"degree": 1}, {"degree": 2, "span": 0.4}, {"surface": "direct"}, {"smoother": "lowess"}]
 )
 @pytest.mark.parametrize("n", [5, 300, 6000])
 def test_a_line_is_reproduced(options: dict[str, Any], n: int) -> None:
@@ -92,7 +93,7 @@ def test_order_of_the_indices(smoother: str, n: int) -> None:
     assert mean <= largest
     assert cal.ep(y, p, q=1.0, smoother=smoother) == largest
     assert cal.ep(y, p, q=0.5, smoother=smoother) == median
-    assert mean**2 <= cal.eci(y, p, smoother=smoother, scale=1) <= largest**2 * (1 + 1e-12)
+    assert mean**2 <= cal.eci(y, p, smoother=smoother, surface="interpolate", scale=1) <= largest**2 * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("smoother", SMOOTHERS)
@@ -143,9 +144,20 @@ def test_a_short_span_gets_more_nodes() -> None:
 
 def test_exact_is_a_fit_at_every_score() -> None:
     y, p = drawn(2600, "rare")
-    assert cal.ici(y, p, exact=True) != cal.ici(y, p)
-    assert cal.ici(y, p, exact=True) == pytest.approx(cal.ici(y, p), abs=1e-6)
-    assert cal.ici(y[:2000], p[:2000], exact=True) == cal.ici(y[:2000], p[:2000])
+    at_nodes, at_scores = (cal.ici(y, p, surface="direct", exact=exact) for exact in (False, True))
+    assert at_scores != at_nodes
+    assert at_scores == pytest.approx(at_nodes, abs=1e-6)
+    few = y[:2000], p[:2000]
+    assert cal.ici(*few, surface="direct", exact=True) == cal.ici(*few, surface="direct")
+    with pytest.raises(cal.errors.ArgumentError, match="surface='direct'"):
+        cal.ici(y, p, exact=True)
+
+
+def test_interpolation_is_the_default_as_in_r() -> None:
+    y, p = drawn(300, "uniform")
+    for metric in INDICES:
+        assert metric.options["surface"] == "interpolate"
+        assert metric(y, p) == metric(y, p, surface="interpolate") != metric(y, p, surface="direct")
 
 
 def test_a_score_that_fills_its_neighbourhood_keeps_its_mean() -> None:

@@ -95,7 +95,7 @@ def loess() -> Any:
     options: dict[str, Any] = {
         "span": None,
         "degree": 2,
-        "surface": "direct",
+        "surface": "interpolate",
         "exact": False,
         "delta": 0.01,
         "knots": 5,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,11 @@ format_option = click.option(
     type=click.Choice(["csv", "tsv", "parquet", "json"]),
     help="File format, if it is not clear from the file name.",
 )
+
+
+def now_option(help: str) -> Callable[[Any], Any]:
+    """The option ``--now``."""
+    return click.option("--now", metavar="TIME", help=help)
 
 
 @click.group(cls=options.OnceGroup, short_help="Monitor drift and calibration over time.")
@@ -164,6 +169,14 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
     metavar="NAME",
     help="Name of this delivery, for rows without ids; a delivery that is added twice counts once.",
 )
+@now_option("Current time, for --max-ahead; by default that of this machine.")
+@click.option(
+    "--max-ahead",
+    metavar="DURATION",
+    default="1d",
+    show_default=True,
+    help="How far after the current time a prediction may be dated, such as 1h; 'any' for no limit.",
+)
 @options.label_option
 @options.score_options
 @options.by_option("Column with the group of each row; by default the one given to init.")
@@ -180,7 +193,9 @@ def update(store: str, file: str, **options: Any) -> None:
     from .arrivals import in_order, rows_of
     from .screen import warnings_as_lines
 
-    chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery")}
+    chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery", "now", "max_ahead")}
+    if chosen["max_ahead"] == "any":
+        chosen["max_ahead"] = None
     opened = Monitor.open(store)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
@@ -192,7 +207,8 @@ def update(store: str, file: str, **options: Any) -> None:
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
-        done = opened.update(delivery=chosen["delivery"], **in_order(rows_of(file, **options), opened.settings.classes))
+        rows = in_order(rows_of(file, **options), opened.settings.classes)
+        done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
     _finish(done, chosen["fail_on"], chosen["as_json"])
 
 
@@ -203,7 +219,7 @@ def update(store: str, file: str, **options: Any) -> None:
     "--id", "id_column", required=True, metavar="COLUMN", help="Column with the id of each row, as given to update."
 )
 @options.label_option
-@click.option("--now", metavar="TIME", help="Current time; by default that of the latest prediction.")
+@now_option("Current time; by default that of the latest prediction.")
 @options.where_option
 @format_option
 @fail_option
@@ -220,7 +236,10 @@ def labels(
     fail_on: str,
     as_json: bool,
 ) -> None:
-    """Add the labels in FILE to the predictions in STORE, or correct them."""
+    """Add the labels in FILE to the predictions in STORE, or correct them.
+
+    Labels whose predictions have not arrived are kept and added with them.
+    """
     from ..monitoring.monitor import Monitor
     from ..monitoring.windows import read_time
     from .arrivals import labels_like, labels_of
@@ -232,6 +251,22 @@ def labels(
     with _labels_of_reference(opened):
         done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
     _finish(done, fail_on, as_json)
+
+
+@monitor.command(short_help="Remove rows that were added by mistake.")
+@click.argument("store")
+@click.argument("ids", nargs=-1, required=True)
+@now_option("Current time; by default that of the latest prediction that is left.")
+@options.json_option
+@options.debug_option
+def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> None:
+    """Remove the rows with the given IDS from STORE, for example rows with a wrong time.
+
+    Windows that end after the current time are open again; windows that were tested are not tested again.
+    """
+    from ..monitoring.monitor import Monitor
+
+    _finish(Monitor.open(store).remove(list(ids), now=now), "never", as_json)
 
 
 @contextmanager

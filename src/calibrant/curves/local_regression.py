@@ -19,6 +19,7 @@ __all__ = [
     "LEAST",
     "Groups",
     "loess",
+    "loess_at",
     "logistic_curve",
     "lowess",
     "spline_basis",
@@ -83,12 +84,10 @@ def tie_groups(view: View) -> Groups:
 
 def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
     """Return the fitted curve at each distinct score."""
-    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
-    stretch = math.sqrt(max(1.0, span))  # a span above 1 multiplies the squared bandwidth
     if surface == "interpolate":
-        at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
-        value, slope = local_fits(groups, at, stretch * reach(groups, at, near), degree)
-        return _hermite(at, value, slope, groups.score)
+        return loess_at(groups, groups.score, span, degree)
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    stretch = math.sqrt(max(1.0, span))
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
     if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
@@ -101,6 +100,19 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
         value, _ = local_fits(_merged(groups, near, CELLS), at, stretch * reach(groups, at, near), degree)
         fitted[~alone] = _hermite(at, value, _slopes(at, value), groups.score[~alone])
     return fitted
+
+
+def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
+    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
+    if len(groups.score) == 1:
+        return np.full(len(at), groups.rate[0])
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    places = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+    bandwidth = math.sqrt(max(1.0, span)) * reach(
+        groups, places, near
+    )  # a span above 1 multiplies the squared bandwidth
+    value, slope = local_fits(groups, places, bandwidth, degree)
+    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:

@@ -25,6 +25,7 @@ __all__ = [
     "CostDecision",
     "ExpectedCost",
     "NetBenefit",
+    "check_thresholds",
     "cost_decision",
     "expected_cost",
     "net_benefit",
@@ -362,6 +363,7 @@ def net_benefit(
 
     See Also
     --------
+    decision_curve : Several models, with confidence intervals and a figure.
     expected_cost : Costs of decisions for any number of classes and actions.
 
     Notes
@@ -381,10 +383,7 @@ def net_benefit(
     [0.5]
     """
     view = one_view(net_benefit, y_true, y_prob, lens, where, keywords)
-    given = np.arange(1, 100) / 100 if thresholds is None else thresholds
-    t = finite_column([given] if is_number(given) else given, "thresholds")
-    if (t <= 0).any() or (t >= 1).any():
-        raise ArgumentError("thresholds", "must lie between 0 and 1", "leave out 0 and 1")
+    t = check_thresholds(np.arange(1, 100) / 100 if thresholds is None else thresholds)
     order = np.argsort(view.score, kind="stable")
     score, weight, hit = view.score[order], view.weights[order], view.outcome[order].astype(np.float64)
     first = np.searchsorted(score, t, side="left")
@@ -414,6 +413,14 @@ def net_benefit(
         standard_error=np.sqrt(np.maximum(variance, 0)) / total,
         prevalence=prevalence,
     )
+
+
+def check_thresholds(thresholds: Any) -> Floats:
+    """Return one or several threshold probabilities as an array; raises unless they lie strictly between 0 and 1."""
+    t = finite_column([thresholds] if is_number(thresholds) else thresholds, "thresholds")
+    if (t <= 0).any() or (t >= 1).any():
+        raise ArgumentError("thresholds", "must lie between 0 and 1", "leave out 0 and 1")
+    return t
 
 
 @documents_keywords()

@@ -1,5 +1,9 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .censoring import HorizonOutcomes as HorizonOutcomes
+from .censoring import horizon_outcomes as horizon_outcomes
+from .clinical import ClinicalSummary as ClinicalSummary
+from .clinical import clinical_summary as clinical_summary
 from .confidence import ConfidenceDistribution as ConfidenceDistribution
 from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc
@@ -11,3 +15,5 @@ from .measure import Evaluation as Evaluation
 from .measure import evaluate as evaluate
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
+from .survival import SurvivalSummary as SurvivalSummary
+from .survival import survival_summary as survival_summary

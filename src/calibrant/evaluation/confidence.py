@@ -35,7 +35,12 @@ class ScoreQuantiles(NamedTuple):
     @property
     def words(self) -> str:
         """The three quantiles as text."""
-        return ", ".join(f"{name} {number(getattr(self, name))}" for name in ("median", "p90", "p99"))
+        return ", ".join(f"{name} {_below_one(getattr(self, name))}" for name in ("median", "p90", "p99"))
+
+
+def _below_one(score: float) -> str:
+    """Four digits; a score just below 1 is not printed as 1."""
+    return ">0.9999" if 0.99995 <= score < 1 else number(score)
 
 
 @dataclass(frozen=True, repr=False)

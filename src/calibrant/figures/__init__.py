@@ -4,6 +4,7 @@ from ..util.namespace import namespace
 
 NAMES = {
     "classgroups": ("group_error_diagram",),
+    "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
     "entropy": ("entropy_diagram",),
     "forest": ("forest_diagram",),
@@ -21,6 +22,7 @@ NAMES = {
 }
 TYPES = {
     "classgroups": ("GroupErrorDiagram",),
+    "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),
     "entropy": ("EntropyDiagram",),
     "forest": ("ForestDiagram",),

@@ -2,6 +2,9 @@
 
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
+from .decision_curves import BenefitDifference as BenefitDifference
+from .decision_curves import DecisionCurve as DecisionCurve
+from .decision_curves import decision_curve as decision_curve
 from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,23 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
-from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
+from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
-from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import shared_name
 from ..views.view import VectorView, View
+from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of
 from .pair_resampling import skce_draws
 from .resampling import (
     PredictionSampler,
     Sampler,
     choose_sampler,
+    few_groups,
     generator,
     given_in_vain,
     many,
@@ -38,12 +39,12 @@ from .resampling import (
 )
 from .significance import read_source
 
-__all__ = ["Interval", "bootstrap_sample", "interval"]
+__all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
 Floats = NDArray[np.float64]
 
-METHODS = ("auto", "corrected", "percentile", "basic", "bca", "gamma", "normal", "asymptotic")
-CLOSED_FORM = ("gamma", "normal", "asymptotic")
+CLOSED_FORM = ("gamma", "normal", "asymptotic", "wald", "profile", ROBUST, "exact")
+METHODS = ("auto", "bootstrap", "corrected", "percentile", "basic", "bca", *CLOSED_FORM)
 # Bootstrap quantiles inherit the bias of the bootstrap; BCa levels remove part of it.
 TOO_HIGH = {"percentile": "is too high", "bca": "may still be too high"}
 RAISED = (
@@ -61,8 +62,8 @@ BELOW_ZERO = "the estimate is negative, but the error cannot be, so the interval
 FEWEST = 5
 # Below this many rows of the rarer outcome, 95% intervals that are not derived for few events undercover.
 FEW_EVENTS = 30
-# Metrics whose own interval is valid for few events.
-HOLD_FOR_FEW = ("expected_observed_ratio",)
+# Intervals of metrics that are valid for few events.
+HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact")}
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
 FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows the {} interval may undercover"
 ONE_SIDE = "nearly all bootstrap replicates lie on one side of the estimate, so the percentile interval is given"
@@ -160,15 +161,17 @@ def interval(
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
     method : str, default "auto"
         ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` are bootstrap intervals; ``"gamma"`` and ``"normal"`` are for
-        metrics that are means over rows (`brier`, `nll`, `ecd`); ``"asymptotic"`` is the interval derived for the metric itself, where
-        there is one (`l2ce_interval`, `t_cal`, `cox_intercept`, `cox_slope`, `expected_observed_ratio`). ``"auto"`` is described in
-        the Notes.
+        metrics that are means over rows (`brier`, `nll`, `ecd`). Coefficients of logistic recalibration (`cox_intercept`, `cox_slope`,
+        `fixed_slope_intercept`, `calibration_in_the_large` with ``form="logit"``) have ``"wald"``, ``"profile"`` (profile likelihood)
+        and ``"sandwich"``; `expected_observed_ratio` has ``"wald"`` (on the logarithmic scale), ``"exact"`` (Poisson) and
+        ``"sandwich"``. ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
+        `t_cal`), and ``"bootstrap"`` the bootstrap interval that ``"auto"`` would take. ``"auto"`` is described in the Notes.
     level
     n_resamples : int, default 1000
         Number of bootstrap replicates.
     cluster : bool, default False
-        Whether to resample whole groups (``groups=``), for rows that are dependent within groups. With fewer than 20 groups the
-        interval is too short, which its note states.
+        Whether to resample whole groups (``groups=``), for rows that are dependent within groups; ``"sandwich"`` adds up their
+        contributions instead. With fewer than 20 groups the interval is too short, which its note states.
     stratify : bool, default False
         Whether to resample within classes, so that class counts stay fixed.
     exact : bool, default False
@@ -198,9 +201,10 @@ def interval(
 
     Notes
     -----
-    ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row; else ``"gamma"`` for means over
-    rows; else ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else
-    ``"percentile"``.
+    ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row, which is ``"wald"`` for
+    coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`; else ``"gamma"`` for means over rows; else
+    ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else ``"percentile"``.
+    Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
 
     Plug-in estimates of a calibration error are biased upwards, and the bootstrap adds the same bias once more. ``"corrected"`` removes
     it: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean :math:`\bar t` and estimate :math:`t`, the interval of a
@@ -211,6 +215,19 @@ def interval(
     and it always contains the estimate. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
     remains accurate for few events; ``"normal"`` uses the standard error alone.
 
+    Intervals of logistic recalibration, with log-likelihood :math:`\ell` and the coefficient of interest :math:`\beta`:
+
+    - ``"wald"``: :math:`\hat\beta \pm z\,\mathrm{se}(\hat\beta)` from the Fisher information, as R's ``confint.default``;
+    - ``"profile"``: all :math:`\beta` with :math:`2(\ell(\hat\beta) - \max_\alpha \ell(\alpha, \beta)) \le \chi^2_{1}`, as R's ``confint``
+      of a ``glm``;
+    - ``"sandwich"``: as ``"wald"`` with a covariance that is valid if the regression is misspecified, for `sample_weight`, and for
+      dependent rows (``cluster=True``); it is that of ``svyglm`` in R.
+
+    For O observed events in n rows with expected number E, ``"wald"`` is :math:`O/E \cdot \exp(\pm z\sqrt{1/O - 1/n})` and
+    ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
+    number as known and is conservative unless events are rare. E/O is the inverse. `n_resamples` and `rng` have no effect on these
+    methods, which ``unused`` and a note report.
+
     All methods assume independent rows, or independent groups with ``cluster=True``.
 
     References
@@ -218,7 +235,10 @@ def interval(
     .. [1] Efron, B. (1987). Better bootstrap confidence intervals. JASA 82.
     .. [2] Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based on the gamma
        distribution. Statistics in Medicine 16.
-    .. [3] Sun, Y. et al. (2024). A confidence interval for the l2 expected calibration error. arXiv:2408.08998.
+    .. [3] Venzon, D. J. and Moolgavkar, S. H. (1988). A method for computing profile-likelihood-based confidence intervals. Applied
+       Statistics 37.
+    .. [4] Debray, T. P. A. et al. (2017). A guide to systematic review and meta-analysis of prediction model performance. BMJ 356.
+    .. [5] Sun, Y. et al. (2024). A confidence interval for the l2 expected calibration error. arXiv:2408.08998.
 
     Examples
     --------
@@ -226,6 +246,9 @@ def interval(
     >>> result = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
     >>> result
     brier 0.1050 [0.07718, 0.1419] (95%, gamma)
+    >>> y, p = [0, 0, 1, 0, 1] * 20, [0.05, 0.2, 0.3, 0.4, 0.5] * 20
+    >>> cal.interval(y, p, metric="cox_slope", method="profile")
+    cox_slope 2.139 [1.286, 3.218] (95%, profile)
     """
     chosen = catalogue[metric]
     if method not in METHODS:
@@ -238,17 +261,21 @@ def interval(
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
     value = chosen.of_views(views, **metric_keywords)
-    if not math.isfinite(value):
-        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", "check for scores of 0 or 1")
     view = views[0]
+    if not math.isfinite(value):
+        method = _for_infinite(method, chosen, own_intervals(chosen, {**chosen.options, **metric_keywords}), view)
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = shared_name(views)
-    single = cluster is False and stratify is False and len(views) == 1
-    method, ends = _in_closed_form(method, chosen, view, {**chosen.options, **metric_keywords}, value, level, single)
+    free = cluster is False and stratify is False
+    asked = Asked(chosen, view, {**chosen.options, **metric_keywords}, value, level)
+    if cluster and not stratify and method in own_intervals(chosen, asked.options):
+        asked, free = asked._replace(clusters=_groups_of(source, view)), True
+    method, ends = _in_closed_form(method, asked, free and len(views) == 1)
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
-        few = "" if chosen.id in HOLD_FOR_FEW else _few(views, method)
+        few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
         notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]
+        notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
@@ -259,7 +286,7 @@ def interval(
     sample = sample[~np.isnan(sample)]
     if len(sample) < 0.9 * n_resamples:
         raise UndefinedMetricError(chosen.id, f"is undefined in {n_resamples - len(sample)} of {n_resamples} resamples")
-    if method == "auto":
+    if method in ("auto", "bootstrap"):
         low, high = quantiles(sample, ((1 - level) / 2, (1 + level) / 2))
         method = "corrected" if _is_error(chosen) or not low <= value <= high else "percentile"
     (low, high), notes = _ends(method, chosen, value, sample, level, lambda: _jackknife(chosen, options, sampler))
@@ -269,16 +296,28 @@ def interval(
     return Interval(chosen.id, value, low, high, level, method, n, lens, len(sample), note, sample)
 
 
-def _in_closed_form(
-    method: str, metric: Metric, view: Any, options: dict[str, Any], value: float, level: float, single: bool
-) -> tuple[str, tuple[float, float] | None]:
+def own_intervals(metric: Metric, options: dict[str, Any]) -> dict[str, Callable[[Asked], Ends]]:
+    """The intervals derived for a metric with these options, by method; the first is the default."""
+    if options.get("form") == "mean":  # a mean over rows
+        return {}
+    return OWN_INTERVALS.get(metric.id, {})
+
+
+def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends | None]:
     """The method, which ``"auto"`` leaves open, and both ends where no resampling is needed."""
-    own = OWN_INTERVALS.get(metric.id) if single else None
-    rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options}) if single else None
-    if method == "auto":
-        method = "asymptotic" if own and isinstance(view, View) else "auto" if rows is None else "gamma"
-    if method == "asymptotic" and own is not None:
-        return method, own(metric, view, options, value, level)
+    metric, view, options, value, level, clusters = asked
+    own = own_intervals(metric, options) if single and isinstance(view, View) else {}
+    rows = None
+    if single and clusters is None:
+        rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options})
+    if method in ("auto", "asymptotic") and own:
+        method = next(iter(own))
+        if method == "wald" and view.weight_kind == "importance":
+            method = ROBUST
+    elif method == "auto" and rows is not None:
+        method = "gamma"
+    if method in own:
+        return method, own[method](asked)
     if method in ("gamma", "normal") and rows is not None:
         if view.effective_size <= 1:
             raise UndefinedMetricError(metric.id, "has no standard error with one row")
@@ -288,16 +327,49 @@ def _in_closed_form(
         low, high = gamma_limits(moments_of(view, rows, value), level, more)
         return method, (max(low, metric.range[0]), min(high, metric.range[1]))
     if method in CLOSED_FORM:
-        raise ArgumentError("method", _no_closed_form(method, metric, single), "use 'auto'")
+        if method == "asymptotic" and metric.id in OWN_INTERVALS and isinstance(view, VectorView):
+            raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
+        raise ArgumentError("method", _no_closed_form(method, asked, single), _instead(asked, single))
     return method, None
 
 
-def _no_closed_form(method: str, metric: Metric, single: bool) -> str:
+def _no_closed_form(method: str, asked: Asked, single: bool) -> str:
+    metric = asked.metric
     if not single:
         return f"{method!r} applies to one lens and rows that are resampled freely"
-    if method != "asymptotic":
+    if method in ("gamma", "normal"):
         return f"{method!r} requires a mean over rows, and {metric.id} is not one{' with these options' if metric.is_row_mean else ''}"
-    return f"{metric.id} has no interval of its own"
+    if asked.options.get("form") == "mean" and metric.id in OWN_INTERVALS:
+        return f"{method!r} is an interval of the intercept at slope 1, form='logit'"
+    return f"{metric.id} has no {'interval of its own' if method == 'asymptotic' else f'{method} interval'}"
+
+
+def _instead(asked: Asked, single: bool) -> str:
+    known = [repr(method) for method in (*own_intervals(asked.metric, asked.options), "bootstrap")]
+    if asked.options.get("form") == "mean" and asked.metric.id in OWN_INTERVALS:
+        known = ["'gamma'", "'normal'", *known]
+    return f"use {', '.join(known[:-1])} or {known[-1]}" if single and len(known) > 1 else "use 'auto'"
+
+
+def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any) -> str:
+    """The method for an infinite value, as without any event: one of those whose interval has one finite end."""
+    known = [] if view.weight_kind == "importance" else [name for name in ("exact", "profile") if name in own]
+    if known and method in ("auto", *known):
+        return known[0] if method == "auto" else method
+    remedies = tuple(Use("method", name, "for a one-sided interval") for name in known)
+    raise UndefinedMetricError(
+        metric.id, "is infinite, so it has no interval", remedies or "check for scores of 0 or 1"
+    )
+
+
+def _groups_of(source: Any, view: Any) -> NDArray[Any]:
+    """The group of each row of a view."""
+    groups = None if view.rows is None else view.rows.groups
+    if groups is None:
+        raise GroupError("groups", "are required for cluster=True", Use("groups"))
+    if len(np.unique(groups)) < 2:
+        raise GroupError("groups", "cluster=True requires at least two groups; all rows are in one")
+    return np.asarray(groups)
 
 
 def _few(views: list[Any], method: str) -> str:
@@ -315,7 +387,7 @@ def _few(views: list[Any], method: str) -> str:
 
 def _in_one_bin(metric: Metric, view: Any, metric_keywords: dict[str, Any]) -> str:
     """A note where most rows share one bin of equal width."""
-    if OWN_INTERVALS.get(metric.id) is not _l2ce or not isinstance(view, View):
+    if metric.id not in ("t_cal", "l2ce_interval") or not isinstance(view, View):
         return ""
     cell, count = bin_cells(view, "equal_width", _bins_of(view, {**metric.options, **metric_keywords}))
     share = float(np.bincount(cell, view.weights, count).max()) / view.total
@@ -345,41 +417,35 @@ def _biased(metric: Metric, method: str, value: float, sample: Floats, ends: tup
     return "" if low <= value <= high else OUTSIDE
 
 
-def _l2ce(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
+def _l2ce(asked: Asked) -> Ends:
     """Interval of the squared error, valid for calibrated and miscalibrated models (Sun et al. 2024)."""
-    if isinstance(view, VectorView):
-        raise ArgumentError("method", "'asymptotic' requires one score per row", "use 'percentile'")
-    return l2ce_bounds(view, _bins_of(view, options), level, options["unbiased"])
+    return l2ce_bounds(asked.view, _bins_of(asked.view, asked.options), asked.level, asked.options["unbiased"])
 
 
-def _cox(place: int) -> Callable[..., tuple[float, float]]:
-    def wald(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
-        from scipy.special import ndtri
-
-        fit = line_of(view, options["penalty"])
-        spread = fit.sandwich if view.weight_kind == "importance" else fit.covariance
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(float(spread[place, place]))
-        return value - half, value + half
-
-    return wald
-
-
-def _ratio(metric: Metric, view: Any, options: dict[str, Any], value: float, level: float) -> tuple[float, float]:
-    """Expected over observed: gamma limits of the inverse, a weighted number of events, exchanged."""
+def _ratio(asked: Asked) -> Ends:
+    """Observed over expected, a weighted number of events, by gamma limits; for expected over observed both ends are exchanged."""
+    view = asked.view
+    inverse = asked.options["form"] == "expected_observed"
+    ratio = 1 / asked.value if inverse else asked.value
     mean = float(view.mean(view.score))
-    rows = (view.outcome - view.score / value) / mean
+    rows = (view.outcome - view.score * ratio) / mean
     difference = catalogue["calibration_in_the_large"]
     more = -surprise_of(difference, view, dict(difference.options)) / mean
-    low, high = gamma_limits(replace(moments_of(view, rows, 0.0), mean=1 / value), level, more)
+    low, high = gamma_limits(replace(moments_of(view, rows, 0.0), mean=ratio), asked.level, more)
+    low = max(low, 0.0)
+    if not inverse:
+        return low, high
     return 1 / high, 1 / low if low > 0 else math.inf
 
 
-OWN_INTERVALS: dict[str, Callable[..., tuple[float, float]]] = {
-    "expected_observed_ratio": _ratio,
-    "t_cal": _l2ce,
-    "l2ce_interval": _l2ce,
-    "cox_intercept": _cox(0),
-    "cox_slope": _cox(1),
+OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
+    "expected_observed_ratio": {"asymptotic": _ratio, **RATIO},
+    "t_cal": {"asymptotic": _l2ce},
+    "l2ce_interval": {"asymptotic": _l2ce},
+    "cox_intercept": COEFFICIENT,
+    "cox_slope": COEFFICIENT,
+    "calibration_in_the_large": COEFFICIENT,
+    "fixed_slope_intercept": COEFFICIENT,
 }
 
 
@@ -440,7 +506,7 @@ def _ends(
     if method == "percentile":
         return (low, high), []
     if method == "corrected":
-        return _corrected(metric, value, sample, low, high), []
+        return corrected_limits(metric, value, sample, low, high), []
     if method == "basic":
         return (2 * value - high, 2 * value - low), []
     levels = bca_levels(value, sample, level, acceleration())
@@ -450,7 +516,7 @@ def _ends(
     return (found[0], found[1]), []
 
 
-def _corrected(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
+def corrected_limits(metric: Metric, value: float, sample: Floats, low: float, high: float) -> tuple[float, float]:
     """Limits that contain the estimate and correct for the bias of the bootstrap, whose quantiles are `low` and `high`.
 
     The expected square of a non-negative error estimate is the true square plus a variance, which resampling adds once more: the lower

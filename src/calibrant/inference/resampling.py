@@ -1,8 +1,8 @@
 """Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
 Resample number b has its own random generator, determined by the seed and b alone, so the result does not depend on the number of workers. For
-metrics of one score per row and many rows, rows are first counted in cells, if these are narrow enough for the metric (cells.py): the cost of a
-resample is then proportional to the number of cells.
+metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
+for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
 from __future__ import annotations
@@ -22,15 +22,27 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import RestOfRows, VectorView, View
-from .cells import CellSampler, Drawn, Draws, Plan, accurate_cells, first_cells, one_view
+from .cells import (
+    CellSampler,
+    DistinctSampler,
+    Drawn,
+    Draws,
+    Plan,
+    accurate_cells,
+    first_cells,
+    has_few_scores,
+    one_view,
+)
 
 __all__ = [
+    "ROW_BY_ROW",
     "CellSampler",
     "Draws",
     "RowSampler",
     "Sampler",
     "choose_sampler",
     "every_outcome",
+    "few_groups",
     "generator",
     "given_in_vain",
     "many",
@@ -58,6 +70,8 @@ OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", Non
 
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
+
+ROW_BY_ROW = "row by row"
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Callback with the numbers of finished and of all resamples; None without one."""
@@ -92,6 +106,11 @@ def not_used(names: tuple[str, ...], why: str) -> str:
     return f"{listed} {'was' if len(names) == 1 else 'were'} not used: {why}"
 
 
+def few_groups(count: int) -> str:
+    """A caveat for this number of clusters; empty if there are enough, or none."""
+    return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
+
+
 def generator(seed: int, number: int) -> Generator:
     """The random generator of resample `number`."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
@@ -122,7 +141,10 @@ class Sampler(Protocol):
     """Resamples views for metrics to evaluate."""
 
     exact: bool
-    """Whether single rows are resampled."""
+    """Whether resamples have the distribution of single rows that are resampled."""
+
+    unit: str
+    """What is simulated: rows one by one, or counts."""
 
     @property
     def note(self) -> str:
@@ -143,6 +165,7 @@ class RowSampler:
 
     exact = True
     note = ""
+    unit = ROW_BY_ROW
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -221,6 +244,7 @@ class PredictionSampler:
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     exact = True
+    unit = ROW_BY_ROW
 
     def __init__(self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False) -> None:
         if predictions.weight_kind == "counts":
@@ -255,8 +279,7 @@ class PredictionSampler:
     @property
     def note(self) -> str:
         """A caveat for few clusters, whose variation is underestimated."""
-        count = 0 if self.clusters is None else len(self.clusters)
-        return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
+        return few_groups(0 if self.clusters is None else len(self.clusters))
 
     def left_out(self) -> Iterator[tuple[float, Drawn]]:
         n = self.predictions.n
@@ -325,7 +348,7 @@ def _written_out(p: Predictions) -> Predictions:
 
 
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
-    """Cells if they are accurate for all metrics, else the rows of one view, or whole rows.
+    """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
     `draws` states what will be resampled.
     """
@@ -338,8 +361,12 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
             return RowSampler(source)
         return PredictionSampler(source)
     rows = RowSampler(first)
-    may_count = all(m.sketch and m.counts for m, _ in metrics) and not first.is_soft
-    if exact or not may_count or first.weight_kind == "importance" or first.n <= 2 * first_cells(metrics):
+    may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
+    if exact or not may_count:
+        return rows
+    if draws != "rows" and has_few_scores(first):
+        return DistinctSampler(first)
+    if not all(m.sketch for m, _ in metrics) or first.n <= 2 * first_cells(metrics):
         return rows
 
     def draw(number: int) -> Drawn:
@@ -350,8 +377,9 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that determine the views of a metric: lens, selection, and substitutes for data that it needs."""
-    return {keyword: keywords[keyword] for keyword in ("lens", "where", *metric.instead) if keyword in keywords}
+    """The keywords that determine the views of a metric: lens, selection, rows left out, and substitutes for data that it needs."""
+    own = [keyword for keyword in ("form", "edge") if keyword in metric.options]
+    return {keyword: keywords[keyword] for keyword in ("lens", "where", *own, *metric.instead) if keyword in keywords}
 
 
 def refuse_options_of_rows(metric: Metric, keywords: Mapping[str, Any]) -> None:

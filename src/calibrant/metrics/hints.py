@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, InPython, warn_caller
-from ..views.view import VectorView, View
+from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, InPython, Use, warn_caller
+from ..views.view import FixedRest, VectorView, View
 
-__all__ = ["hint_at_edges", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "inside", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
@@ -25,7 +25,11 @@ SAMPLED = 100
 SHARE, FEWEST = 0.05, 10
 
 
-def warn_of_sure_scores(view: AnyView, who: str) -> None:
+def _are_sure(scores: Array) -> Any:
+    return (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
+
+
+def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None) -> None:
     """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated; once per view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
     if not view.n:
@@ -33,19 +37,45 @@ def warn_of_sure_scores(view: AnyView, who: str) -> None:
     if (scores.min() >= CLIP and scores.max() <= 1 - CLIP) or view.__dict__.get("warned_of_sure_scores"):
         return
     view.__dict__["warned_of_sure_scores"] = True
-    sure = (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
+    sure = _are_sure(scores)
     rows = sure if scores.ndim == 1 else sure.any(axis=1)
-    warn_caller(
-        BoundaryScoresWarning(
-            who,
-            f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1; their log-odds are clipped at "
-            f"{CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit",
-            (
-                InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
-                "drop these rows",
-            ),
-        )
+    problem = f"{np.count_nonzero(rows):,} of {view.n:,} rows have a score within {CLIP:g} of 0 or 1"
+    if edge == "drop":
+        wrong = int(np.count_nonzero(np.abs(view.outcome - view.score)[rows] > 0.5))  # type: ignore[union-attr]
+        problem += f" and are left out, {wrong:,} of them with the other outcome"
+        warn_caller(BoundaryScoresWarning(who, problem, Use("edge", "clip", "to keep them")))
+        return
+    remedies = (
+        InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
+        "drop these rows" if edge is None else Use("edge", "drop", "to leave these rows out"),
     )
+    clipped = f"; their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
+    warn_caller(BoundaryScoresWarning(who, problem + clipped, remedies))
+
+
+def inside(view: View) -> View:
+    """Return the view without the rows whose log-odds would be truncated."""
+    sure = _are_sure(view.raw_score)
+    if not sure.any():
+        return view
+    if "inside" not in view.tables:
+        at = np.flatnonzero(~sure)
+        weight = None if view.weight is None else view.weight[at]
+        log_odds = None if view.log_odds is None else view.log_odds[at]
+        rest = None if view.complement is None else FixedRest(view.rest[at])
+        view.tables["inside"] = View(
+            view.raw_score[at],
+            view.raw_outcome[at],
+            weight,
+            view.weight_kind,
+            rows=None if view.rows is None else view.rows.take(at),
+            lens=view.lens,
+            log_odds=log_odds,
+            rest=rest,
+            classes=view.classes,
+        )
+    found: View = view.tables["inside"]
+    return found
 
 
 def hint_at_edges(view: View, binning: Any, bins: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .registry import Metric
 
-__all__ = ["FUNCTIONS", "NEAREST", "function_named", "named", "nearest", "plain", "words_of"]
+__all__ = ["FUNCTIONS", "NEAREST", "function_named", "metric_with_option", "named", "nearest", "plain", "words_of"]
 
 # Abbreviations that names are composed of; a name that is an abbreviation as a whole is an alias of its metric.
 ABBREVIATIONS = {
@@ -83,6 +83,25 @@ FUNCTIONS = {
     "reliability": ("reliability diagram", "reliability plot", "reliability curve", "tilted-roof reliability diagram"),
     "skill_score": ("skill score", "Brier skill score", "BSS"),
 }
+# Names of the literature for a metric with an option. Word order does not distinguish names, and here it would.
+WITH_OPTION = {
+    "expected_observed_ratio with form='observed_expected'": (
+        "OE",
+        "O/E",
+        "O:E",
+        "O/E ratio",
+        "observed expected",
+        "observed expected ratio",
+        "observed to expected",
+        "observed over expected",
+        "observed to expected ratio",
+        "observed over expected ratio",
+        "ratio of observed to expected",
+        "observed/expected",
+        "standardised mortality ratio",
+        "SMR",
+    ),
+}
 # Weights of a word in the names of a metric, in its summary and family, and in the rest of its entry; and of a related word.
 IN_NAME, IN_SUMMARY, IN_TEXT, RELATED = 1.0, 0.6, 0.3, 0.6
 # An entry must explain this fraction of a name, and as much of it as the best entry up to this factor.
@@ -136,6 +155,12 @@ def function_named(name: str) -> str | None:
     """The function that computes what has this name, if it is not a metric."""
     wanted = plain(name)
     return next((function for function, names in FUNCTIONS.items() if wanted in map(plain, names)), None)
+
+
+def metric_with_option(name: str) -> str | None:
+    """The metric and the option that compute what has this name, if an option is needed."""
+    wanted = plain(name)
+    return next((metric for metric, names in WITH_OPTION.items() if wanted in map(plain, names)), None)
 
 
 def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:

@@ -33,8 +33,8 @@ from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
 from ..views.lenses import Lens, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .hints import hint_at_edges, warn_of_sure_scores
-from .names import function_named, named, nearest
+from .hints import hint_at_edges, inside, warn_of_sure_scores
+from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
 from .signature import build_signature, check_class_weight, check_option, formula_options
@@ -510,7 +510,11 @@ class Metric(Facts):
         views = views_of(source, lens, self.lens)
         for view in views:
             self._check_view(view, options)
-        return views
+        # Tests and intervals read the views themselves.
+        return [inside(view) if isinstance(view, View) else view for view in views] if self._drops(options) else views
+
+    def _drops(self, options: Mapping[str, Any]) -> bool:
+        return options.get("edge") == "drop" and options.get("form") != "mean"
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
@@ -545,7 +549,7 @@ class Metric(Facts):
                 )
         reads = self.reads_log_odds
         if reads and (reads is True or reads(view, options)):
-            warn_of_sure_scores(view, self.formula.__name__)
+            warn_of_sure_scores(view, self.formula.__name__, options.get("edge"))
         if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
@@ -785,6 +789,9 @@ class Catalogue(Mapping[str, Metric]):
             raise UnknownMetricError("metric", f"must be a name; got {type(name).__name__}", "for example 'ece'")
         if name in self._metrics:
             return self._metrics[name]
+        optional = metric_with_option(name)
+        if optional is not None:
+            raise UnknownMetricError("metric", f"{name!r} is not a metric of its own", f"use {optional}")
         found = named(name, self._metrics.values())
         if len(found) == 1:
             return found[0]

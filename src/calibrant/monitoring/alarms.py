@@ -65,15 +65,24 @@ def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
             db.save_window(window._replace(closed=True))
             closed.append(window.place)
     tested = []
+    unlabelled: list[Window] = []
     last = db.last_tested()
     for window in db.waiting():
         if last is not None and window.place < last:
             if window.closed:
                 db.save_window(window._replace(tested=2))
             continue
-        if not window.closed or not _is_ready(db, settings, window, clock):
+        if not window.closed:
+            break
+        if not _is_ready(db, settings, window, clock):
+            if settings.is_past_horizon(window.place, clock):
+                unlabelled.append(window)  # nothing to test, and later windows do not wait for it
+                continue
             break
         _test(db, settings, window, clock)
+        for earlier in unlabelled:
+            db.save_window(earlier._replace(tested=2))
+        unlabelled.clear()
         tested.append(window.place)
         last = window.place
     return closed, tested
@@ -81,7 +90,10 @@ def settle(db: Transaction, settings: Settings) -> tuple[list[int], list[int]]:
 
 def _is_ready(db: Transaction, settings: Settings, window: Window, clock: int | None) -> bool:
     n, labelled = db.counts(window.place, ALL_ROWS)
-    return (n > 0 and labelled >= settings.mature * n) or settings.is_past_horizon(window.place, clock)
+    if n and labelled >= settings.mature * n:
+        return True
+    known = labelled > 0 or settings.missing == "negative"
+    return known and settings.is_past_horizon(window.place, clock)
 
 
 def _test(db: Transaction, settings: Settings, window: Window, clock: int | None) -> None:

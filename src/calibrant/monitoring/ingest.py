@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,17 @@ from .queries import Known, Part, Stream, Texts, Transaction
 from .settings import Settings
 from .windows import read_times
 
-__all__ = ["Arrivals", "Taken", "group_key", "group_name", "put_labels", "read_arrivals", "some_names", "take_in"]
+__all__ = [
+    "Arrivals",
+    "Taken",
+    "delete",
+    "group_key",
+    "group_name",
+    "put_labels",
+    "read_arrivals",
+    "some_names",
+    "take_in",
+]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -39,7 +49,7 @@ UNKNOWN = -1
 ALL_ROWS = "null"
 """The key of the stream of all rows."""
 Start = Callable[[str, int, bool], Stream]
-SCORES, OUTCOMES, REMOVED = 0, 1, 2
+SCORES, OUTCOMES, REMOVED, DELETED = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -252,14 +262,16 @@ class Taken:
     revised: int = 0
     """Labels corrected."""
     unknown: int = 0
-    """Labels with unknown ids."""
+    """Labels whose predictions have not arrived."""
+    removed: int = 0
+    """Rows deleted."""
     late_rows: int = 0
     late_labels: int = 0
     places: set[int] = field(default_factory=set)
 
 
 class _Change(NamedTuple):
-    """Rows to add to the scores or outcomes, or to remove from them."""
+    """Rows to add to the scores or outcomes, or to remove from the outcomes or from the scores."""
 
     kind: int
     place: Whole
@@ -287,6 +299,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     known = db.known(rows.ids or [], [each.name for each in settings.ood])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
+    rows = replace(rows, label=_with_early(db, rows))
     stream = np.full(rows.n, ALL_ROWS, object) if rows.group is None else np.array(rows.group, object)
     place = _places(db, settings, rows, fresh, known)
     _check_unchanged(rows, known, place, stream, settings)
@@ -311,8 +324,47 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     return taken
 
 
+def _with_early(db: Transaction, rows: Arrivals) -> Whole:
+    """The labels, with those that arrived before their predictions; a label that comes with the prediction is newer."""
+    if rows.ids is None:
+        return rows.label
+    row, early = db.take_early()
+    label = rows.label.copy()
+    label[row] = np.where(label[row] == UNKNOWN, early, label[row])
+    return label
+
+
+def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
+    """Delete rows. What was tested is not tested again.
+
+    Parameters
+    ----------
+    db, settings
+        As for `take_in`.
+    ids
+        Ids as text.
+    """
+    names = list(dict.fromkeys(ids))
+    known = db.known(names, [each.name for each in settings.ood])
+    if len(known.row) < len(names):
+        row = int(np.setdiff1d(np.arange(len(names)), known.row)[0])
+        missing = len(names) - len(known.row)
+        raise InputError(
+            "ids", f"unknown id {names[row]!r}", "rows without ids cannot be removed", row=row, count=missing
+        )
+    db.delete_rows(names)
+    seen = known.take(known.label != UNKNOWN)
+    changes = [
+        _Change(kind, rows.place, rows.stream, rows.score, rows.label == rows.target, rows.ood)
+        for kind, rows in ((REMOVED, seen), (DELETED, known))
+    ]
+    taken = Taken(removed=len(names))
+    _apply(db, settings, changes, taken)
+    return taken
+
+
 def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole) -> Taken:
-    """Add labels to rows delivered before; unknown ids are counted.
+    """Add labels to rows delivered before; the others are kept until their predictions arrive.
 
     Parameters
     ----------
@@ -330,7 +382,12 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     once = first == np.arange(len(ids))
     names, label = names[once], label[once]
     known = db.known(names.tolist())
-    taken = Taken(unknown=len(names) - len(known.row), repeated=int((~once).sum()))
+    early = np.ones(len(names), bool)
+    early[known.row] = False
+    early &= label != UNKNOWN
+    taken = Taken(unknown=int(early.sum()), repeated=int((~once).sum()))
+    if early.any():
+        db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
     known = known._replace(ood=np.zeros((len(known.row), len(settings.ood))))
     changes = _relabel(db, names, label, known, taken)
@@ -477,16 +534,20 @@ def _change_part(
     ood: Floats,
 ) -> None:
     part = db.part(*key, settings.lens)
-    more, come, gone = (kind == which for which in (SCORES, OUTCOMES, REMOVED))
+    more, come, gone, deleted = (kind == which for which in (SCORES, OUTCOMES, REMOVED, DELETED))
     scores = part.scores.merge(sketch_of(score[more], None, settings.lens))
+    if deleted.any():
+        scores = minus(scores, sketch_of(score[deleted], None, settings.lens))
     outcomes = part.outcomes.merge(sketch_of(score[come], outcome[come], settings.lens))
     if gone.any():
         outcomes = minus(outcomes, sketch_of(score[gone], outcome[gone], settings.lens))
-    kept = None if more.any() else part.drift
+    changed = bool(more.any() or deleted.any())
+    kept = None if changed else part.drift
     added = {}
-    for number, scale in enumerate(settings.ood if more.any() else ()):
+    for number, scale in enumerate(settings.ood if changed else ()):
         before = part.ood.get(scale.name, Sketch.empty(LENS))
-        added[scale.name] = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
+        joined = before.merge(sketch_of(scale.placed(ood[more, number]), None, LENS))
+        added[scale.name] = minus(joined, sketch_of(scale.placed(ood[deleted, number]), None, LENS))
     db.save_part(Part(*key, scores.n, outcomes.n, scores, outcomes, kept, None, added))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from ..errors import (
     InputTypeError,
     InPython,
     LensError,
+    Use,
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
@@ -27,6 +29,7 @@ from .ingest import (
     ALL_ROWS,
     Arrivals,
     Taken,
+    delete,
     group_key,
     group_name,
     put_labels,
@@ -44,7 +47,7 @@ from .queries import Part, Transaction
 from .settings import Settings, check_watched, read_horizon
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store
-from .windows import WindowRule, read_time
+from .windows import SECOND, WindowRule, read_duration, read_time, time_text
 
 __all__ = ["Monitor", "some_names"]
 
@@ -261,6 +264,8 @@ class Monitor:
         groups: Any = None,
         delivery: str | None = None,
         ood: Any = None,
+        now: Any = None,
+        max_ahead: str | None = "1d",
         **options: Any,
     ) -> Update:
         """Add predictions, with the labels known so far.
@@ -283,6 +288,11 @@ class Monitor:
         ood : mapping of str to array-like, frame or array-like of shape (N,), optional
             Out-of-distribution scores of each row; required for, and limited to, those given to `create`. If there is one,
             it can be passed as an array.
+        now : str or datetime, optional
+            Current time, by default that of the machine. It only serves to recognize rows with a wrong time.
+        max_ahead : str or None, default "1d"
+            How far after `now` the time of a row may be, such as ``"1h"``; None for any time. A single row of next year
+            would close all windows until then, and end the wait for their labels.
         **options : object
             Keywords of `Predictions`: ``input``, ``normalize``, ``clip`` and ``sum_tolerance``.
 
@@ -294,8 +304,8 @@ class Monitor:
         Raises
         ------
         InputError
-            If a known id has another prediction, a delivery other rows, or an out-of-distribution score is missing or
-            unknown.
+            If a known id has another prediction, a delivery other rows, a time is more than `max_ahead` after `now`, or an
+            out-of-distribution score is missing or unknown.
         GroupError
             If groups are missing.
         """
@@ -309,6 +319,7 @@ class Monitor:
         )
         if when is not None:
             self._require_time()
+            _check_ahead(rows, now, max_ahead)
         with self._store.write() as db:
             begun = len(db.events())
             _require_groups(db, rows)
@@ -347,6 +358,46 @@ class Monitor:
             if when is not None:
                 self._pass_time(db, when)
             taken = put_labels(db, self.settings, names, labels)
+            moved = settle(db, self.settings)
+        return self._answer(taken, moved, begun)
+
+    def remove(self, ids: Any, *, now: Any = None) -> Update:
+        """Remove rows that should not have been added, such as rows with a wrong time.
+
+        Windows that end after the current time are open again. Windows that were tested are not tested again, and alarms
+        remain, except those of windows without any row left.
+
+        Parameters
+        ----------
+        ids : array-like of shape (N,)
+            Identifiers given to `update`.
+        now : str or datetime, optional
+            Current time; by default the beginning of the newest window with rows if the clock is later than the end of
+            that window, and otherwise unchanged. Unlike elsewhere, it may be earlier than the clock of the monitor.
+
+        Returns
+        -------
+        Update
+            ``removed`` is the number of rows.
+
+        Raises
+        ------
+        InputError
+            If an id is unknown; nothing is removed.
+        """
+        names = read_ids(ids, None)
+        if names is None:
+            raise InputError("ids", "are required to find the rows", "give the same ids as to update")
+        with self._store.write() as db:
+            begun = len(db.events())
+            taken = delete(db, self.settings, names)
+            if now is not None:
+                self._require_time()
+                db.set_meta("clock", read_time(now, "now"))
+            elif self.settings.rule.by_time:
+                _set_back(db, self.settings.rule)
+            if self.settings.rule.by_time:
+                db.reopen(int(self.settings.rule.place_of(np.array(db.meta("clock")))))
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
@@ -451,7 +502,7 @@ class Monitor:
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
         counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        return Update(*counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known)
+        return Update(*counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known, taken.removed)
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
@@ -569,6 +620,28 @@ def _came_before(db: Transaction, rows: Arrivals, delivery: str | None) -> bool:
             "give it a new name",
         )
     return True
+
+
+def _check_ahead(rows: Arrivals, now: Any, max_ahead: str | None) -> None:
+    """Raise for times after the current one, which would close all windows until then."""
+    if max_ahead is None or rows.time is None:
+        return
+    allowed = read_duration(max_ahead, "max_ahead")
+    moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
+    ahead = rows.time > moment + allowed
+    if ahead.any():
+        row = int(np.argmax(ahead))
+        words = WindowRule(allowed, None).words
+        problem = f"{time_text(int(rows.time[row]))} is more than {words} after the current time ({time_text(moment)})"
+        remedies = ("correct the time", "drop the row", Use("max_ahead", reason="if the time is right"))
+        raise InputError("when", problem, remedies, row=row, count=int(ahead.sum()))
+
+
+def _set_back(db: Transaction, rule: WindowRule) -> None:
+    """Set back a clock that is later than every row."""
+    newest, clock = db.newest(), db.meta("clock")
+    if newest is not None and clock is not None and clock >= rule.span(newest)[1]:
+        db.set_meta("clock", rule.span(newest)[0])
 
 
 def _advance(db: Transaction, clock: int) -> None:

@@ -22,6 +22,10 @@ Texts = NDArray[np.object_]
 WINDOWS = "SELECT place, closed, tested, examined, late_rows, late_labels, revised FROM windows "
 
 
+# Made when it is first needed: older stores do not have it.
+EARLY = "CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID"
+
+
 class Window(NamedTuple):
     """State of a window."""
 
@@ -172,6 +176,20 @@ class Transaction:
         found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM windows WHERE tested = 1").fetchone()
         return found[0]
 
+    def newest(self) -> int | None:
+        """The newest window with rows."""
+        found: tuple[int | None] = self.connection.execute("SELECT max(place) FROM parts WHERE n > 0").fetchone()
+        return found[0]
+
+    def reopen(self, place: int) -> None:
+        """Reopen the windows from this one on that were not tested, and delete those without rows, with their alarms."""
+        self.connection.execute(
+            "UPDATE windows SET closed = 0, examined = 0, tested = 0 WHERE place >= ? AND tested != 1", (place,)
+        )
+        empty = "place NOT IN (SELECT place FROM parts WHERE n > 0) AND place NOT IN (SELECT place FROM evidence)"
+        for table in ("events", "parts", "windows"):
+            self.connection.execute(f"DELETE FROM {table} WHERE {empty}")  # noqa: S608
+
     def count_windows(self, stream: str) -> int:
         """Number of windows in which a stream has rows."""
         query = "SELECT count(*) FROM parts WHERE stream = ? AND n > 0"
@@ -264,6 +282,34 @@ class Transaction:
     def relabel(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Change labels; the version of each row is incremented."""
         self.connection.executemany("UPDATE rows SET label = ?, version = version + 1 WHERE id = ?", pairs)
+
+    def delete_rows(self, ids: Sequence[str]) -> None:
+        """Delete rows and their out-of-distribution scores."""
+        for table in ("rows", "ood_rows") if self._has_ood else ("rows",):
+            self.connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((each,) for each in ids))  # noqa: S608
+
+    def keep_early(self, labels: Iterable[tuple[str, int]]) -> None:
+        """Keep labels whose predictions have not arrived: id, label; a later one replaces an earlier one."""
+        self.connection.execute(EARLY)
+        self.connection.executemany("INSERT OR REPLACE INTO early VALUES (?, ?)", labels)
+
+    def take_early(self) -> tuple[Whole, Whole]:
+        """Row and label of the rows passed to `known` whose label arrived before them; they are not kept any longer."""
+        if not self._has_early():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = self.connection.execute("SELECT i.row, e.label FROM incoming i JOIN early e ON e.id = i.id").fetchall()
+        self.connection.execute("DELETE FROM early WHERE id IN (SELECT id FROM incoming)")
+        return np.array([row for row, _ in found], np.int64), np.array([label for _, label in found], np.int64)
+
+    def count_early(self) -> int:
+        """Number of labels whose predictions have not arrived."""
+        if not self._has_early():
+            return 0
+        return int(self.connection.execute("SELECT count(*) FROM early").fetchone()[0])
+
+    def _has_early(self) -> bool:
+        found = self.connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'early'")
+        return found.fetchone() is not None
 
     def delivery(self, name: str) -> tuple[str, int] | None:
         """Fingerprint and number of rows of an earlier delivery, or None."""

@@ -275,7 +275,7 @@ class Update(Record):
     revised : int
         Labels corrected.
     unknown : int
-        Labels with unknown ids, ignored.
+        Labels whose predictions have not arrived; kept, and added with them.
     late_rows : int
         Rows whose window was closed already.
     late_labels : int
@@ -288,6 +288,8 @@ class Update(Record):
         Alarms raised.
     ongoing : tuple of Alarm
         Acknowledged changes that continue.
+    removed : int
+        Rows removed.
     """
 
     added: int
@@ -296,7 +298,7 @@ class Update(Record):
     labelled: int
     revised: int
     unknown: int
-    """Labels with unknown ids, ignored."""
+    """Labels whose predictions have not arrived; kept, and added with them."""
     late_rows: int
     """Rows whose window was closed already."""
     late_labels: int
@@ -308,6 +310,8 @@ class Update(Record):
     """Alarms raised."""
     ongoing: tuple[Alarm, ...] = ()
     """Acknowledged changes that continue."""
+    removed: int = 0
+    """Rows removed."""
 
     def _title(self) -> str:
         parts = []
@@ -316,7 +320,8 @@ class Update(Record):
             ("repeated", "duplicate rows ignored"),
             ("labelled", "labels added"),
             ("revised", "labels corrected"),
-            ("unknown", "labels with unknown ids ignored"),
+            ("removed", "rows removed"),
+            ("unknown", "labels with unknown ids kept for their predictions"),
             ("late_rows", "rows late, their windows were closed"),
             ("late_labels", "labels late, their windows were tested"),
         ):
@@ -577,7 +582,7 @@ def build_status(
         evidence = {place: row for place, *row in db.evidence(key)}
         alarms, counts, total = tuple(alarms_of(db, settings)), db.totals(), db.count_windows(key)
         groups = _groups(db, settings, streams, counts, alarms)
-        waiting = _waiting(db, settings)
+        waiting, early = _waiting(db, settings, clock), db.count_early()
     reference = reference_of(key)
     found = [_found(part, settings, reference, clock, len(streams)) for part in parts]
     _keep(store, parts, found)
@@ -604,7 +609,7 @@ def build_status(
         process=EProcess.of_dict(streams[key].eprocess),
         detector=EDetector.of_dict(streams[key].detector),
         waiting=waiting,
-        notes=_notes(shown, reference.scores),
+        notes=_notes(shown, reference.scores, early),
     )
 
 
@@ -670,13 +675,16 @@ def _groups(
     )
 
 
-def _waiting(db: Transaction, settings: Settings) -> str:
+def _waiting(db: Transaction, settings: Settings, clock: int | None) -> str:
     """Why the next closed window is not tested."""
     window = next((w for w in db.waiting() if w.closed), None)
     if window is None:
         return ""
     n, labelled = db.counts(window.place, ALL_ROWS)
-    told = f"Window {settings.rule.name(window.place)} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
+    name = settings.rule.name(window.place)
+    if settings.is_past_horizon(window.place, clock):
+        return f"Window {name} has no labels, though its horizon has passed; it is tested if labels arrive before those of later windows."
+    told = f"Window {name} is waiting for labels: {labelled:,} of {n:,} available, {settings.mature:.0%} needed."
     return told + ("" if settings.horizon is not None else " Without a horizon, this and all later windows wait.")
 
 
@@ -748,7 +756,7 @@ def _window(
     if window.revised:
         notes.append(f"{window.revised:,} labels were corrected")
     if window.tested == 2:
-        notes.append("skipped by the test, because its rows arrived after later windows were tested")
+        notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
     e_value, detector = (None, None) if evidence is None else (_power(evidence[1]), _power(evidence[2]))
     counts = (window.late_rows, window.late_labels, window.revised)
     name, span = settings.rule.name(window.place), settings.rule.span(window.place)
@@ -761,8 +769,12 @@ def _power(log: float | None) -> float | None:
     return None if log is None else math.inf if log >= 1e6 else math.exp(min(log, 709.0))
 
 
-def _notes(shown: list[WindowStatus], reference: Sketch | None) -> tuple[str, ...]:
+def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int) -> tuple[str, ...]:
     notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
+    if early:
+        notes.append(
+            "1 label waits for its prediction." if early == 1 else f"{early:,} labels wait for their predictions."
+        )
     if reference is None:
         notes.append("The reference data do not contain this group, so its drift is unknown.")
     return tuple(notes)

@@ -128,6 +128,10 @@ class Rows:
     def features(self) -> Array | None:
         return self._predictions.features
 
+    def take(self, rows: Array) -> Rows:
+        """Return the data of some of the rows."""
+        return Rows(self._predictions.take(rows))
+
     def part(self) -> None:
         """Clear the views cached with the predictions, which would otherwise form a reference cycle."""
         self._predictions.views.clear()

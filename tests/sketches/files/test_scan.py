@@ -461,6 +461,40 @@ def test_names_of_files_are_no_patterns(tmp_path: Path, engine: str) -> None:
         cal.scan([tmp_path / "a1.parquet", tmp_path / "usual.csv"], engine=engine)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "secret.csv").write_text("y,p\n1,0.4\n")
+    store = tmp_path / "store.duckdb"
+    with duckdb.connect(str(store)) as connection:
+        connection.execute(f"CREATE VIEW all_rows AS FROM read_csv('{tmp_path / 'secret.csv'}')")
+    for named, problem in ((None, "has no table"), ("all_rows", "'all_rows' is a view, which may read other files")):
+        with pytest.raises(cal.FileError, match=problem):
+            cal.scan(store, table=named, engine=engine)
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS y, 0.5 AS p")
+    assert cal.scan(store, engine=engine).n == 1  # the only table
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_file_counts_once_whatever_names_it_has(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    y, p = two_classes(40)
+    table(tmp_path / "a.parquet", y=y, p=p)
+    table(tmp_path / "b.parquet", y=y, p=p)  # the same content in another file is other data
+    (tmp_path / "link.parquet").symlink_to("a.parquet")
+    monkeypatch.chdir(tmp_path)
+    names = [
+        "a.parquet",
+        "./a.parquet",
+        tmp_path / "a.parquet",
+        "link.parquet",
+        "a*.parquet",
+        f"../{tmp_path.name}/a.parquet",
+    ]
+    for name in names:
+        assert cal.scan(["a.parquet", name], engine=engine).n == 40
+    assert cal.scan("*.parquet", engine=engine).n == 80
+
+
 @pytest.mark.parametrize(
     "where",
     ["p > 0) LIMIT (3", "p > 0) GROUP BY ALL HAVING (1 = 1", "p > ?", " ", "p IN (SELECT 1)", "p > 0) USING SAMPLE (3"],

@@ -14,15 +14,22 @@ from ...errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
 from ...views.view import View
+from ..hints import inside
 from ..registry import metric
 
 Floats = NDArray[np.float64]
 
 SIGN = (
     "The sign is that of the paper: an intercept above 0 means that predictions are too low at a score of 0.5, a slope below 1 that they "
-    "are too extreme, since their log-odds vary more than those of the outcomes. Scores are truncated at 1e-12 and 1 - 1e-12."
+    "are too extreme, since their log-odds vary more than those of the outcomes."
 )
 PENALTY = "None for maximum likelihood; ``'firth'`` adds Firth's penalty, which keeps the coefficients finite where a threshold separates the outcomes."
+
+EDGE = (
+    "Scores within 1e-12 of 0 or 1, whose log-odds are infinite or nearly so: ``'clip'`` truncates them at 1e-12 or 1 - 1e-12, where a single wrong "
+    "prediction can determine the line; ``'drop'`` leaves their rows out, as rms::val.prob does. A warning states how many there are."
+)
+Edge = Literal["clip", "drop"]
 
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:
@@ -57,12 +64,12 @@ def line_of(view: View, penalty: str | None) -> LogisticFit:
     pros="customary in clinical validation; the error of a prediction of 0.5 in log-odds",
     cons="interpretable only together with the slope; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN + " Whether they are too low on average is the intercept at slope 1, `fixed_slope_intercept`.",
-    explain={"penalty": PENALTY},
+    explain={"penalty": PENALTY, "edge": EDGE},
     reads_log_odds=True,
 )
-def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
+def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
     """Intercept of the logistic regression of the outcome on the log-odds of the score."""
-    return float(line_of(view, penalty).coefficients[0])
+    return float(line_of(inside(view) if edge == "drop" else view, penalty).coefficients[0])
 
 
 @metric(
@@ -89,12 +96,12 @@ def cox_intercept(view: View, *, penalty: Literal[None, "firth"] = None) -> floa
     pros="a single number for predictions that are too extreme (below 1) or too moderate (above 1)",
     cons="sensitive to single wrong predictions near 0 or 1; a curved deviation can leave the intercept at 0 and the slope at 1",
     notes=SIGN,
-    explain={"penalty": PENALTY},
+    explain={"penalty": PENALTY, "edge": EDGE},
     reads_log_odds=True,
 )
-def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None) -> float:
+def cox_slope(view: View, *, penalty: Literal[None, "firth"] = None, edge: Edge = "clip") -> float:
     """Slope of the logistic regression of the outcome on the log-odds of the score."""
-    return float(line_of(view, penalty).coefficients[1])
+    return float(line_of(inside(view) if edge == "drop" else view, penalty).coefficients[1])
 
 
 @metric(

@@ -19,7 +19,7 @@ from ...curves.local_regression import (
     tie_groups,
     weighted_quantile,
 )
-from ...errors import ArgumentError, UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.checks import check_positive, check_whole
 from ...util.sums import accurate_sum
 from ...views.view import VectorView, View
@@ -77,6 +77,8 @@ def _fitted(
         raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
     if not delta >= 0:
         raise ArgumentError("delta", f"must not be negative; got {delta!r}")
+    if exact and smoother == "loess" and surface == "interpolate":
+        raise ArgumentError("exact", "has no effect on the interpolated surface", Use("surface", "direct"))
     if len(groups.score) == 1:
         return groups.rate
     if smoother == "loess":
@@ -91,8 +93,9 @@ EXPLAIN = {
     "spline of the log-odds) or ``'logistic'`` (on the log-odds alone).",
     "span": "Fraction of the rows in each neighbourhood; by default 0.75, or 2/3 with ``'lowess'``.",
     "degree": "Degree of the local polynomials of ``'loess'``: 0, 1 or 2.",
-    "surface": "``'direct'`` fits at every score, ``'interpolate'`` at the cells of a k-d tree with blending, which is the default in R.",
-    "exact": "Whether to fit at every score; otherwise above 2,000 distinct scores 500 of them are fitted with cubic interpolation between, which "
+    "surface": "``'interpolate'`` fits at the vertices of a k-d tree and interpolates between them, as R's ``loess`` does by default; ``'direct'`` fits "
+    "at every score.",
+    "exact": "Whether ``surface='direct'`` and ``'lowess'`` fit at every score; otherwise above 2,000 distinct scores 500 of them are fitted with cubic interpolation between, which "
     "changes the curve by less than 1e-4 on ordinary data. The computing time of exact fits grows with the square of the number of rows.",
     "delta": "Smallest distance of the fits of ``'lowess'``, as a fraction of the range of the scores; linear interpolation is used between.",
     "knots": "Knots of ``'rcs'``: 3, 4 or 5, at Harrell's quantiles.",
@@ -116,7 +119,8 @@ CURVE: dict[str, Any] = {
     cite="austin2019",
     pros="no bins; interpretable as a mean difference of probabilities; widely used in clinical prediction",
     cons="depends on the span of the smoother; above 0 for calibrated forecasts in small samples",
-    notes="Neighbourhoods are defined by numbers of rows, and weights multiply the kernel inside them. ``smoother='lowess'`` is Harrell's Eavg.",
+    notes="Neighbourhoods are defined by numbers of rows, and weights multiply the kernel inside them. The default is the curve of R's ``loess(y ~ p)``; "
+    "``loess.control(surface = 'direct')`` is ``surface='direct'``. ``smoother='lowess'`` is Harrell's Eavg.",
     reads_log_odds=lambda view, options: options["smoother"] in LOGISTIC,
 )
 def ici(
@@ -125,7 +129,7 @@ def ici(
     smoother: Smoother = "loess",
     span: float | None = None,
     degree: int = 2,
-    surface: Surface = "direct",
+    surface: Surface = "interpolate",
     exact: bool = False,
     delta: float = 0.01,
     knots: int = 5,
@@ -164,7 +168,7 @@ def ep(
     smoother: Smoother = "loess",
     span: float | None = None,
     degree: int = 2,
-    surface: Surface = "direct",
+    surface: Surface = "interpolate",
     exact: bool = False,
     delta: float = 0.01,
     knots: int = 5,
@@ -235,7 +239,8 @@ emax = preset(
     certainty="certain for two classes; for more the constant is fairly sure, and the smoother is a choice",
     notes="Two classes: 100 times the mean squared distance of a loess curve. Three to five classes: multinomial logistic regression on natural "
     "cubic splines (five knots) of the log-ratio of each class to the geometric mean of all, which does not depend on the order of the "
-    "classes, shrunk towards the forecast by `penalty`. More classes: a loess curve for each class. ``relative=True`` divides by the same "
+    "classes, shrunk towards the forecast by `penalty`. More classes: a loess curve for each class. Loess is fitted at every score, since the "
+    "interpolation that is the default of `ici` changes slightly if classes are exchanged. ``relative=True`` divides by the same "
     "index of the class proportions (Edlinger), so that 1 is no better than those.",
     explain={
         **EXPLAIN,

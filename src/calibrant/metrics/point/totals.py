@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UndefinedMetricError
+from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util.sums import accurate_sum
 from ...views.view import Block, VectorView, View
+from ..hints import inside
 from ..registry import metric, preset
 from .points import Scale, scaled
 
@@ -45,6 +46,7 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     range=(0, math.inf),
     ideal=1,
     signed=True,
+    reversed_by={"form": "observed_expected"},
     alternative="two-sided",
     aliases=(
         "EO",
@@ -56,19 +58,25 @@ def global_squared_bias(view: VectorView, *, scale: Scale = "auto") -> float:
     ),
     cite="survey",
     pros="an interpretable ratio, customary in clinical validation: above 1 indicates overestimation",
-    cons="errors of opposite sign cancel; some publications report the inverse, O/E",
+    cons="errors of opposite sign cancel; some publications report the inverse, O/E (``form='observed_expected'``)",
+    explain={
+        "form": "``'expected_observed'`` for E/O, above 1 where the risk is overestimated, or ``'observed_expected'`` for its inverse O/E."
+    },
 )
-def expected_observed_ratio(view: View) -> float:
+def expected_observed_ratio(
+    view: View, *, form: Literal["expected_observed", "observed_expected"] = "expected_observed"
+) -> float:
     """Ratio of the expected number of events, the sum of the scores, to the observed number."""
     expected, observed = accurate_sum(view.score * view.weights), accurate_sum(view.outcome * view.weights)
-    if observed == 0:
-        if expected == 0:
+    above, below = (expected, observed) if form == "expected_observed" else (observed, expected)
+    if below == 0:
+        if above == 0:
             raise UndefinedMetricError("expected_observed_ratio", "no event was observed or expected")
         return math.inf
-    return expected / observed
+    return above / below
 
 
-def _residuals(view: View, form: str = "mean") -> Floats | None:
+def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | None:
     """Return the contribution of each row to the mean difference; a shift in log-odds is not a mean over rows."""
     return view.score - view.outcome if form == "mean" else None
 
@@ -91,13 +99,21 @@ def _residuals(view: View, form: str = "mean") -> Floats | None:
     notes="Positive where predictions are too high on average. Clinical publications also use this name for the intercept of a logistic "
     "regression with slope 1; that is `fixed_slope_intercept`, or ``form='logit'``, and it has the opposite sign.",
     explain={
-        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean prediction equal to the observed rate."
+        "form": "``'mean'`` difference, or ``'logit'``: the shift of all log-odds that makes the mean prediction equal to the observed rate.",
+        "edge": "Scores within 1e-12 of 0 or 1 with ``form='logit'``: ``'clip'`` keeps them, where no shift of log-odds changes scores of 0 and 1; "
+        "``'drop'`` leaves their rows out.",
     },
+    reads_log_odds=lambda view, options: options["form"] == "logit",
 )
-def calibration_in_the_large(view: View, *, form: Literal["mean", "logit"] = "mean") -> float:
+def calibration_in_the_large(
+    view: View, *, form: Literal["mean", "logit"] = "mean", edge: Literal["clip", "drop"] = "clip"
+) -> float:
     """Mean predicted probability minus observed rate."""
     if form == "mean":
+        if edge != "clip":
+            raise ArgumentError("edge", "has no effect on the mean difference", Use("form", "logit"))
         return view.mean(view.score - view.outcome)
+    view = inside(view) if edge == "drop" else view
     return logit_shift(view.score, view.weights, accurate_sum(view.weights * view.outcome), view.rest)
 
 
@@ -111,7 +127,15 @@ fixed_slope_intercept = preset(
     range=(-math.inf, math.inf),
     row_form=None,
     cost="N log N per step",
-    aliases=("CITL", "calibration in the large", "calibration intercept", "intercept with the logit as offset"),
+    aliases=(
+        "CITL",
+        "calibration in the large",
+        "calibration intercept",
+        "intercept with the logit as offset",
+        "calibration intercept given slope 1",
+        "intercept at slope 1",
+        "logit CITL",
+    ),
     pros="the calibration intercept of clinical validation: a shift of all log-odds by this amount corrects the mean prediction",
     cons="errors of opposite sign cancel; scores of exactly 0 or 1 are not affected by a shift",
     notes="The intercept of a logistic regression of the outcome with the log-odds of the score as an offset. Above 0 predictions are too low on "

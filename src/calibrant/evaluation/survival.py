@@ -1,0 +1,703 @@
+"""Predicted risks of a time to event at a horizon: calibration, discrimination and overall performance under censoring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..curves.curves import fit_line
+from ..curves.local_regression import loess_at, tie_groups, weighted_quantile
+from ..curves.logistic_regression import CLIP, groups_of, logit, separating_side
+from ..errors import (
+    ArgumentError,
+    BoundaryScoresWarning,
+    CalibrantError,
+    InputTypeError,
+    InputWarning,
+    InPython,
+    ProbabilityError,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownMetricError,
+    WeightError,
+    warn_caller,
+)
+from ..inference.resampling import generator, many, seed_of
+from ..input.convert import column, is_frame, is_number, numbers, pick_columns
+from ..metrics.point.totals import logit_shift
+from ..util.checks import check_choice, check_whole
+from ..util.results import Result, number, plain_value
+from ..views.keywords import checks_keywords
+from ..views.view import View
+from .censoring import (
+    FollowUp,
+    Interval,
+    Known,
+    check_horizon,
+    counted,
+    counts_of,
+    known_outcomes,
+    normal_quantile,
+    observed_risk,
+    read_follow_up,
+    risk_share,
+    several,
+)
+
+__all__ = [
+    "HorizonSummary",
+    "SurvivalInput",
+    "SurvivalMeasure",
+    "SurvivalSummary",
+    "read_survival",
+    "smooth_at",
+    "survival_summary",
+    "view_of",
+]
+
+Floats = NDArray[np.float64]
+Link = Literal["logit", "cloglog"]
+
+# The smoother of the calibration curve, as for `ici`.
+SPAN, DEGREE = 0.75, 2
+# Largest share of replicates without a value at which an interval is still reported.
+MOST_UNDEFINED = 0.1
+STEPS, TOLERANCE = 100, 1e-10
+SMOOTH = ("ici", "e50", "e90")
+NAMES = {
+    "observed_risk": "observed risk",
+    "mean_predicted_risk": "mean predicted risk",
+    "observed_expected_ratio": "O/E ratio",
+    "calibration_intercept": "calibration intercept",
+    "calibration_slope": "calibration slope",
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "brier": "Brier score",
+    "scaled_brier": "scaled Brier score (IPA)",
+    "auroc": "AUROC",
+}
+
+
+class SurvivalMeasure(NamedTuple):
+    """One measure at one horizon; where it has no value, `reason` states why."""
+
+    measure: str
+    value: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    method: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HorizonSummary:
+    """The measures at one horizon, and the number of rows by their state there."""
+
+    horizon: float
+    n: int
+    n_events: int
+    n_event_free: int
+    n_competing: int
+    n_censored: int
+    effective_size: float
+    """Effective number of rows with a known outcome, (sum of weights)^2 / sum of squared weights."""
+    measures: tuple[SurvivalMeasure, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class SurvivalSummary(Result):
+    """Measures of predicted risks at one or several horizons, with intervals.
+
+    Parameters
+    ----------
+    horizons : tuple of HorizonSummary
+        For each horizon the ``horizon``, ``n``, ``n_events``, ``n_event_free``, ``n_competing``, ``n_censored``, ``effective_size`` and
+        ``measures``, each with ``measure``, ``value``, ``low``, ``high``, ``standard_error`` and ``method``.
+    level : float
+        Confidence level of the intervals.
+    link : str
+        Scale of the calibration intercept and slope.
+    censoring : str
+        How the censoring weights were obtained.
+
+    See Also
+    --------
+    survival_summary : The function that returns it.
+    """
+
+    _numeric = range(1, 4)
+
+    horizons: tuple[HorizonSummary, ...]
+    level: float
+    link: str
+    censoring: str
+
+    def __getitem__(self, measure: str) -> Any:
+        """Return the value of a measure; for several horizons the list of its values."""
+        if measure not in NAMES:
+            raise UnknownMetricError("measure", f"unknown measure {measure!r}", f"use {', '.join(NAMES)}")
+        found = [next(m.value for m in part.measures if m.measure == measure) for part in self.horizons]
+        return found[0] if len(found) == 1 else found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with the measures of each horizon by their names.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
+        parts = []
+        for part in self.horizons:
+            named = {
+                m.measure: plain_value({k: v for k, v in m._asdict().items() if k != "measure"}) for m in part.measures
+            }
+            counts = {name: value for name, value in vars(part).items() if name != "measures"}
+            parts.append({**plain_value(counts), "measures": named})
+        return {"level": self.level, "link": self.link, "censoring": self.censoring, "horizons": parts}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [(part.horizon, m) for part in self.horizons for m in part.measures]
+        found: dict[str, list[Any]] = {"horizon": [horizon for horizon, _ in rows]}
+        for name in SurvivalMeasure._fields:
+            found[name] = [getattr(m, name) for _, m in rows]
+        return found
+
+    def _title(self) -> str:
+        return "\n".join(counted(part) for part in self.horizons)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        share = f"{100 * self.level:g}%"
+        many_horizons = len(self.horizons) > 1
+        rows = []
+        for part in self.horizons:
+            for m in part.measures:
+                name = NAMES[m.measure] + (f" at {part.horizon:g}" if many_horizons else "")
+                rows.append([name, *map(number, (m.value, m.low, m.high)), m.method])
+        return ["measure", "value", f"{share} low", "high", "interval"], rows
+
+    def _notes(self) -> list[str]:
+        lines = [f"censoring: {self.censoring}; intercept and slope on the {self.link} scale"]
+        for part in self.horizons:
+            lines += [f"{NAMES[m.measure]} at {part.horizon:g}: {m.reason}" for m in part.measures if m.reason]
+        return lines
+
+
+class SurvivalInput(NamedTuple):
+    """Checked input: one column of risks and, if given, of censoring weights for each horizon."""
+
+    risk: Floats
+    follow_up: FollowUp
+    horizons: tuple[float, ...]
+    given: Floats | None
+
+    def known(self, place: int) -> Known:
+        """Outcomes and weights at one horizon."""
+        weights = None if self.given is None else self.given[:, place]
+        return known_outcomes(self.follow_up, self.horizons[place], weights)
+
+    @property
+    def censoring(self) -> str:
+        """How the censoring weights are obtained."""
+        if self.given is not None:
+            return "weights given, treated as fixed"
+        strata = len(self.follow_up.strata)
+        return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
+
+
+@checks_keywords(taken=())
+def survival_summary(
+    y_prob: Any,
+    *,
+    time: Any,
+    event: Any,
+    horizon: Any,
+    cause: int | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    censoring_weight: Any = None,
+    prob: Any = None,
+    link: Link = "logit",
+    level: float = 0.95,
+    n_resamples: int = 200,
+    rng: Any = None,
+) -> SurvivalSummary:
+    r"""Summarize predicted risks of a time to event at a horizon: calibration, discrimination and overall performance.
+
+    The predictions are risks of the event by the horizon, such as the five-year risk of recurrence. Rows that are censored before the
+    horizon have no outcome there; the others are weighted by the inverse probability of censoring (see `horizon_outcomes`). Without
+    censoring every value is that of the binary outcome.
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (N,) or (N, H), or frame
+        Predicted risk of the event by the horizon, one column for each of several horizons. A frame, if `time`, `event`, `prob` and other
+        arguments name its columns.
+    time : array-like of shape (N,) or str
+        Time to the event or to censoring, from the time of the prediction.
+    event : array-like of shape (N,) or str
+        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
+    horizon : float or sequence of float
+        Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
+    cause : int, optional
+        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
+    groups : array-like of shape (N,) or str, optional
+        Groups within each of which the distribution of censoring is estimated; by default one for all rows.
+    sample_weight : array-like of shape (N,) or str, optional
+        Importance weight of each row; only ratios matter.
+    censoring_weight : array-like of shape (N,) or (N, H), optional
+        Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
+        fixed; those of rows censored before the horizon are not used.
+    prob : str or list of str, optional
+        Column of the frame `y_prob` that holds the risks, or one for each horizon.
+    link : {"logit", "cloglog"}, default "logit"
+        Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
+    level
+    n_resamples : int, default 200
+        Number of bootstrap replicates for the intervals of ICI, E50 and E90; 0 for none.
+    rng
+
+    Returns
+    -------
+    SurvivalSummary
+        Result with the attribute ``horizons`` and values by name, such as ``result["calibration_slope"]``; ``to_frame()`` and
+        ``to_dict()`` export it.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or invalid, or the codes of `event` are ambiguous.
+    UndefinedMetricError
+        If the risk at the horizon is not identified: all rows still at risk are censored before it.
+
+    Warns
+    -----
+    InputWarning
+        If the predictions look like probabilities of survival instead of risks, or are exactly 0 or 1.
+
+    See Also
+    --------
+    horizon_outcomes : Outcomes and weights for any other metric.
+    survival_diagram : The calibration curve at the horizon.
+
+    Notes
+    -----
+    All estimates use the outcome :math:`y_i = \mathbf{1}[T_i \le h, \text{event}]` and the weights :math:`w_i` of `horizon_outcomes`.
+
+    - Observed risk :math:`O`: one minus the Kaplan-Meier estimate at :math:`h`, with competing events the Aalen-Johansen estimate; its
+      interval is on the scale :math:`\log(-\log(1 - O))`. The O/E ratio divides it by the mean of all predicted risks; its interval is on the log
+      scale and regards the mean as fixed, which is conservative [1]_. The standard error is Greenwood's; with competing events, weights or
+      groups it is that of the infinitesimal jackknife.
+    - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk, or on
+      :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors.
+    - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75, as for `ici`) of the outcome with
+      weights :math:`w_i` [3]_. Percentile bootstrap, in which the weights are estimated anew.
+    - Brier score :math:`\sum_i w_i (y_i - p_i)^2 / \sum_i w_i` [2]_. The scaled Brier score, or index of prediction accuracy (IPA), is one minus its ratio to the
+      Brier score :math:`O (1 - O)` of the observed risk as the prediction for all rows.
+    - AUROC: weighted proportion of concordant pairs of a row with the event by the horizon and a row without it [4]_, [5]_; rows with a competing event by
+      the horizon are among the latter. Its interval is on the logit scale.
+
+    Standard errors of the infinitesimal jackknife, and the sandwich, include the uncertainty of estimated weights.
+
+    References
+    ----------
+    .. [1] McLernon, D. J. et al. (2023). Assessing performance and clinical usefulness in prediction models with survival outcomes:
+       practical guidance for Cox proportional hazards models. Annals of Internal Medicine 176.
+    .. [2] Graf, E., Schmoor, C., Sauerbrei, W. and Schumacher, M. (1999). Assessment and comparison of prognostic classification schemes
+       for survival data. Statistics in Medicine 18.
+    .. [3] Austin, P. C., Harrell, F. E. and van Klaveren, D. (2020). Graphical calibration curves and the integrated calibration index
+       (ICI) for survival models. Statistics in Medicine 39.
+    .. [4] Uno, H., Cai, T., Tian, L. and Wei, L. J. (2007). Evaluating prediction rules for t-year survivors with censored regression
+       models. JASA 102.
+    .. [5] Blanche, P., Dartigues, J.-F. and Jacqmin-Gadda, H. (2013). Estimating and comparing time-dependent areas under receiver
+       operating characteristic curves for censored event times with competing risks. Statistics in Medicine 32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.beta(2, 3, 400)
+    >>> death = rng.exponential(-5 / np.log1p(-risk))
+    >>> censored = rng.exponential(10, 400)
+    >>> time, event = np.minimum(death, censored), death <= censored
+    >>> cal.survival_summary(risk, time=time, event=event, horizon=5, rng=0)
+    400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it
+    measure                     value  95% low    high  interval
+    observed risk              0.4314   0.3780  0.4890  cloglog, Greenwood
+    mean predicted risk        0.4029        -       -
+    O/E ratio                   1.071   0.9413   1.218  log, Greenwood
+    calibration intercept      0.1335  -0.1190  0.3861  sandwich
+    calibration slope          0.8815   0.5435   1.220  sandwich
+    ICI                       0.04379  0.02919  0.1108  bootstrap
+    E50                       0.04615  0.01980  0.1095  bootstrap
+    E90                       0.07022  0.05173  0.1986  bootstrap
+    Brier score                0.2171   0.1964  0.2378  jackknife
+    scaled Brier score (IPA)   0.1149  0.03802  0.1919  jackknife
+    AUROC                      0.7057   0.6412  0.7629  logit, jackknife
+    censoring: Kaplan-Meier; intercept and slope on the logit scale
+    """
+    check_choice(link, "link", ("logit", "cloglog"))
+    check_whole(n_resamples, "n_resamples", 0)
+    if not is_number(level) or not 0 < level < 1:
+        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
+    seed = seed_of(rng)
+    parts = []
+    for place in range(len(data.horizons)):
+        found = data.known(place)
+        risk = data.risk[:, place]
+        measures = [
+            *_point_measures(found, risk, link, float(level)),
+            *_smooth(data, place, found, float(level), n_resamples, seed),
+        ]
+        hint_at_mistakes(found, risk)
+        measures.sort(key=lambda m: list(NAMES).index(m.measure))
+        size = found.total**2 / float(np.square(found.weight).sum())
+        parts.append(
+            HorizonSummary(found.horizon, len(risk), **counts_of(found), effective_size=size, measures=tuple(measures))
+        )
+    return SurvivalSummary(tuple(parts), float(level), link, data.censoring)
+
+
+def read_survival(
+    y_prob: Any,
+    time: Any,
+    event: Any,
+    horizon: Any,
+    cause: Any,
+    groups: Any,
+    sample_weight: Any,
+    censoring_weight: Any,
+    prob: Any,
+) -> SurvivalInput:
+    """Check the arguments of a function of predicted risks at horizons."""
+    named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
+    if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
+        if prob is None:
+            raise InputTypeError("prob", "is required with a frame", InPython("name the column of the risks"))
+        frame, y_prob = y_prob, pick_columns(y_prob, prob, "prob")
+        named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
+    elif prob is not None:
+        raise InputTypeError("prob", "names a column, but y_prob is not a frame", InPython("drop it"))
+    horizons = tuple(map(check_horizon, several(horizon)))
+    if not horizons or len(set(horizons)) < len(horizons):
+        raise ArgumentError("horizon", "must be one time, or several different ones")
+    risk = _columns(y_prob, "y_prob", len(horizons))
+    bad = ~((risk >= 0) & (risk <= 1))
+    if bad.any():
+        row, place = map(int, np.argwhere(bad)[0])
+        value = risk[row, place]
+        if np.isnan(value):
+            count = int(np.isnan(risk).sum())
+            text = "missing value" if count == 1 else f"{count:,} missing values"
+            raise InputTypeError("y_prob", text, "drop or fill these rows", row=row, count=count)
+        raise ProbabilityError(
+            "y_prob", f"risks must lie in [0, 1]; got {value:g}", "pass risks by the horizon", row=row
+        )
+    follow_up = read_follow_up(named["time"], named["event"], cause, named["groups"], named["sample_weight"])
+    if len(follow_up.time) != len(risk):
+        raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
+    given = None if censoring_weight is None else _columns(censoring_weight, "censoring_weight", len(horizons))
+    if given is not None:
+        if groups is not None:
+            raise ArgumentError("groups", "has no effect with weights that are given", "drop it")
+        if len(given) != len(risk):
+            raise ShapeError("censoring_weight", f"expected one weight for each of {len(risk)} rows, got {len(given)}")
+        for place, end in enumerate(horizons):
+            used = (follow_up.time >= end) | (follow_up.event != 0)
+            wrong = used & ~(np.isfinite(given[:, place]) & (given[:, place] >= 0))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise WeightError(
+                    "censoring_weight", f"weights must be finite and non-negative; got {given[row, place]}", row=row
+                )
+        given = np.where(np.isfinite(given), given, 0.0)
+    return SurvivalInput(risk, follow_up, horizons, given)
+
+
+def _columns(values: Any, argument: str, horizons: int) -> Floats:
+    array = numbers(column(values, argument).array, argument).astype(np.float64)
+    array = array[:, None] if array.ndim == 1 else np.asfortranarray(array)
+    if array.shape[1] != horizons:
+        plural = "s" if horizons > 1 else ""
+        raise ShapeError(
+            argument,
+            f"expected {horizons} column{plural} for {horizons} horizon{plural}, got {array.shape[1]}",
+            InPython("pass one column for each horizon"),
+        )
+    return array
+
+
+def hint_at_mistakes(found: Known, risk: Floats) -> None:
+    """Warn of predictions that look like probabilities of survival, and of risks of 0 and 1."""
+    used = found.weight > 0
+    sure = int(((risk <= 0) | (risk >= 1))[used].sum())
+    if sure:
+        warn_caller(
+            BoundaryScoresWarning(
+                "y_prob",
+                f"{sure:,} of {int(used.sum()):,} risks are 0 or 1; their log-odds are truncated, which can dominate intercept and slope",
+                "limit the risks to a range inside (0, 1)",
+            )
+        )
+    w, y = found.weight, found.outcome
+    if not 0 < w @ y < found.total or np.ptp(risk[used]) == 0:
+        return
+    if _auroc(found, risk, 0.95).high < 0.5 and w @ np.square(y - (1 - risk)) < 0.8 * (w @ np.square(y - risk)):
+        warn_caller(
+            InputWarning(
+                "y_prob",
+                f"the rows with high values have fewer events by {found.horizon:g}: these look like probabilities of survival",
+                InPython("pass 1 - y_prob if they are"),
+            )
+        )
+
+
+def view_of(found: Known, score: Floats) -> View:
+    """The rows with a known outcome and their weights, as a view."""
+    used = found.weight > 0
+    weight = found.weight[used]
+    equal = bool((weight == weight[0]).all())
+    return View(score[used], found.outcome[used], None if equal else weight, "unit" if equal else "importance")
+
+
+def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list[SurvivalMeasure]:
+    """The measures whose standard errors have a closed form."""
+    own = found.follow_up.weight
+    mean = float(own @ risk) / float(own.sum())
+    observed = observed_risk(found, level)
+    follow_up = found.follow_up
+    plain = bool(found.strata) and not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
+    how = "Greenwood" if plain else "jackknife"
+    measures = [
+        _measured("observed_risk", observed, f"cloglog, {how}"),
+        SurvivalMeasure("mean_predicted_risk", mean, None, None, None, ""),
+    ]
+    tasks: list[tuple[str, str, Callable[[], Interval]]] = [
+        ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
+        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
+        ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
+        ("brier", "jackknife", lambda: _brier(found, risk, level)[0]),
+        ("scaled_brier", "jackknife", lambda: _brier(found, risk, level)[1]),
+        ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
+    ]
+    for name, method, task in tasks:
+        try:
+            measures.append(_measured(name, task(), method))
+        except UndefinedMetricError as error:
+            measures.append(SurvivalMeasure(name, None, None, None, None, "", error.problem))
+    return measures
+
+
+def _measured(name: str, found: Interval, method: str) -> SurvivalMeasure:
+    low, high, error = (None if math.isnan(value) else value for value in found[1:])
+    return SurvivalMeasure(name, found.value, low, high, error, method if low is not None else "")
+
+
+def _wald(value: float, error: float, level: float) -> Interval:
+    step = normal_quantile(level) * error
+    return Interval(value, value - step, value + step, error)
+
+
+def _ratio(observed: Interval, mean: float, level: float) -> Interval:
+    if mean == 0:
+        raise UndefinedMetricError("y_prob", "every predicted risk is 0, so the ratio is undefined")
+    value, error = observed.value / mean, observed.standard_error
+    if not observed.value > 0 or math.isnan(error):
+        return Interval(value, math.nan, math.nan, math.nan)
+    step = math.exp(normal_quantile(level) * error / observed.value)
+    return Interval(value, value / step, value * step, error / mean)
+
+
+def _scale(link: str, risk: Floats) -> Floats:
+    """The predicted risks on the scale of the regression, truncated at 1e-12 and 1 - 1e-12."""
+    if link == "logit":
+        return logit(risk)
+    return np.log(-np.log1p(-np.clip(risk, CLIP, 1 - CLIP)))
+
+
+def _moments(link: str, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Score of each row in its linear predictor, minus its derivative (observed information), and its expectation (Fisher information)."""
+    if link == "logit":
+        mu = 1 / (1 + np.exp(-np.clip(eta, -700, 700)))
+        return y - mu, mu * (1 - mu), mu * (1 - mu)
+    eta = np.clip(eta, -700, 6.5)
+    hazard = np.exp(eta)
+    mu = -np.expm1(-hazard)
+    slope = hazard * np.exp(-hazard)
+    score = hazard * (y / mu - 1)
+    return score, -score + hazard * y * slope / mu**2, hazard * slope / mu
+
+
+def _intercept(found: Known, risk: Floats, link: str, level: float) -> Interval:
+    """Shift of all predictions on the scale of the link that makes their weighted mean the observed risk."""
+    w, y = found.weight, found.outcome.astype(np.float64)
+    used = w > 0
+    feature = _scale(link, risk)
+    if link == "logit":
+        shift = logit_shift(risk[used], w[used], float(w @ y))
+    else:
+        shift = _fit(np.ones((int(used.sum()), 1)), feature[used], y[used], w[used], link, np.zeros(1), found)[0]
+    if math.isinf(shift):
+        return Interval(shift, math.nan, math.nan, math.nan)
+    score, observed, _ = _moments(link, shift + feature, y)
+    if link == "logit":  # a shift does not change risks of exactly 0 and 1
+        inner = (risk > 0) & (risk < 1)
+        score, observed = np.where(inner, score, y - risk), np.where(inner, observed, 0.0)
+    return _wald(shift, found.standard_error(w * score / float(w @ observed)), level)
+
+
+def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
+    """Slope of the regression with a free intercept."""
+    w, y = found.weight, found.outcome.astype(np.float64)
+    used = w > 0
+    feature = _scale(link, risk)
+    if np.ptp(feature[used]) == 0:
+        raise UndefinedMetricError("y_prob", "all predicted risks are equal, so the slope is not identified")
+    groups = groups_of(view_of(found, risk))
+    columns = np.column_stack([np.ones(len(feature)), feature])
+    if link == "logit":
+        line = fit_line(groups).coefficients
+    else:
+        if separating_side(groups, 1, _scale(link, groups.score)):
+            raise UndefinedMetricError("y_prob", "a threshold separates the outcomes, so the slope is infinite")
+        line = _fit(columns[used], np.zeros(int(used.sum())), y[used], w[used], link, np.array([0.0, 1.0]), found)
+    score, observed, _ = _moments(link, columns @ line, y)
+    bread = columns.T @ ((w * observed)[:, None] * columns)
+    share = (w * score)[:, None] * columns @ np.linalg.inv(bread)
+    return _wald(float(line[1]), found.standard_error(share[:, 1]), level)
+
+
+def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start: Floats, found: Known) -> Floats:
+    """Maximise the weighted likelihood by Fisher scoring, with halved steps where it would fall."""
+    if not 0 < w @ y < w.sum():
+        which = "no" if not (w @ y) else "every"
+        raise UndefinedMetricError("y_prob", f"{which} row with a known outcome has the event by {found.horizon:g}")
+
+    def loss(line: Floats) -> float:
+        hazard = np.exp(np.clip(offset + columns @ line, -700, 6.5))
+        return float(w @ ((1 - y) * hazard - y * np.log(-np.expm1(-hazard))))
+
+    line = start
+    for _ in range(STEPS):
+        score, _, fisher = _moments(link, offset + columns @ line, y)
+        step = np.linalg.solve(columns.T @ ((w * fisher)[:, None] * columns), columns.T @ (w * score))
+        now = loss(line)
+        while loss(line + step) > now + 1e-12 * (1 + abs(now)) and np.abs(step).max() > TOLERANCE:
+            step = step / 2
+        line = line + step
+        if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(line).max())):
+            return line
+    raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
+
+
+def _brier(found: Known, risk: Floats, level: float) -> tuple[Interval, Interval]:
+    """The Brier score, and its scaled form."""
+    w, y = found.weight, found.outcome
+    losses = np.square(y - risk)
+    value = float(w @ losses) / found.total
+    share = w * (losses - value) / found.total
+    rate = float(w @ y) / found.total
+    reference = rate * (1 - rate)
+    brier = _wald(value, found.standard_error(share), level)
+    if not reference > 0:
+        return brier, Interval(math.nan, math.nan, math.nan, math.nan)
+    scaled = 1 - value / reference
+    own = value / reference**2 * (1 - 2 * rate) * risk_share(found, rate) - share / reference
+    return brier, _wald(scaled, found.standard_error(own), level)
+
+
+def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]:
+    """The weighted AUROC, and its derivative with respect to each weight, times the weight."""
+    distinct, place = np.unique(risk, return_inverse=True)
+    positive = np.bincount(place, w * y, len(distinct))
+    negative = np.bincount(place, w * (1.0 - y), len(distinct))
+    ones, zeros = float(positive.sum()), float(negative.sum())
+    won = (negative.cumsum() - negative / 2)[place] / zeros
+    lost = (positive[::-1].cumsum()[::-1] - positive / 2)[place] / ones
+    area = float(positive @ (negative.cumsum() - negative / 2)) / (ones * zeros)
+    return area, np.where(y == 1, w * (won - area) / ones, w * (lost - area) / zeros)
+
+
+def _auroc(found: Known, risk: Floats, level: float) -> Interval:
+    rate = float(found.weight @ found.outcome) / found.total
+    if not 0 < rate < 1:
+        which = "no row" if rate == 0 else "every row"
+        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+    area, share = _area(risk, found.outcome, found.weight)
+    error = found.standard_error(share)
+    if not 0 < area < 1 or error == 0:
+        return Interval(area, math.nan, math.nan, math.nan)
+    step = normal_quantile(level) * error / (area * (1 - area))
+    centre = math.log(area) - math.log1p(-area)
+    low, high = (1 / (1 + math.exp(-(centre + sign * step))) for sign in (-1, 1))
+    return Interval(area, low, high, error)
+
+
+def smooth_at(found: Known, score: Floats, at: Floats) -> Floats:
+    """The LOESS curve of the outcome at any risks, weighted for censoring."""
+    return loess_at(tie_groups(view_of(found, score)), at, SPAN, DEGREE)
+
+
+def _indices(found: Known, risk: Floats) -> Floats:
+    """ICI, E50 and E90 over all rows."""
+    own = found.follow_up.weight
+    distinct, place = np.unique(risk, return_inverse=True)
+    mass = np.bincount(place, own, len(distinct))
+    distance = np.abs(smooth_at(found, risk, distinct) - distinct)
+    rows = mass * (len(risk) / mass.sum())
+    return np.append(mass @ distance / mass.sum(), weighted_quantile(distance, rows, (0.5, 0.9)))
+
+
+def _smooth(
+    data: SurvivalInput, place: int, found: Known, level: float, n_resamples: int, seed: int
+) -> list[SurvivalMeasure]:
+    risk = data.risk[:, place]
+    value = _indices(found, risk)
+    ends: Sequence[Sequence[float | None]] = [(None, None)] * len(value)
+    reason = ""
+    if n_resamples:
+
+        def drawn(count: int) -> Floats:
+            rows = generator(seed, count).integers(len(risk), size=len(risk))
+            return _indices(replicate(data, place, rows), risk[rows])
+
+        ends, reason = percentile_ends(drawn, n_resamples, level, len(value))
+    return [
+        SurvivalMeasure(name, float(v), *end, None, "bootstrap" if end[0] is not None else "", reason)
+        for name, v, end in zip(SMOOTH, value, ends, strict=True)
+    ]
+
+
+def replicate(data: SurvivalInput, place: int, rows: NDArray[np.int64]) -> Known:
+    """Outcomes and weights of resampled rows."""
+    given = None if data.given is None else data.given[rows, place]
+    return known_outcomes(data.follow_up.take(rows), data.horizons[place], given)
+
+
+def percentile_ends(
+    drawn: Callable[[int], Floats], n_resamples: int, level: float, wide: int
+) -> tuple[Sequence[Sequence[float | None]], str]:
+    """Percentile intervals of the replicates; without intervals and with a reason where too many have no value."""
+
+    def one(number: int) -> Floats:
+        try:
+            return drawn(number)
+        except CalibrantError:
+            return np.full(wide, math.nan)
+
+    values = np.array(many(one, n_resamples))
+    values = values[~np.isnan(values).any(axis=1)]
+    if len(values) < (1 - MOST_UNDEFINED) * n_resamples:
+        share = 1 - len(values) / n_resamples
+        return [(None, None)] * wide, f"no interval: undefined for {share:.0%} of the bootstrap replicates"
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)], ""

@@ -1,0 +1,529 @@
+"""Decision curves: net benefit of several models with bootstrap intervals, interventions avoided, and differences between models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decision.costs import check_thresholds
+from ..decision.rows import check_level
+from ..errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
+from ..inference.resampling import generator, seed_of
+from ..input.convert import is_frame
+from ..input.predictions import Predictions
+from ..metrics.reliability_curve import one_question
+from ..util.checks import check_whole
+from ..util.results import number, percent
+from ..views.keywords import documents_keywords
+from ..views.lenses import Lens
+from ..views.resolve import views_of
+from ..views.view import VectorView, View
+from .base import MODELS_PARAMETERS, Diagram, color_on, documents_plot, finish, none_for_nan, plain, series_on
+from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .models import Source, legend_above, line_style, model_named, read_models
+from .uncertainty import FEWEST, quantile_bounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["BenefitCurve", "BenefitDifference", "DecisionCurve", "decision_curve"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+TREAT_ALL, TREAT_NONE = "treat all", "treat none"
+# Below this prevalence the default thresholds include those below 1%.
+RARE = 0.05
+# Share of the largest value from which a line can be told from 0 in a figure.
+SEEN = 0.002
+# Entries of one block of resamples times patterns of rows.
+BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class BenefitCurve:
+    """Decision curve of one model or of treating all, with pointwise bootstrap intervals (NaN without)."""
+
+    name: str
+    net_benefit: Floats
+    lower: Floats
+    upper: Floats
+    standardised: Floats
+    """Net benefit divided by the prevalence, its maximum."""
+    avoided_per_100: Floats
+    """Net interventions avoided per 100 rows, compared with treating all."""
+    avoided_lower: Floats
+    avoided_upper: Floats
+    sample: Floats = field(repr=False, compare=False)
+    """Net benefit of each bootstrap replicate, of shape (n_resamples, thresholds)."""
+
+
+@dataclass(frozen=True, repr=False)
+class BenefitDifference(Diagram):
+    """Difference in net benefit between two models on the same rows.
+
+    Parameters
+    ----------
+    first, second : str
+        Names of the models; the difference is the first minus the second.
+    threshold : ndarray
+        Threshold probabilities.
+    difference : ndarray
+        Difference in net benefit.
+    lower : ndarray
+        Lower end of the paired bootstrap interval.
+    upper : ndarray
+        Upper end.
+    level : float
+        Confidence level of each interval.
+
+    See Also
+    --------
+    decision_curve : The function whose result has it.
+    """
+
+    first: str
+    second: str
+    threshold: Floats
+    difference: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+
+    _stated = ("first", "second", "level")
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("threshold", "difference", "lower", "upper")
+
+    def _title(self) -> str:
+        return f"Net benefit of {self.first} minus {self.second} ({self.level:.0%} pointwise bootstrap intervals)"
+
+    @documents_plot
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the difference with its intervals.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
+        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        place = series_on(ax)
+        label = f"{self.level:.0%} interval"
+        _draw(ax, self.threshold, self.difference, (self.lower, self.upper), place, None, label)
+        held = np.abs(self.difference)
+        _limit_x(ax, self.threshold[: _last_seen(held > SEEN * held.max()) + 1])
+        finish(
+            ax, "threshold probability", f"difference in net benefit:\n{plain(self.first)} minus {plain(self.second)}"
+        )
+        legend_above(ax)
+        return ax
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionCurve(Diagram):
+    """Data of decision curves; `plot` draws them.
+
+    Parameters
+    ----------
+    threshold : ndarray
+        Threshold probabilities.
+    curves : tuple of BenefitCurve
+        Curve of each model; ``curve[name]`` returns one.
+    treat_all : BenefitCurve
+        Curve of acting on all rows; acting on none has net benefit 0.
+    prevalence : float
+        Share of events.
+    n : int
+        Number of rows; counts are added up.
+    lens : str
+        The event.
+    level : float or None
+        Confidence level of each interval, None without intervals.
+    n_resamples : int
+        Number of bootstrap replicates.
+    """
+
+    threshold: Floats
+    curves: tuple[BenefitCurve, ...]
+    treat_all: BenefitCurve
+    prevalence: float
+    n: int
+    lens: str
+    level: float | None
+    n_resamples: int
+
+    _stated = ("prevalence", "n", "lens", "level", "n_resamples")
+
+    def __getitem__(self, name: str) -> BenefitCurve:
+        return self.treat_all if name == TREAT_ALL else model_named(self.curves, name)
+
+    def difference(self, first: str | None = None, second: str = TREAT_ALL) -> BenefitDifference:
+        """Compute the difference in net benefit between two models, with intervals from the same resamples of both.
+
+        Parameters
+        ----------
+        first : str, optional
+            Name of a model; may be left out if there is only one.
+        second : str, default "treat all"
+            Name of the model to compare with, ``"treat all"`` or ``"treat none"``.
+
+        Returns
+        -------
+        BenefitDifference
+            Result with the attributes ``difference``, ``lower`` and ``upper`` at each threshold.
+        """
+        if first is None and len(self.curves) > 1:
+            names = [curve.name for curve in self.curves]
+            raise ArgumentError("first", f"is required for several models; choose one of {names}")
+        one = self.curves[0] if first is None else self[first]
+        if second == TREAT_NONE:
+            value, sample = one.net_benefit, one.sample
+        else:
+            other = self[second]
+            value, sample = one.net_benefit - other.net_benefit, one.sample - other.sample
+        bounds = _bounds(sample, self.level)
+        return BenefitDifference(one.name, second, self.threshold, value, *bounds, self.level or np.nan)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        parts = (*self.curves, self.treat_all)
+        names = ("net_benefit", "lower", "upper", "standardised", "avoided_per_100", "avoided_lower", "avoided_upper")
+        columns: dict[str, list[Any]] = {"model": [part.name for part in parts for _ in self.threshold]}
+        columns["threshold"] = self.threshold.tolist() * len(parts)
+        return columns | {
+            name: [value for part in parts for value in none_for_nan(getattr(part, name))] for name in names
+        }
+
+    def _title(self) -> str:
+        bounds = "" if self.level is None else f", {self.level:.0%} pointwise bootstrap intervals"
+        return f"Decision curve ({number(self.n)} rows, {percent(self.prevalence)} events{bounds}); treating none has net benefit 0"
+
+    _numeric = range(1, 100)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        shown = np.unique(np.linspace(0, len(self.threshold) - 1, min(len(self.threshold), 10)).astype(int))
+        headings = ["model", "threshold", "benefit", "lower", "upper", "avoided/100", "lower", "upper"]
+        rows = []
+        for part in (*self.curves, self.treat_all):
+            values = (self.threshold, part.net_benefit, part.lower, part.upper)
+            more = (part.avoided_per_100, part.avoided_lower, part.avoided_upper)
+            rows += [[part.name, *(number(float(each[i])) for each in (*values, *more))] for i in shown]
+        return headings, rows
+
+    @documents_plot
+    def plot(self, ax: Axes | None = None, *, standardised: bool = False) -> Axes:
+        """Plot the net benefit of each model, of treating all and of treating none.
+
+        Parameters
+        ----------
+        ax
+        standardised : bool, default False
+            Whether to divide by the prevalence, so that the maximum is 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
+        tones, first = tones_of(ax), series_on(ax)
+        unit = self.prevalence if standardised else 1.0
+        ax.axhline(0, color=tones.ink, linewidth=0.9, zorder=1.4, label=TREAT_NONE)
+        style: dict[str, Any] = {"color": tones.muted, "linewidth": 1.0, "zorder": 1.5}
+        ax.plot(self.threshold, self.treat_all.net_benefit / unit, label=TREAT_ALL, **style)
+        for place, curve in enumerate(self.curves, first):
+            bounds = (curve.lower / unit, curve.upper / unit)
+            _draw(ax, self.threshold, curve.net_benefit / unit, bounds, place, curve.name, self._bound_words())
+        self._limits(ax, unit)
+        finish(ax, "threshold probability", "standardised net benefit" if standardised else "net benefit")
+        legend_above(ax)
+        return ax
+
+    @documents_plot
+    def plot_avoided(self, ax: Axes | None = None) -> Axes:
+        """Plot the net interventions avoided per 100 rows, compared with treating all.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
+        first = series_on(ax)
+        ax.axhline(0, color=tones_of(ax).muted, linewidth=1.0, zorder=1.4, label=TREAT_ALL)
+        for place, curve in enumerate(self.curves, first):
+            bounds = (curve.avoided_lower, curve.avoided_upper)
+            _draw(ax, self.threshold, curve.avoided_per_100, bounds, place, curve.name, self._bound_words())
+        _limit_x(ax, self.threshold[: self._last() + 1])
+        # At small thresholds the harm of a missed event outweighs all interventions, and the curve has no lower limit.
+        shown = np.concatenate([curve.avoided_per_100[: self._last() + 1] for curve in self.curves])
+        ax.set_ylim(max(-20.0, 1.2 * min(float(shown.min()), -1.0)), 105)
+        finish(ax, "threshold probability", "net interventions avoided per 100")
+        legend_above(ax)
+        return ax
+
+    def _bound_words(self) -> str:
+        return "" if self.level is None else f"{100 * self.level:g}% intervals"
+
+    def _last(self) -> int:
+        """Index of the last threshold worth showing: beyond it no model has a benefit, and treating all is harmful."""
+        benefits = np.array([curve.net_benefit for curve in self.curves])
+        return _last_seen((np.abs(benefits) > SEEN * self.prevalence).any(axis=0) | (self.treat_all.net_benefit > 0))
+
+    def _limits(self, ax: Axes, unit: float) -> None:
+        """Limits that a single threshold, rare events or a harmful model do not make useless."""
+        _limit_x(ax, self.threshold[: self._last() + 1])
+        best = max([self.prevalence, *(float(curve.net_benefit.max()) for curve in self.curves)]) / unit
+        worst = min(float(curve.net_benefit.min()) for curve in self.curves) / unit
+        ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best) if best > 0 else -1, 1.1 * best if best > 0 else 1)
+
+
+def _draw(
+    ax: Axes, x: Floats, y: Floats, bounds: tuple[Floats, Floats], place: int, name: str | None, words: str
+) -> None:
+    label = None if name is None else plain(name)
+    single = {"marker": "o", "markersize": 3} if len(x) == 1 else {}
+    ax.plot(x, y, gid="series", **line_style(ax, place), **single, label=label)
+    if not np.isnan(bounds[0]).all():
+        wide = [x, *bounds]
+        if len(x) == 1:  # one threshold has an interval too, but no width to fill
+            wide = [np.array([x[0] - 0.005, x[0] + 0.005]), *(np.repeat(end, 2) for end in bounds)]
+        ax.fill_between(*wide, color=color_on(ax, place), alpha=0.15, linewidth=0, gid="band").set_label(words)
+
+
+def _last_seen(seen: NDArray[np.bool_]) -> int:
+    """Index of the threshold after the last one with something to see, or of the last one."""
+    last = int(np.flatnonzero(seen)[-1]) if seen.any() else len(seen)
+    return min(last + 1, len(seen) - 1)
+
+
+def _limit_x(ax: Axes, x: Floats) -> None:
+    room = 0.0 if len(x) > 1 else 0.05
+    ax.set_xlim(max(0.0, float(x.min()) - room) if x.min() > 0.05 else 0.0, min(1.0, float(x.max()) + room))
+
+
+@documents_keywords(table=MODELS_PARAMETERS)
+def decision_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    thresholds: Any = None,
+    level: float | None = 0.95,
+    n_resamples: int = 500,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    rng: Any = None,
+    **keywords: Any,
+) -> DecisionCurve:
+    r"""Compute decision curves: the net benefit of one or several models over threshold probabilities.
+
+    Net benefit is the rate of true positives minus the rate of false positives weighted by the odds of the threshold
+    probability, at which a decision maker would act. A model is useful at thresholds where it exceeds treating all and
+    treating none; the intervals show whether that could be chance.
+
+    Parameters
+    ----------
+    y_true
+    y_prob : array-like of shape (N,) or (N, K), mapping or frame, optional
+        Predicted risks; for several models a mapping from names to risks, or a data frame with one column per model.
+    thresholds : float or array-like, optional
+        Threshold probabilities between 0 and 1; by default 0.01, 0.02, ..., 0.99, and with fewer than 5% events also
+        0.001, ..., 0.009.
+    level : float or None, default 0.95
+        Confidence level of the pointwise intervals; None for no intervals.
+    n_resamples : int, default 500
+        Number of bootstrap replicates, which are the same for all models.
+    lens
+    where
+    rng
+    **keywords
+
+    Returns
+    -------
+    DecisionCurve
+        Thresholds and ``curves`` by model, with ``net_benefit``, ``lower``, ``upper``, ``standardised`` and
+        ``avoided_per_100``. ``plot()`` and ``plot_avoided()`` draw them, ``difference(first, second)`` compares two models
+        with paired intervals, and ``to_frame()`` returns a table.
+
+    Raises
+    ------
+    ArgumentError
+        If a threshold is not between 0 and 1, or a model is named like a default strategy.
+    UndefinedMetricError
+        If labels are soft.
+
+    See Also
+    --------
+    net_benefit : Net benefit of one model with its standard error.
+    murphy_diagram : Decisions at every threshold, as a proper score.
+
+    Notes
+    -----
+    At threshold probability t, with n rows,
+
+    .. math:: \mathrm{NB}(t) = \frac{\mathrm{TP}(t)}{n} - \frac{\mathrm{FP}(t)}{n} \cdot \frac{t}{1 - t},
+
+    where rows with a risk of at least t are treated. Interventions avoided per 100 are
+    :math:`100\,(\mathrm{NB}(t) - \mathrm{NB}_{all}(t))\,(1 - t) / t` [2]_. The values are those of dcurves in R. Intervals are
+    percentiles of a bootstrap of rows and hold at each threshold, not for the whole curve. Where no row reaches a threshold,
+    the net benefit is 0 in every replicate.
+
+    References
+    ----------
+    .. [1] Vickers, A. J. and Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26, 565-574.
+    .. [2] Vickers, A. J., Van Calster, B. and Steyerberg, E. W. (2019). A simple, step-by-step guide to interpreting decision
+       curve analysis. Diagnostic and Prognostic Research 3, 18.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, risk = [0, 1, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.7, 0.8, 0.9]
+    >>> curve = cal.decision_curve(y_true, risk, thresholds=[0.2, 0.5], rng=0)
+    >>> curve["model"].net_benefit.round(4).tolist()
+    [0.625, 0.3333]
+    >>> curve.difference().difference.round(4).tolist()  # minus treating all
+    [0.0417, 0.0]
+    """
+    if level is not None:
+        check_level(level, "level")
+    check_whole(n_resamples, "n_resamples", FEWEST)
+    y_prob = _columns_as_models(y_prob)
+    sources = read_models(decision_curve, y_true, y_prob, where, keywords)
+    for name in sources:
+        if name in (TREAT_ALL, TREAT_NONE):
+            raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")
+    views = {name: _view(source, lens) for name, source in sources.items()}
+    view = _same_outcomes(views)
+    hit = view.raw_outcome.astype(np.bool_)
+    prevalence = float(view.weights[hit].sum()) / view.total
+    grid = np.arange(1, 100) / 100
+    if thresholds is None and prevalence < RARE:
+        grid = np.concatenate([np.arange(1, 10) / 1000, grid])
+    t = check_thresholds(grid if thresholds is None else thresholds)
+    # Thresholds reached by each row, of each model; treating all is a model that reaches all of them.
+    reached = [np.searchsorted(np.sort(t), each.score, side="right") for each in views.values()]
+    reached.append(np.full(view.n, len(t)))
+    order = np.argsort(np.argsort(t, kind="stable"), kind="stable")
+    weight = view.weights if view.weight_kind != "counts" else np.ones(view.n)
+    times = view.weights if view.weight_kind == "counts" else np.ones(view.n)
+    rows = _Patterns(hit, weight, times, reached, len(t))
+    odds = np.sort(t) / (1 - np.sort(t))
+    values = [found[0, order] for found in rows.benefits(rows.times[None], odds)]
+    samples = [np.full((0, len(t)), np.nan)] * len(values)
+    if level is not None:
+        samples = [found[:, order] for found in rows.resampled(odds, n_resamples, seed_of(rng))]
+    treat_all, sample_all, odds = values[-1], samples[-1], odds[order]
+
+    def curve(name: str, value: Floats, sample: Floats) -> BenefitCurve:
+        avoided = 100 * (value - treat_all) / odds
+        spared = _bounds(100 * (sample - sample_all) / odds, level)
+        share = value / prevalence if prevalence > 0 else np.full(len(t), np.nan)
+        return BenefitCurve(name, value, *_bounds(sample, level), share, avoided, *spared, sample)
+
+    found = [curve(*each) for each in zip([*views, TREAT_ALL], values, samples, strict=True)]
+    size = round(view.total) if view.weight_kind == "counts" else view.n
+    resamples = 0 if level is None else n_resamples
+    return DecisionCurve(t, tuple(found[:-1]), found[-1], prevalence, size, view.lens, level, resamples)
+
+
+def _columns_as_models(y_prob: Any) -> Any:
+    """A frame of several risks as a mapping from its columns; one whose rows sum to 1 over the classes stays as it is."""
+    if not is_frame(y_prob):
+        return y_prob
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(y_prob)
+    names = frame.columns
+    values = np.column_stack([frame[name].to_numpy() for name in names])
+    if len(names) > 1 and np.allclose(values.sum(axis=1), 1, atol=1e-6):
+        return y_prob
+    return {str(name): values[:, i] for i, name in enumerate(names)}
+
+
+def _view(source: Source, lens: str | Lens) -> View:
+    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
+    view = views[0]
+    if len(views) > 1 or isinstance(view, VectorView):
+        raise LensError("lens", "a decision curve requires one event per row", one_question(source, lens))
+    if view.is_soft:
+        raise UndefinedMetricError("decision_curve", "is not defined for soft labels")
+    return view
+
+
+def _same_outcomes(views: dict[str, View]) -> View:
+    """The first view; raises if others have other outcomes or weights, since they are resampled together."""
+    first = next(iter(views.values()))
+    for name, view in views.items():
+        if view.n != first.n:
+            raise ShapeError("y_prob", f"model {name!r} has {view.n} rows, the first one has {first.n}")
+        if not np.array_equal(view.raw_outcome, first.raw_outcome):
+            raise InputTypeError(
+                "lens", f"the event of model {name!r} differs from that of the first one", "use 'class:NAME'"
+            )
+        if not np.array_equal(view.weights, first.weights):
+            raise ArgumentError("y_true", f"model {name!r} has other weights than the first one")
+    return first
+
+
+class _Patterns:
+    """Rows that agree in outcome, weight and the thresholds that they reach in every model; they are resampled together."""
+
+    def __init__(self, hit: NDArray[np.bool_], weight: Floats, times: Floats, reached: list[Whole], count: int) -> None:
+        from scipy.sparse import csr_array
+
+        if (weight == weight[0]).all():
+            weight = np.ones(len(weight))
+        key = np.column_stack([hit, weight, *reached[:-1]]).astype(np.float64)
+        kinds, group = np.unique(key, axis=0, return_inverse=True)
+        group = group.ravel()
+        self.times = np.bincount(group, times)
+        """Number of rows of each pattern."""
+        weight, self._size = kinds[:, 1], len(kinds)
+        hit = kinds[:, 0] > 0
+        self.weight = weight
+        place = np.arange(len(kinds))
+        self._sums = [
+            [csr_array((weight * side, (place, levels)), (len(kinds), count + 1)) for side in (hit, ~hit)]
+            for levels in (*kinds[:, 2:].T.astype(np.int64), np.full(len(kinds), count))
+        ]
+
+    def benefits(self, times: Floats, odds: Floats) -> list[Floats]:
+        """Net benefit of each model for each row of `times`, at increasing thresholds."""
+        total = (times @ self.weight)[:, None]
+        found = []
+        for pair in self._sums:
+            # Rows that reach threshold k have at least k + 1 of them.
+            events, others = (np.cumsum(np.asarray(times @ one)[:, ::-1], axis=1)[:, ::-1][:, 1:] for one in pair)
+            found.append((events - odds * others) / total)
+        return found
+
+    def resampled(self, odds: Floats, n_resamples: int, seed: int) -> list[Floats]:
+        """Net benefit of each model in each bootstrap replicate."""
+        rows = round(float(self.times.sum()))
+        share = self.times / self.times.sum()
+        step = max(1, BLOCK // self._size)
+        parts = []
+        for start in range(0, n_resamples, step):
+            size = min(step, n_resamples - start)
+            drawn = generator(seed, start).multinomial(rows, share, size=size).astype(np.float64)
+            parts.append(self.benefits(drawn, odds))
+        return [np.concatenate(each) for each in zip(*parts, strict=True)]
+
+
+def _bounds(sample: Floats, level: float | None) -> tuple[Floats, Floats]:
+    if level is None:
+        nothing = np.full(sample.shape[1], np.nan)
+        return nothing, nothing
+    return quantile_bounds(sample, level)

@@ -1,0 +1,240 @@
+"""clinical_summary: definitions in plain loops, weights, groups, and data at the edge."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, GroupError, HardPredictionsWarning, InputError, LabelError, LensError
+from calibrant.evaluation import ClinicalSummary
+
+FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 20}
+
+
+def _data(n: int = 120, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    lp = rng.normal(-1, 1, n)
+    return (rng.random(n) < 1 / (1 + np.exp(-lp))).astype(int), np.round(1 / (1 + np.exp(0.3 - 1.4 * lp)), 2).clip(
+        0.01, 0.99
+    )
+
+
+def _log_likelihood(y: np.ndarray, p: Any) -> float:
+    return sum(math.log(q if outcome else 1 - q) for outcome, q in zip(y, np.broadcast_to(p, len(y)), strict=True))
+
+
+def test_indices_by_their_definition() -> None:
+    y, p = _data()
+    n, rate = len(y), y.mean()
+    found = cal.clinical_summary(y, p, **FAST)
+    own, null = _log_likelihood(y, p), _log_likelihood(y, rate)
+    lp = np.log(p / (1 - p))
+    a, b = found["joint_intercept"].value, found["slope"].value
+    assert a is not None
+    assert b is not None
+    best = _log_likelihood(y, 1 / (1 + np.exp(-a - b * lp)))
+    for step in (1e-3, -1e-3):  # the maximum
+        assert best > _log_likelihood(y, 1 / (1 + np.exp(-a - step - b * lp)))
+        assert best > _log_likelihood(y, 1 / (1 + np.exp(-a - (b + step) * lp)))
+    pairs = [(i > j) + (i == j) / 2 for i in p[y == 1] for j in p[y == 0]]
+    expected = {
+        "c": np.mean(pairs),
+        "dxy": 2 * np.mean(pairs) - 1,
+        "d": (2 * (own - null) - 1) / n,
+        "u": (2 * (best - own) - 2) / n,
+        "q": (2 * (own - null) - 1) / n - (2 * (best - own) - 2) / n,
+        "r2": (1 - math.exp(-2 * (own - null) / n)) / (1 - math.exp(2 * null / n)),
+        "brier": np.mean((y - p) ** 2),
+        "scaled_brier": 1 - np.mean((y - p) ** 2) / (rate * (1 - rate)),
+        "oe": y.sum() / p.sum(),
+        "eo": p.sum() / y.sum(),
+        "s_z": ((y - p) * (1 - 2 * p)).sum() / math.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum()),
+        "n": n,
+        "events": y.sum(),
+        "mean_risk": p.mean(),
+    }
+    for id, value in expected.items():
+        assert found[id].value == pytest.approx(value, rel=1e-8), id
+
+
+def test_delong_variance_by_its_definition() -> None:
+    y, p = _data()
+    sick, well = p[y == 1], p[y == 0]
+
+    def above(i: float, j: float) -> float:
+        return float(i > j) + float(i == j) / 2
+
+    one = [np.mean([above(i, j) for j in well]) for i in sick]
+    two = [np.mean([above(i, j) for i in sick]) for j in well]
+    half = 0.6744897501960817 * math.sqrt(np.var(one, ddof=1) / len(sick) + np.var(two, ddof=1) / len(well))
+    row = cal.clinical_summary(y, p, **FAST)["c"]
+    assert row.value is not None
+    assert row.lower is not None
+    assert row.upper is not None
+    assert row.upper - row.value == pytest.approx(half)
+    assert row.value - row.lower == pytest.approx(half)
+
+
+def test_every_interval_holds_its_estimate_and_has_a_method() -> None:
+    y, p = _data(200)
+    found = cal.clinical_summary(y, p, level=0.8, n_resamples=50)
+    without = {"n", "events", "mean_risk", "d_chi2", "d_p", "u_chi2", "u_p", "s_z", "s_p"}
+    for row in found.rows:
+        assert (row.id in without) == (row.lower is None) == (row.method == ""), row.id
+        if row.lower is not None and row.upper is not None and row.value is not None:
+            assert row.lower <= row.value <= row.upper, row.id
+    again = cal.clinical_summary(y, p, level=0.8, n_resamples=50)
+    assert again == found
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["id"] == "n"
+    assert found["U:Chi-sq"].id == "u_chi2"
+    assert found["Calibration slope"].id == "slope"
+    frame = found.to_frame()
+    assert len(frame) == len(found.rows)
+    assert "method" in frame.columns
+    assert "<table>" in found._repr_html_()
+    assert "Calibration slope" in repr(found)
+    with pytest.raises(ArgumentError, match="not in the summary"):
+        found["nothing"]
+
+
+def test_counts_are_repeated_rows() -> None:
+    y, p = _data(60)
+    counts = np.random.default_rng(0).integers(1, 5, 60)
+    one = cal.clinical_summary(y, p, counts=counts, **FAST)
+    two = cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST)
+    for first, second in zip(one.rows, two.rows, strict=True):
+        assert first.value == pytest.approx(second.value, rel=1e-6), first.id
+        assert first.method == second.method
+        if first.method and "bootstrap" not in first.method:
+            assert first.lower == pytest.approx(second.lower, rel=1e-6), first.id
+
+
+def test_importance_weights() -> None:
+    y, p = _data(200)
+    same = cal.clinical_summary(y, p, sample_weight=np.full(200, 3.0), **FAST)
+    assert not same.weighted
+    assert same["u_p"].value == pytest.approx(cal.clinical_summary(y, p, **FAST)["u_p"].value)
+    weight = np.random.default_rng(1).exponential(1, 200)
+    found = cal.clinical_summary(y, p, sample_weight=weight, **FAST)
+    assert found.weighted
+    assert found["d_p"].value is None
+    assert "equal weight" in found["d_p"].note
+    assert found["c"].value == pytest.approx(cal.auroc(y, p, sample_weight=weight))
+    assert found["c"].method == "percentile bootstrap"
+    assert found["slope"].method == "sandwich"
+    assert found["brier"].value == pytest.approx(np.average((y - p) ** 2, weights=weight))
+
+
+def test_clusters_widen_the_intervals() -> None:
+    y, p = _data(100)
+    y, p, patient = np.repeat(y, 8), np.repeat(p, 8), np.repeat(np.arange(100), 8)
+    rows = cal.clinical_summary(y, p, **FAST)
+    found = cal.clinical_summary(y, p, groups=patient, cluster=True, level=0.5, n_resamples=60)
+    assert found.clusters == 100
+    assert found["u_p"].value is None
+    assert found["s_p"].value is None
+    for id in ("c", "slope", "brier", "oe"):
+        wide, narrow = found[id], rows[id]
+        assert wide.method == "percentile bootstrap"
+        assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
+    few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
+    assert any("groups" in note for note in few.notes)
+    with pytest.raises(GroupError, match="required"):
+        cal.clinical_summary(y, p, cluster=True)
+
+
+def test_one_outcome_only() -> None:
+    p = np.linspace(0.05, 0.4, 40)
+    found = cal.clinical_summary(np.zeros(40, int), p, classes=[0, 1], **FAST)
+    for id in ("c", "dxy", "r2", "d", "u_p", "scaled_brier", "slope", "joint_intercept"):
+        assert found[id].value is None, id
+        assert found[id].note, id
+    assert found["intercept"].value == -math.inf
+    assert found["eo"].value == math.inf
+    assert found["brier"].value == pytest.approx(np.mean(p**2))
+    assert "-inf" in repr(found)
+
+
+def test_risks_of_exactly_0_and_1() -> None:
+    y, p = _data(100)
+    inside = cal.clinical_summary(y, p, **FAST)
+    agree = cal.clinical_summary(np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
+    assert agree["slope"].value == pytest.approx(inside["slope"].value)
+    assert agree["u_chi2"].value == pytest.approx(inside["u_chi2"].value)
+    assert any("exactly 0 or 1" in note for note in agree.notes)
+    against = cal.clinical_summary(np.append(y, 1), np.append(p, 0.0), **FAST)
+    assert against["u"].value == math.inf
+    assert against["d"].value == -math.inf
+    assert against["u_p"].value == 0
+    assert against["r2"].value == -math.inf
+    assert against["r2"].lower is None
+    assert against["slope"].value == pytest.approx(inside["slope"].value)
+    with pytest.warns(HardPredictionsWarning):
+        hard = cal.clinical_summary([0, 1, 1, 0] * 5, [0.0, 1.0, 1.0, 0.0] * 5, **FAST)
+    assert hard["c"].value == 1
+    assert hard["c"].lower is None
+    assert hard["slope"].value is None
+
+
+def test_constant_risk() -> None:
+    y = np.array([0, 0, 0, 1] * 20)
+    found = cal.clinical_summary(y, np.full(80, 0.4), **FAST)
+    own, null = _log_likelihood(y, 0.4), _log_likelihood(y, 0.25)
+    assert found["c"].value == 0.5
+    assert found["slope"].value is None
+    assert "equal" in found["slope"].note
+    assert found["u_chi2"].value == pytest.approx(2 * (null - own))
+    assert found["ici"].value == pytest.approx(0.15)
+    assert found["intercept"].value == pytest.approx(math.log(0.25 / 0.75) - math.log(0.4 / 0.6))
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 19])
+def test_few_rows(n: int) -> None:
+    y, p = _data(n, seed=1)
+    y[:2] = 0, 1
+    found = cal.clinical_summary(y, p, **FAST)
+    assert found.n == n
+    assert found.notes
+    assert repr(found)
+    for row in found.rows:
+        assert row.value is not None or row.note, row.id
+
+
+def test_separated_outcomes() -> None:
+    found = cal.clinical_summary([0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **FAST)
+    assert found["c"].value == 1
+    assert found["c"].lower is None
+    assert "vary" in found["c"].note
+    assert found["slope"].value is None
+    assert "threshold" in found["slope"].note
+
+
+def test_labels_lenses_and_bad_input() -> None:
+    y, p = _data(60)
+    named = np.where(y == 1, "died", "alive")
+    found = cal.clinical_summary(named, p, pos_label="died", **FAST)
+    assert found.outcome == "died"
+    assert "of died" in repr(found)
+    assert found["slope"].value == cal.clinical_summary(y, p, outcome="death", **FAST)["slope"].value
+    three = np.column_stack([p / 2, p / 2, 1 - p])
+    with pytest.raises(LensError, match="one event"):
+        cal.clinical_summary(y, three, **FAST)
+    assert cal.clinical_summary(2 * y, three, lens="class:2", **FAST).events == y.sum()
+    with pytest.raises(LensError, match="one event"):
+        cal.clinical_summary(y, three, lens="classwise", **FAST)
+    with pytest.raises(LabelError, match="soft"):
+        cal.clinical_summary(p, p, soft=True, **FAST)
+    with pytest.raises(InputError, match="y_prob"):
+        cal.clinical_summary(y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
+    with pytest.raises(ArgumentError, match="smoother"):
+        cal.clinical_summary(y, p, smoother="spline")
+    with pytest.raises(ArgumentError, match="at least 200"):
+        cal.clinical_summary(y, p, n_resamples=100)
+    with pytest.raises(ArgumentError, match="level"):
+        cal.clinical_summary(y, p, level=95)
+    assert isinstance(cal.clinical_summary(cal.Predictions(y, p), **FAST), ClinicalSummary)

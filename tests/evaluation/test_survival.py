@@ -1,0 +1,410 @@
+"""Time to event at a horizon: slow definitions, identities, derivatives by differences, unfriendly data, and coverage."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    BoundaryScoresWarning,
+    CalibrantError,
+    InputError,
+    InputWarning,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownArgumentError,
+    WeightError,
+)
+from calibrant.evaluation.survival import _brier, _point_measures, read_survival
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+MEASURES = ("observed_risk", "calibration_intercept", "calibration_slope", "brier", "scaled_brier", "auroc")
+
+
+def data(n: int = 80, *, seed: int = 0, rate: float = 0.1, causes: int = 1, ties: bool = True) -> Arrays:
+    """Risks by time 5, and times that are tied when rounded up."""
+    rng = np.random.default_rng(seed)
+    risk = np.round(rng.beta(2, 3, n), 2 if ties else 12).clip(0.02, 0.98)
+    death = rng.exponential(-5 / np.log1p(-risk))
+    censored = rng.exponential(1 / rate, n) if rate else np.full(n, np.inf)
+    time = np.minimum(death, censored)
+    event = np.where(death <= censored, rng.integers(1, causes + 1, n), 0)
+    return risk, np.ceil(time) if ties else time, event
+
+
+def weights_by_loops(time: Any, event: Any, horizon: float, own: Any = None) -> np.ndarray:
+    """Inverse probability of censoring weights by the product-limit definition, row by row."""
+    own = np.ones(len(time)) if own is None else own
+    found = np.zeros(len(time))
+    for i in range(len(time)):
+        if time[i] < horizon and event[i] == 0:
+            continue
+        stay = 1.0
+        for t in sorted(set(time)):
+            if t < min(time[i], horizon):
+                leaving = sum(w for w, s, e in zip(own, time, event, strict=True) if s == t and e == 0)
+                # At a tied time events come first, so rows with an event are not at risk of censoring.
+                at_risk = sum(w for w, s, e in zip(own, time, event, strict=True) if s > t or (s == t and e == 0))
+                stay *= 1 - (leaving / at_risk if at_risk else 0.0)
+        found[i] = own[i] / stay
+    return found
+
+
+def aalen_johansen(time: Any, event: Any, horizon: float) -> float:
+    """Cumulative incidence of the event 1 by loops; with one kind of event it is one minus Kaplan-Meier."""
+    free, risk = 1.0, 0.0
+    for t in sorted(set(time)):
+        if t <= horizon:
+            at_risk = sum(s >= t for s in time)
+            own = sum(s == t and e == 1 for s, e in zip(time, event, strict=True))
+            every = sum(s == t and e != 0 for s, e in zip(time, event, strict=True))
+            risk += free * own / at_risk
+            free *= 1 - every / at_risk
+    return risk
+
+
+@pytest.mark.parametrize("horizon", [3, 4.5])
+@pytest.mark.parametrize("causes", [1, 3])
+def test_weights_and_observed_risk_agree_with_loops(causes: int, horizon: float) -> None:
+    _, time, event = data(causes=causes)
+    found = cal.horizon_outcomes(time, event, horizon=horizon)
+    np.testing.assert_allclose(found.weight, weights_by_loops(time, event, horizon), rtol=1e-12)
+    assert found.weight.sum() == pytest.approx(len(time), rel=1e-12)
+    assert found.observed_risk == pytest.approx(aalen_johansen(time, event, horizon), abs=1e-13)
+    assert found.n_events + found.n_competing + found.n_event_free + found.n_censored == len(time) == found.n
+    assert (found.n_competing > 0) == (causes > 1)
+    own = np.random.default_rng(1).exponential(1, len(time))
+    weighted = cal.horizon_outcomes(time, event, horizon=horizon, sample_weight=own)
+    np.testing.assert_allclose(weighted.weight, weights_by_loops(time, event, horizon, own), rtol=1e-12)
+
+
+def test_weights_by_group_are_those_of_each_group_alone() -> None:
+    _, time, event = data(120)
+    group = np.array(["a", "b", "c"])[np.arange(120) % 3]
+    found = cal.horizon_outcomes(time, event, horizon=4, groups=group)
+    for name in "abc":
+        part = group == name
+        alone = cal.horizon_outcomes(time[part], event[part], horizon=4)
+        np.testing.assert_array_equal(found.weight[part], alone.weight)
+
+
+def test_times_at_the_horizon_and_ties() -> None:
+    # An event at the horizon counts; a row censored at the horizon is event-free; the event at 2 precedes the censoring at 2.
+    found = cal.horizon_outcomes([5, 5, 2, 2, 7], [1, 0, 1, 0, 1], horizon=5)
+    assert found.outcome.tolist() == [1, 0, 1, 0, 0]
+    np.testing.assert_allclose(found.weight, [4 / 3, 4 / 3, 1, 0, 4 / 3])
+    assert (found.n_events, found.n_event_free, found.n_censored) == (2, 2, 1)
+    # Administrative censoring at the horizon loses nothing.
+    everyone = cal.horizon_outcomes([1, 5, 5, 5], [1, 0, 0, 0], horizon=5)
+    assert everyone.weight.tolist() == [1, 1, 1, 1]
+
+
+def slow_auc(risk: Any, outcome: Any, weight: Any) -> float:
+    won = total = 0.0
+    for i in np.flatnonzero(outcome == 1):
+        for j in np.flatnonzero(outcome == 0):
+            pair = weight[i] * weight[j]
+            total += pair
+            won += pair * (1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0)
+    return won / total
+
+
+@pytest.mark.parametrize("causes", [1, 2])
+def test_scores_agree_with_loops(causes: int) -> None:
+    risk, time, event = data(causes=causes)
+    result = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    weight = weights_by_loops(time, event, 4)
+    outcome = np.array([t <= 4 and e == 1 for t, e in zip(time, event, strict=True)]).astype(int)
+    brier = sum(w * (y - p) ** 2 for w, y, p in zip(weight, outcome, risk, strict=True)) / sum(weight)
+    rate = aalen_johansen(time, event, 4)
+    assert result["brier"] == pytest.approx(brier, abs=1e-12)
+    assert result["scaled_brier"] == pytest.approx(1 - brier / (rate * (1 - rate)), abs=1e-12)
+    assert result["auroc"] == pytest.approx(slow_auc(risk, outcome, weight), abs=1e-12)
+    assert result["observed_expected_ratio"] == pytest.approx(rate / risk.mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", [True, False])
+def test_without_censoring_it_is_the_binary_result(ties: bool) -> None:
+    risk, time, event = data(200, rate=0, ties=ties)
+    horizon = 4.0
+    y = (time <= horizon).astype(int)
+    result = cal.survival_summary(risk, time=time, event=event, horizon=horizon, n_resamples=0)
+    binary = {
+        "observed_risk": y.mean(),
+        "observed_expected_ratio": y.mean() / risk.mean(),
+        "calibration_intercept": cal.fixed_slope_intercept(y, risk),
+        "calibration_slope": cal.cox_slope(y, risk),
+        "ici": cal.ici(y, risk),
+        "e50": cal.e50(y, risk),
+        "e90": cal.e90(y, risk),
+        "brier": cal.brier(y, risk),
+        "auroc": cal.auroc(y, risk),
+    }
+    for name, value in binary.items():
+        assert result[name] == pytest.approx(value, abs=1e-13), name
+    assert set(cal.horizon_outcomes(time, event, horizon=horizon).weight) == {1.0}
+
+
+@pytest.mark.parametrize(("link", "strata"), [("cloglog", 1), ("logit", 2)])
+def test_standard_errors_are_derivatives_in_the_weights_of_the_rows(link: Any, strata: int) -> None:
+    """The infinitesimal jackknife, by differences: every row's weight up and down, the censoring weights estimated anew."""
+    risk, time, event = data(45, seed=3, causes=2)
+    own = np.random.default_rng(2).exponential(1, 45)
+    groups = np.arange(45) % strata
+
+    def measured(weight: np.ndarray) -> dict[str, Any]:
+        read = read_survival(risk, time, event, 4, None, groups, weight, None, None)
+        return {m.measure: m for m in _point_measures(read.known(0), risk, link, 0.95)}
+
+    step = 1e-5
+    sums = dict.fromkeys(MEASURES, 0.0)
+    for row in range(45):
+        change = np.where(np.arange(45) == row, step, 0.0)
+        more, less = measured(own * (1 + change)), measured(own * (1 - change))
+        for name in MEASURES:
+            sums[name] += ((more[name].value - less[name].value) / (2 * step)) ** 2
+    found = measured(own)
+    for name in MEASURES:
+        assert found[name].standard_error == pytest.approx(np.sqrt(sums[name]), rel=1e-5), name
+
+
+def test_weights_of_two_are_rows_that_occur_twice() -> None:
+    risk, time, event = data(60)
+    twice = np.where(np.arange(60) % 4 == 0, 2, 1)
+    repeated = [np.repeat(values, twice) for values in (risk, time, event)]
+    weighted = cal.survival_summary(risk, time=time, event=event, horizon=4, sample_weight=twice, n_resamples=0)
+    plain = cal.survival_summary(repeated[0], time=repeated[1], event=repeated[2], horizon=4, n_resamples=0)
+    for name in (*MEASURES, "mean_predicted_risk", "observed_expected_ratio"):
+        assert weighted[name] == pytest.approx(plain[name], abs=1e-9), name
+
+
+def test_greenwood_without_censoring_is_binomial() -> None:
+    risk, time, event = data(150, rate=0)
+    result = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    found = next(m for m in result.horizons[0].measures if m.measure == "observed_risk")
+    assert found.standard_error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 150), rel=1e-12)
+
+
+def test_given_weights_are_used_and_fixed() -> None:
+    risk, time, event = data()
+    weight = cal.horizon_outcomes(time, event, horizon=4).weight
+    unused = np.where(weight > 0, weight, np.nan)  # weights of censored rows are not read
+    own = cal.survival_summary(risk, time=time, event=event, horizon=4, n_resamples=0)
+    given = cal.survival_summary(risk, time=time, event=event, horizon=4, censoring_weight=unused, n_resamples=0)
+    for name in MEASURES:
+        assert given[name] == pytest.approx(own[name], rel=1e-12)
+    assert "fixed" in repr(given)
+    other = cal.survival_summary(risk, time=time, event=event, horizon=4, censoring_weight=3 * unused, n_resamples=0)
+    assert other["brier"] == pytest.approx(own["brier"], rel=1e-12)
+
+
+def test_several_horizons_are_those_one_by_one() -> None:
+    risk, time, event = data()
+    both = np.column_stack([0.6 * risk, risk])
+    result = cal.survival_summary(both, time=time, event=event, horizon=[2, 4], rng=0, n_resamples=5)
+    for place, horizon in enumerate((2, 4)):
+        one = cal.survival_summary(both[:, place], time=time, event=event, horizon=horizon, rng=0, n_resamples=5)
+        assert result.horizons[place] == one.horizons[0]
+    assert len(result["brier"]) == 2
+    assert "Brier score at 2" in repr(result)
+    assert next(iter(result.to_frame()["horizon"])) == 2
+
+
+def test_a_frame_with_named_columns() -> None:
+    pd = pytest.importorskip("pandas")
+    risk, time, event = data()
+    frame = pd.DataFrame({"p": risk, "t": time, "d": event, "g": np.arange(80) % 2})
+    words = {"horizon": 4, "n_resamples": 0}
+    named = cal.survival_summary(frame, prob="p", time="t", event="d", groups="g", **words)
+    plain = cal.survival_summary(risk, time=time, event=event == 1, groups=np.arange(80) % 2, **words)
+    assert named.to_dict() == plain.to_dict()
+    frame.loc[3, "t"] = np.nan
+    with pytest.raises(CalibrantError, match=r"time: missing value.*row 3"):
+        cal.survival_summary(frame, prob="p", time="t", event="d", horizon=4)
+
+
+def test_exports() -> None:
+    risk, time, event = data()
+    result = cal.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
+    found = json.loads(json.dumps(result.to_dict(), allow_nan=False))["horizons"][0]
+    assert found["n_censored"] == int(((time < 4) & (event == 0)).sum())
+    for name, values in found["measures"].items():
+        if name != "mean_predicted_risk":
+            assert values["low"] <= values["high"], name
+            assert name in ("ici", "e50", "e90") or values["low"] < values["value"] < values["high"], name
+    assert "censored before it" in repr(result)
+    assert "O/E ratio" in result._repr_html_()
+    assert result == cal.survival_summary(risk, time=time, event=event, horizon=4, rng=1, n_resamples=20)
+
+
+RISK, TIME, EVENT = data()
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"horizon": 1e6}, UndefinedMetricError, "no row is observed until 1e\\+06.*censored"),
+    ({"event": np.zeros(80), "horizon": 1e6}, UndefinedMetricError, "every row is censored before"),
+    ({"horizon": 0}, ArgumentError, "horizon: must be a positive"),
+    ({"horizon": "5"}, ArgumentError, "horizon"),
+    ({"horizon": [2, 2]}, ArgumentError, "several different"),
+    ({"horizon": []}, ArgumentError, "horizon"),
+    ({"horizon": [2, 4]}, ShapeError, "expected 2 columns for 2 horizons, got 1"),
+    ({"time": -TIME}, InputError, "time: times must be finite and not negative.*row 0"),
+    ({"time": TIME[:-1]}, CalibrantError, "80 rows|79 rows"),
+    ({"time": np.where(np.arange(80) == 5, np.nan, TIME)}, InputError, "time: .*missing value"),
+    ({"time": np.where(np.arange(80) == 5, np.inf, TIME)}, InputError, "finite"),
+    ({"time": TIME.astype(str)}, CalibrantError, "time: expected numbers"),
+    ({"event": EVENT - 0.5}, InputError, "event: codes must be 0"),
+    ({"event": EVENT[:-1]}, ShapeError, "event: expected one code for each of 80 rows"),
+    ({"event": ["dead"] * 80}, CalibrantError, "event: expected numbers"),
+    ({"event": EVENT + 1}, InputError, "codes are 1, 2, without 0"),
+    ({"cause": 7}, ArgumentError, "cause: no row has the event 7; the events are 1"),
+    ({"cause": 0}, ArgumentError, "cause: must be the code"),
+    ({"y_prob": 100 * RISK}, CalibrantError, r"y_prob: risks must lie in \[0, 1\]"),
+    ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
+    ({"y_prob": np.column_stack([RISK, RISK])}, ShapeError, "expected 1 column for 1 horizon, got 2"),
+    ({"sample_weight": -np.ones(80)}, WeightError, "sample_weight"),
+    ({"censoring_weight": -np.ones(80)}, WeightError, "censoring_weight"),
+    ({"censoring_weight": np.ones(80), "groups": np.ones(80)}, ArgumentError, "groups: has no effect"),
+    ({"link": "probit"}, ArgumentError, "link"),
+    ({"level": 95}, ArgumentError, "level"),
+    ({"n_resamples": -1}, ArgumentError, "n_resamples"),
+    ({"prob": "p"}, CalibrantError, "prob: names a column"),
+    ({"status": EVENT}, UnknownArgumentError, "use event"),
+    ({"weights": EVENT}, UnknownArgumentError, "use sample_weight"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "match"), BAD, ids=[f"{i}-{next(iter(c))}" for i, (c, _, _) in enumerate(BAD)]
+)
+def test_bad_input(change: dict[str, Any], kind: type[Exception], match: str) -> None:
+    words = {"y_prob": RISK, "time": TIME, "event": EVENT, "horizon": 4, "n_resamples": 0} | change
+    with pytest.raises(kind, match=match):
+        cal.survival_summary(words.pop("y_prob"), **words)
+
+
+def test_a_group_without_follow_up_is_named() -> None:
+    time, event = [1, 2, 9, 9, 1, 2], [1, 0, 0, 1, 1, 0]
+    with pytest.raises(UndefinedMetricError, match=r"no row in the group 'b' is observed until 5.*use at most 2"):
+        cal.horizon_outcomes(time, event, horizon=5, groups=["a", "a", "a", "a", "b", "b"])
+
+
+def test_everyone_had_the_event_before_the_horizon() -> None:
+    result = cal.survival_summary([0.2, 0.4, 0.6, 0.9], time=[1, 2, 3, 4], event=[1, 1, 0, 1], horizon=9, n_resamples=0)
+    assert result["observed_risk"] == 1
+    assert result["auroc"] is None
+    assert result["calibration_slope"] is None
+    assert "has the event by 9" in repr(result)
+
+
+def test_no_event_by_the_horizon() -> None:
+    result = cal.survival_summary([0.2, 0.4, 0.6, 0.9], time=[7, 8, 3, 4], event=[1, 1, 0, 0], horizon=5, n_resamples=0)
+    assert result["observed_risk"] == 0
+    assert result["observed_expected_ratio"] == 0
+    assert result["calibration_intercept"] == -np.inf
+    assert result["auroc"] is None
+    assert json.dumps(result.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_separated_and_constant_risks_state_why(link: Any) -> None:
+    words: dict[str, Any] = {"time": [1, 2, 3, 8, 9, 9], "event": [1, 1, 0, 0, 0, 0], "horizon": 5, "n_resamples": 0}
+    apart = cal.survival_summary([0.8, 0.9, 0.5, 0.1, 0.2, 0.3], link=link, **words)
+    assert apart["calibration_slope"] is None
+    assert "separates" in repr(apart)
+    assert apart["auroc"] == 1
+    constant = cal.survival_summary([0.4] * 6, link=link, **words)
+    assert constant["calibration_slope"] is None
+    assert constant["auroc"] == 0.5
+    assert np.isfinite(constant["calibration_intercept"])
+
+
+def test_few_rows_have_no_interval_where_replicates_are_undefined() -> None:
+    result = cal.survival_summary(
+        [0.2, 0.7, 0.4, 0.6], time=[1, 9, 2, 3], event=[0, 1, 1, 0], horizon=5, rng=0, n_resamples=40
+    )
+    assert "no interval: undefined for" in repr(result)
+
+
+def test_boundary_risks_and_survival_probabilities_warn() -> None:
+    risk, time, event = data(300)
+    with pytest.warns(BoundaryScoresWarning, match="risks are 0 or 1"):
+        cal.survival_summary(np.where(risk > 0.8, 1.0, risk), time=time, event=event, horizon=5, n_resamples=0)
+    with pytest.warns(InputWarning, match="probabilities of survival"):
+        cal.survival_summary(1 - risk**2, time=time, event=event, horizon=5, n_resamples=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
+
+
+def test_two_columns_of_one_code_need_the_cause() -> None:
+    risk, time, event = data(80, causes=2, rate=0)
+    result = cal.survival_summary(risk, time=time, event=event, horizon=4, cause=2, n_resamples=0)
+    turned = cal.survival_summary(risk, time=time, event=3 - event, horizon=4, cause=1, n_resamples=0)
+    assert result.to_dict() == turned.to_dict()
+
+
+def test_an_unknown_measure_is_named() -> None:
+    result = cal.survival_summary(RISK, time=TIME, event=EVENT, horizon=4, n_resamples=0)
+    with pytest.raises(CalibrantError, match="unknown measure 'slope'"):
+        result["slope"]
+
+
+def simulated(seed: int, n: int, share: float, slope: float) -> tuple[Arrays, np.ndarray]:
+    """Predicted risks whose log-odds are 1/slope times the true ones (shifted), and exponential times with `share` censored by the horizon."""
+    rng = np.random.default_rng(seed)
+    eta = rng.normal(-0.5, 1.0, n)
+    truth = 1 / (1 + np.exp(-eta))
+    risk = 1 / (1 + np.exp(-(eta / slope - 0.3)))
+    death = rng.exponential(-1 / np.log1p(-truth))
+    censored = rng.exponential(1 / CENSORING[share], n)
+    return (risk, np.minimum(death, censored), (death <= censored).astype(int)), truth
+
+
+# Rates of censoring at which these shares of the rows are censored before the horizon 1.
+CENSORING = {0.2: 0.29, 0.5: 1.0}
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_intervals_cover(share: float, deep: bool) -> None:
+    repeats = 4000 if deep else 60
+    slope, n = 0.8, 500
+    (risk, time, event), truth = simulated(99, 50_000, 0.2, slope)
+    assert cal.horizon_outcomes(time, event, horizon=1).n_censored / 50_000 == pytest.approx(0.2, abs=0.02)
+    y = np.random.default_rng(7).random(50_000) < truth
+    brier = float((truth * (1 - risk) ** 2 + (1 - truth) * risk**2).mean())
+    expected = {
+        "observed_risk": truth.mean(),
+        "observed_expected_ratio": truth.mean() / risk.mean(),
+        "calibration_intercept": cal.fixed_slope_intercept(truth, risk, soft=True),
+        "calibration_slope": slope,
+        "brier": brier,
+        "scaled_brier": 1 - brier / (truth.mean() * (1 - truth.mean())),
+        "auroc": cal.auroc(y.astype(int), risk),
+    }
+    inside = dict.fromkeys(expected, 0)
+    for seed in range(repeats):
+        (risk, time, event), _ = simulated(seed, n, share, slope)
+        read = read_survival(risk, time, event, 1, None, None, None, None, None)
+        for m in _point_measures(read.known(0), risk, "logit", 0.95):
+            if m.measure in inside:
+                inside[m.measure] += m.low <= expected[m.measure] <= m.high
+    covered = {name: count / repeats for name, count in inside.items()}
+    for name, value in covered.items():
+        assert (
+            0.95 - (0.012 if deep else 0.08) <= value <= (1 if "ratio" in name else 0.95 + (0.013 if deep else 0.08))
+        ), covered
+
+
+def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
+    _, time, event = data()
+    rate = aalen_johansen(time, event, 4)
+    result = cal.survival_summary(np.full(80, rate), time=time, event=event, horizon=4, n_resamples=0)
+    assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
+    assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
+    read = read_survival(np.full(80, rate), time, event, 4, None, None, None, None, None)
+    assert _brier(read.known(0), np.full(80, rate), 0.95)[0].value == pytest.approx(rate * (1 - rate), abs=1e-12)

@@ -1,0 +1,66 @@
+"""clinical_summary against rms::val.prob, pROC::ci.auc, stats::glm, prop.test and loess."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.evaluation import ClinicalSummary, clinical
+from tests.r.common import SETS, data, values
+
+LISTED = (
+    "Dxy", "C (ROC)", "R2", "D", "D:Chi-sq", "U", "U:Chi-sq", "U:p", "Q", "Brier", "Intercept", "Slope", "Emax", "E90", "Eavg", "S:z", "S:p",
+)  # fmt: skip
+# lrm rounds risks to multiples of 0.002 before it counts pairs; pROC does not, and its area and limits agree to rounding.
+# lrm.fit stops at 8 digits of the deviance.
+ROUNDED = {"Dxy": 1e-3, "C (ROC)": 1e-3, "Intercept": 1e-6, "Slope": 1e-6}
+LIMITS = {"ci.auc": "c", "confint.default": "intercept", "prop.test": "prevalence"}
+
+
+@lru_cache
+def summary(name: str, column: str, smoother: str, level: float = 0.5) -> ClinicalSummary:
+    d = data(name)
+    return cal.clinical_summary(d.y, getattr(d, column), smoother=smoother, level=level, n_resamples=200)
+
+
+@pytest.fixture(autouse=True)
+def nothing_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clinical, "BOOTSTRAP", {})
+
+
+def entries(*parts: str) -> list[Any]:
+    return [e for e in values("clinical_summary") if any(part in e["call"] for part in parts)]
+
+
+@pytest.mark.parametrize("column", ["risk", "risk2"])
+def test_every_entry_of_val_prob(column: str) -> None:
+    found = entries(f"val.prob({column},")
+    assert len(found) >= 7
+    for entry in found:
+        ours = summary(entry["data"], column, "lowess")
+        for name, value in zip(LISTED, entry["value"], strict=True):
+            assert ours[name].value == pytest.approx(value, rel=ROUNDED.get(name, 1e-7), abs=1e-12), (
+                entry["data"],
+                name,
+            )
+
+
+def test_loess_and_scaled_brier() -> None:
+    for entry in entries("distance("):
+        ours = [summary(entry["data"], "risk", "loess")[id].value for id in ("ici", "e50", "e90", "emax")]
+        np.testing.assert_allclose(ours, entry["value"], rtol=1e-9)
+    for entry in entries("1 - mean("):
+        assert summary(entry["data"], "risk", "loess")["scaled_brier"].value == pytest.approx(entry["value"], rel=1e-9)
+
+
+def test_limits_in_closed_form() -> None:
+    found = entries(*LIMITS)
+    assert len(found) == len(LIMITS) * len(SETS)
+    for entry in found:
+        id = next(id for part, id in LIMITS.items() if part in entry["call"])
+        ours = summary(entry["data"], "risk", "loess", 0.95)[id]
+        np.testing.assert_allclose([ours.lower, ours.upper], entry["value"], rtol=1e-6, err_msg=entry["data"])
