@@ -62,6 +62,7 @@ ROOMS = {
         "assess.md",
         (
             Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),

@@ -118,6 +118,7 @@ from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomia
 from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
+from .inference import multinomial_recalibration as multinomial_recalibration
 from .inference import pit_test as pit_test
 from .inference import pool_estimates as pool_estimates
 from .inference import power as power

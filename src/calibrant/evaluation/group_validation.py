@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import (
     Argument,
     ArgumentError,
+    BoundaryScoresWarning,
     CalibrantError,
     GroupError,
     InputTypeError,
@@ -22,12 +24,13 @@ from ..errors import (
     UndefinedMetricError,
     Use,
 )
+from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
 from ..input.predictions import Predictions
-from ..metrics.curve.coefficients import line_of
+from ..metrics.curve.coefficients import Edge
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
@@ -270,6 +273,7 @@ def validate_by_group(
     level: float = 0.95,
     prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
+    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
@@ -299,6 +303,8 @@ def validate_by_group(
         Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator, for metrics with a bootstrap interval.
     lens
@@ -366,7 +372,7 @@ def validate_by_group(
     """
     p = _with_groups(y_true, y_prob, groups, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _validated(p, lens, _estimators(metrics, level, rng, lens), min_rows, pooling)
+    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
 
 
 @checks_keywords()
@@ -384,6 +390,7 @@ def validate_by_period(
     level: float = 0.95,
     prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
+    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
@@ -417,6 +424,8 @@ def validate_by_period(
         Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Periods with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator, for metrics with a bootstrap interval.
     lens
@@ -479,7 +488,7 @@ def validate_by_period(
         keywords["groups"], position, unit = _periods(_one_column(given), every, order)
         p = as_predictions(y_true, y_prob, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    chosen = _estimators(metrics, level, rng, lens)
+    chosen = _estimators(metrics, level, rng, lens, edge)
     return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)
 
 
@@ -573,15 +582,22 @@ def _period_name(month: int, every: str) -> str:
     )
 
 
-def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tuple[Measure, Estimator]]:
+def _estimators(metrics: Any, level: float, rng: Any, lens: Any, edge: Edge) -> dict[str, tuple[Measure, Estimator]]:
+    check_choice(edge, "edge", ("clip", "drop"))
+    own = {
+        "intercept": _coefficient("fixed_slope_intercept", edge=edge),
+        "slope": _coefficient("cox_slope", edge=edge),
+        "oe": _oe,
+        "c": _c,
+    }
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     if not given:
         raise ArgumentError("metrics", "is an empty list", 'name at least one, for example ["slope"]')
     found: dict[str, tuple[Measure, Estimator]] = {}
     for each in given:
         name = "c" if isinstance(each, str) and each in ("auroc", "auc") else each
-        if isinstance(name, str) and name in OWN:
-            found[name] = OWN[name]
+        if isinstance(name, str) and name in own:
+            found[name] = MEASURES[name], own[name]
         else:
             metric = catalogue[name]
             found[metric.id] = Measure(metric.id, None, metric.ideal), _by_interval(metric, level, rng, lens)
@@ -589,14 +605,28 @@ def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tu
 
 
 def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator:
-    def estimate(p: Predictions, view: View) -> tuple[float, float]:
-        from scipy.special import ndtri
+    options = {} if lens == "auto" else {"lens": lens}
 
-        options = {} if lens == "auto" else {"lens": lens}
-        found = metric_interval(p, metric=metric, level=level, rng=rng, **options)
-        return found.value, (found.high - found.low) / (2 * float(ndtri((1 + level) / 2)))
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        return _half_width(metric_interval(p, metric=metric, level=level, rng=rng, **options))
 
     return estimate
+
+
+def _coefficient(metric: str, **options: Any) -> Estimator:
+    """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
+
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        method: Any = "sandwich" if view.weight_kind == "importance" else "wald"
+        return _half_width(metric_interval(view, metric=metric, method=method, **options))
+
+    return estimate
+
+
+def _half_width(found: Interval) -> tuple[float, float]:
+    from scipy.special import ndtri
+
+    return found.value, (found.high - found.low) / (2 * float(ndtri((1 + found.level) / 2)))
 
 
 def _validated(
@@ -624,7 +654,9 @@ def _validated(
         argument = "times" if unit else "groups"
         raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
     overall = _group("all rows", p, lens, chosen, 1, level)
-    parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundaryScoresWarning)  # all rows have warned already
+        parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
     pooled: dict[str, PooledEstimate | None] = {}
     for id, (measure, _) in chosen.items():
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
@@ -708,29 +740,6 @@ def _one_event(p: Predictions, lens: Any) -> View:
     return view
 
 
-def _intercept(p: Predictions, view: View) -> tuple[float, float]:
-    """Intercept given slope 1; scores of 0 and 1 are not affected by a shift and carry no information."""
-    value = float(catalogue["fixed_slope_intercept"](view))
-    if not math.isfinite(value):
-        raise UndefinedMetricError(
-            "y_prob", "the intercept is infinite: every outcome of scores inside (0, 1) is the same"
-        )
-    score, rest = np.asarray(view.score), np.asarray(1 - view.score if view.rest is None else view.rest)
-    free = (score > 0) & (rest > 0)
-    mean = 1 / (1 + rest[free] / score[free] * math.exp(-value))
-    weight, outcome = view.weights[free], view.outcome[free]
-    information = float(weight @ (mean * (1 - mean)))
-    if view.weight_kind == "importance":
-        return value, math.sqrt(float(np.square(weight * (outcome - mean)).sum())) / information
-    return value, 1 / math.sqrt(information)
-
-
-def _slope(p: Predictions, view: View) -> tuple[float, float]:
-    fit = line_of(view, None)
-    spread = fit.sandwich if view.weight_kind == "importance" else fit.covariance
-    return float(fit.coefficients[1]), math.sqrt(float(spread[1, 1]))
-
-
 def _oe(p: Predictions, view: View) -> tuple[float, float]:
     rate, mean = view.mean(view.outcome), view.mean(view.score)
     if mean <= 0:
@@ -748,9 +757,9 @@ def _c(p: Predictions, view: View) -> tuple[float, float]:
     return math.log(value / (1 - value)), error / (value * (1 - value))
 
 
-OWN: dict[str, tuple[Measure, Estimator]] = {
-    "intercept": (Measure("intercept", None, 0.0, 2), _intercept),
-    "slope": (Measure("slope", None, 1.0, 2), _slope),
-    "oe": (Measure("O/E", "exp", 1.0, 2), _oe),
-    "c": (Measure("C", "expit", None, 3), _c),
+MEASURES = {
+    "intercept": Measure("intercept", None, 0.0, 2),
+    "slope": Measure("slope", None, 1.0, 2),
+    "oe": Measure("O/E", "exp", 1.0, 2),
+    "c": Measure("C", "expit", None, 3),
 }
