@@ -67,6 +67,15 @@ class MultinomialFit:
         Number of estimated parameters.
     reason : str
         Why the model could not be fitted; empty where it could. All estimates are NaN otherwise.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.make_calibrated(3000, distribution=(2, 2, 2), classes=3, rng=0)
+    >>> fit = cal.multinomial_recalibration(data.y_true, data.y_prob).own
+    >>> fit.slopes.round(2)
+    array([[0.99, 0.  ],
+           [0.  , 1.03]])
     """
 
     intercepts: Floats
