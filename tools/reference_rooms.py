@@ -62,6 +62,7 @@ ROOMS = {
         "assess.md",
         (
             Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
@@ -87,7 +88,13 @@ ROOMS = {
             Section("Risk models", ("figures.flexible_curves", "figures.decision_curves")),
             Section(
                 "Where the error lies",
-                ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
+                (
+                    "figures.intervals",
+                    "figures.classgroups",
+                    "figures.groupconfidence",
+                    "figures.forest",
+                    "figures.stability",
+                ),
             ),
             Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
         ),

@@ -90,6 +90,7 @@ from .figures import cumulative_diagram as cumulative_diagram
 from .figures import decision_curve as decision_curve
 from .figures import entropy_diagram as entropy_diagram
 from .figures import flexible_calibration_curve as flexible_calibration_curve
+from .figures import forest_diagram as forest_diagram
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
@@ -120,6 +121,7 @@ from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomia
 from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
+from .inference import multinomial_recalibration as multinomial_recalibration
 from .inference import pit_test as pit_test
 from .inference import pool_estimates as pool_estimates
 from .inference import power as power

@@ -90,6 +90,12 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     options.score_options,
     options.by_option("Column with the group of each row; each group is also measured separately."),
 )
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
+)
+@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @click.option(
     "--for",

@@ -11,6 +11,8 @@ from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
 from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
 from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
+from .forest import ForestDiagram as ForestDiagram
+from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
