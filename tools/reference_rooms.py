@@ -74,7 +74,7 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
+            Section("Reliability", ("figures.reliability_diagrams", "figures.survival_diagrams", "figures.panels")),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
