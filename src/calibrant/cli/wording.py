@@ -30,6 +30,7 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "confidence_level": ("--confidence",),
+    "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
 }
