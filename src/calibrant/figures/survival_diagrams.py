@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_cells
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.censoring import Known, counted, counts_of, known_outcomes, observed_risk
-from ..evaluation.survival import hint_at_mistakes, percentile_ends, read_survival, replicate, smooth_at
+from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number
 from ..util.checks import check_whole
@@ -354,8 +354,9 @@ def survival_diagram(
             rows = generator(seed, count).integers(len(risk), size=len(risk))
             return np.clip(smooth_at(replicate(data, 0, rows), risk[rows], x), 0, 1)
 
-        ends, _ = percentile_ends(drawn, n_resamples, float(level), len(x))
-        lower, upper = np.array(ends, dtype=np.float64).T
+        sample, reason = replicates(drawn, n_resamples, len(x))
+        if not reason:
+            lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return SurvivalDiagram(
         found.horizon,
         len(risk),
