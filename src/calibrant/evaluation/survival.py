@@ -487,8 +487,8 @@ def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
         ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
         ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
-        ("brier", "jackknife", lambda: _brier(found, risk, level)[0]),
-        ("scaled_brier", "jackknife", lambda: _brier(found, risk, level)[1]),
+        ("brier", "jackknife", lambda: _brier(found, risk, level)),
+        ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
         ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
     ]
     for name, method, task in tasks:
@@ -580,9 +580,7 @@ def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
 
 def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start: Floats, found: Known) -> Floats:
     """Maximise the weighted likelihood by Fisher scoring, with halved steps where it would fall."""
-    if not 0 < w @ y < w.sum():
-        which = "no" if not (w @ y) else "every"
-        raise UndefinedMetricError("y_prob", f"{which} row with a known outcome has the event by {found.horizon:g}")
+    _rate_inside(found)
 
     def loss(line: Floats) -> float:
         hazard = np.exp(np.clip(offset + columns @ line, -700, 6.5))
@@ -601,20 +599,33 @@ def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start
     raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
 
 
-def _brier(found: Known, risk: Floats, level: float) -> tuple[Interval, Interval]:
-    """The Brier score, and its scaled form."""
-    w, y = found.weight, found.outcome
-    losses = np.square(y - risk)
-    value = float(w @ losses) / found.total
-    share = w * (losses - value) / found.total
-    rate = float(w @ y) / found.total
+def _brier(found: Known, risk: Floats, level: float) -> Interval:
+    value, share = _mean_loss(found, risk)
+    return _wald(value, found.standard_error(share), level)
+
+
+def _mean_loss(found: Known, risk: Floats) -> tuple[float, Floats]:
+    """The Brier score, and its derivative with respect to each weight, times the weight."""
+    losses = np.square(found.outcome - risk)
+    value = float(found.weight @ losses) / found.total
+    return value, found.weight * (losses - value) / found.total
+
+
+def _scaled_brier(found: Known, risk: Floats, level: float) -> Interval:
+    rate = _rate_inside(found)
+    value, share = _mean_loss(found, risk)
     reference = rate * (1 - rate)
-    brier = _wald(value, found.standard_error(share), level)
-    if not reference > 0:
-        return brier, Interval(math.nan, math.nan, math.nan, math.nan)
-    scaled = 1 - value / reference
     own = value / reference**2 * (1 - 2 * rate) * risk_share(found, rate) - share / reference
-    return brier, _wald(scaled, found.standard_error(own), level)
+    return _wald(1 - value / reference, found.standard_error(own), level)
+
+
+def _rate_inside(found: Known) -> float:
+    """The observed risk; raises if it is 0 or 1."""
+    rate = float(found.weight @ found.outcome) / found.total
+    if not 0 < rate < 1:
+        which = "no row" if rate == 0 else "every row"
+        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+    return rate
 
 
 def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]:
@@ -630,10 +641,7 @@ def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]
 
 
 def _auroc(found: Known, risk: Floats, level: float) -> Interval:
-    rate = float(found.weight @ found.outcome) / found.total
-    if not 0 < rate < 1:
-        which = "no row" if rate == 0 else "every row"
-        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+    _rate_inside(found)
     area, share = _area(risk, found.outcome, found.weight)
     error = found.standard_error(share)
     if not 0 < area < 1 or error == 0:
