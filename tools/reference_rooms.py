@@ -66,7 +66,7 @@ ROOMS = {
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
-            Section("Sample sizes", ("inference.power_analysis",)),
+            Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
     "show": Room(

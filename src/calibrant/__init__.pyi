@@ -108,6 +108,7 @@ from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
 from .inference import detectable_shift as detectable_shift
+from .inference import expected_precision as expected_precision
 from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
 from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
@@ -116,6 +117,7 @@ from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import pit_test as pit_test
 from .inference import power as power
+from .inference import precision_sample_size as precision_sample_size
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test

@@ -417,7 +417,7 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "use_case",
     metavar="USE_CASE",
     help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
-    "parameter-free, safety, comparison or familiar.",
+    "parameter-free, safety, comparison, familiar or clinical.",
 )
 @options.property_options
 @options.json_option

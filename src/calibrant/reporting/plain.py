@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ..evaluation.clinical import ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
 from .content import (
@@ -26,10 +27,28 @@ from .wording import lens_text, level_text, mean_name, percent, rate_name
 
 if TYPE_CHECKING:
     from .building import Report
+    from .tripod_items import Tripod
 
-__all__ = ["changes_table", "escaped", "markdown_of", "metadata_lines", "table_of"]
+__all__ = [
+    "changes_table",
+    "escaped",
+    "markdown_of",
+    "metadata_lines",
+    "summary_markdown",
+    "table_of",
+    "tripod_markdown",
+]
 
 MOST_PLACES = 15
+TRIPOD_NOTE = (
+    "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
+    "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
+)
+TO_BE_FILLED = "To be filled by the authors."
+TRIPOD_REFERENCE = (
+    "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
+    "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
+)
 # Characters that begin an element, an entity, emphasis, code, a link or a cell; "p < 0.001" is not affected.
 SPECIAL = re.compile(
     r"[\\`*|\[\]~{}$]|<(?=[A-Za-z/!?])|&(?=[#\w])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.|@|(?<=\w):(?=\S)",
@@ -369,3 +388,25 @@ def _parameter(value: object) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "none" if value is None else str(value)
+
+
+def summary_markdown(summary: ClinicalSummary) -> list[str]:
+    """Return the table of a clinical summary."""
+    headings = ["measure", "value", "lower", "upper", "interval", "ideal", "meaning"]
+    return table_of(headings, [[escaped(cell) for cell in row_cells(row)] for row in summary.rows], (1, 2, 3))
+
+
+def tripod_markdown(found: Tripod, level: int = 2) -> list[str]:
+    """Return the items of TRIPOD+AI below their heading; `level` is that of the sections of the statement."""
+    lines, section = [TRIPOD_NOTE], ""
+    for item in found.items:
+        if item.section != section:
+            section = item.section
+            lines += ["", f"{'#' * level} {section}", ""]
+        if lines[-1].startswith("|"):
+            lines += [""]
+        own = escaped(item.filled) if item.filled else TO_BE_FILLED
+        lines += [f"- **{item.number}** {item.topic} ({item.studies}): {own} *Authors: {item.prompt}*"]
+        if item.number == "23a":
+            lines += ["", *summary_markdown(found.summary)]
+    return [*lines, "", TRIPOD_REFERENCE]
