@@ -66,6 +66,7 @@ ROOMS = {
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
+            Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),

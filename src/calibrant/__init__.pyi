@@ -81,6 +81,8 @@ from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
+from .evaluation import validate_by_group as validate_by_group
+from .evaluation import validate_by_period as validate_by_period
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
@@ -116,6 +118,7 @@ from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import pit_test as pit_test
+from .inference import pool_estimates as pool_estimates
 from .inference import power as power
 from .inference import precision_sample_size as precision_sample_size
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
@@ -284,6 +287,7 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import save as save
 from .reporting import compare_reports as compare_reports
 from .reporting import report as report
+from .reporting import tripod as tripod
 from .reporting import write_timeline as write_timeline
 from .sketches import Sketch as Sketch
 from .sketches import Sketches as Sketches

@@ -84,12 +84,10 @@ def tie_groups(view: View) -> Groups:
 
 def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
     """Return the fitted curve at each distinct score."""
-    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
-    stretch = math.sqrt(max(1.0, span))  # a span above 1 multiplies the squared bandwidth
     if surface == "interpolate":
-        at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
-        value, slope = local_fits(groups, at, stretch * reach(groups, at, near), degree)
-        return _hermite(at, value, slope, groups.score)
+        return loess_at(groups, groups.score, span, degree)
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    stretch = math.sqrt(max(1.0, span))
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
     if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
@@ -104,23 +102,17 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
     return fitted
 
 
-def loess_at(groups: Groups, at: Floats, span: float, degree: int, nodes: int | None = None) -> Floats:
-    """Return the direct fit at any scores; those beyond the data receive its value at the nearest end.
-
-    With more distinct scores than `nodes`, the curve is fitted at `nodes` of them, with cubic interpolation between.
-    """
-    at = np.clip(at, groups.score[0], groups.score[-1])
-    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
-    stretch = math.sqrt(max(1.0, span))
+def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
+    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
     if len(groups.score) == 1:
         return np.full(len(at), groups.rate[0])
-    if nodes is not None and len(groups.score) > nodes:
-        places = _nodes(groups, nodes)
-        value, _ = local_fits(groups, places, stretch * reach(groups, places, near), degree)
-        return _hermite(places, value, _slopes(places, value), at)
-    if max(len(groups.score), len(at)) <= DIRECT_SCORES:
-        return local_fits(groups, at, stretch * reach(groups, at, near), degree)[0]
-    return np.interp(at, groups.score, loess(groups, span, degree, "direct", False))
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    places = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+    bandwidth = math.sqrt(max(1.0, span)) * reach(
+        groups, places, near
+    )  # a span above 1 multiplies the squared bandwidth
+    value, slope = local_fits(groups, places, bandwidth, degree)
+    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:

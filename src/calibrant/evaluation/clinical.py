@@ -27,7 +27,7 @@ from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
-from .discrimination import auroc_parts
+from .discrimination import auroc_with_error
 from .header import check_outcome, outcome_of
 
 __all__ = ["ClinicalRow", "ClinicalSummary", "clinical_summary", "one_event", "row_cells", "summarize"]
@@ -463,7 +463,7 @@ def _counts(view: View) -> dict[str, float]:
 
 
 def _discrimination(view: View) -> dict[str, float]:
-    c, _ = auroc_parts(view)
+    c, _ = auroc_with_error(view)
     return {"c": c, "dxy": 2 * c - 1}
 
 
@@ -605,9 +605,9 @@ def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, 
 
     low, high = _binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
     found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
-    variance = auroc_parts(view)[1] if "c" in values else None
-    if variance:  # without variance, as for C = 1, the interval would be a point
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    error = auroc_with_error(view)[1] if "c" in values else math.nan
+    if error > 0:  # without variance, as for C = 1, the interval would be a point
+        half = float(ndtri((1 + level) / 2)) * error
         ends = max(values["c"] - half, 0.0), min(values["c"] + half, 1.0)
         found |= {"c": ("DeLong", ends), "dxy": ("DeLong", (2 * ends[0] - 1, 2 * ends[1] - 1))}
     return found
