@@ -15,7 +15,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "auroc_with_error", "average_precision", "discriminated"]
+__all__ = ["auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -163,6 +163,20 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
             "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
         )
     return float(np.mean(found))
+
+
+def c_statistic(view: View, level: float) -> tuple[float, float, float]:
+    """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
+    from scipy.special import expit, logit, ndtri
+
+    try:
+        value, error = auroc_with_error(view)
+    except UndefinedMetricError:
+        return math.nan, math.nan, math.nan
+    if not (0 < value < 1 and error > 0):  # no interval on the logit scale
+        return value, math.nan, math.nan
+    half = float(ndtri((1 + level) / 2)) * error / (value * (1 - value))
+    return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 
 def _weights_by_score(view: View) -> tuple[Floats, Floats]:
