@@ -32,4 +32,12 @@ values("stats", "birthwt", "sqrt(vcov(line(y, risk, weights = w))[2, 2])")
 values("givitiR", "birthwt", "givitiCalibrationTest(o = y, e = risk, devel = 'internal')$p.value")
 made <- function(t) { found <- boot(1:9, function(d, i) 0.1, R = 2); found$t <- matrix(t); found$R <- length(t); found }
 values("boot", "birthwt", "boot.ci(made(replicates), type = 'perc')$percent[4]")
+values("pROC", "birthwt", "pROC::ci.auc(y, risk, quiet = TRUE)[1]")
+values("stats", "gbsg", "predict(loess(y ~ risk), data.frame(risk = 0.5), se = TRUE)$se.fit")
+slope_of <- function(y, risk) { fit <- line(y, risk); c(coef(fit)[2], vcov(fit)[2, 2]) }
+pooled <- function(y, risk, centre) {
+  parts <- sapply(sort(unique(centre)), function(each) slope_of(y[centre == each], risk[centre == each]))
+  metafor::rma(parts[1, ], parts[2, ], control = list(threshold = 1e-12, maxiter = 10000))
+}
+values("metafor", "rotterdam", c("pooled(y, risk, centre)$ci.lb", "predict(pooled(y, risk, centre))$pi.lb"))
 write_out()
