@@ -40,4 +40,7 @@ pooled <- function(y, risk, centre) {
   metafor::rma(parts[1, ], parts[2, ], control = list(threshold = 1e-12, maxiter = 10000))
 }
 values("metafor", "rotterdam", c("pooled(y, risk, centre)$ci.lb", "predict(pooled(y, risk, centre))$pi.lb"))
+suppressMessages({library(ggplot2); source_package("CalibrationCurves")})
+pdf(NULL)
+values("CalibrationCurves", "gbsg", "val.prob.ci.2(risk, y)$stats[['Emax']]")
 write_out()
