@@ -66,7 +66,8 @@ ROOMS = {
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
-            Section("Sample sizes", ("inference.power_analysis",)),
+            Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
+            Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
     "show": Room(
@@ -82,12 +83,12 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
-            Section("Risk models", ("figures.decision_curves",)),
+            Section("Risk models", ("figures.flexible_curves", "figures.decision_curves")),
             Section(
                 "Where the error lies",
                 ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
             ),
-            Section("The report", ("reporting.building", "reporting.comparing")),
+            Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
         ),
     ),
     "improve": Room(

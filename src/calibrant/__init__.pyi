@@ -81,11 +81,14 @@ from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
+from .evaluation import validate_by_group as validate_by_group
+from .evaluation import validate_by_period as validate_by_period
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
 from .figures import decision_curve as decision_curve
 from .figures import entropy_diagram as entropy_diagram
+from .figures import flexible_calibration_curve as flexible_calibration_curve
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
@@ -108,6 +111,7 @@ from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
 from .inference import detectable_shift as detectable_shift
+from .inference import expected_precision as expected_precision
 from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
 from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
@@ -115,7 +119,9 @@ from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import pit_test as pit_test
+from .inference import pool_estimates as pool_estimates
 from .inference import power as power
+from .inference import precision_sample_size as precision_sample_size
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
 from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test
@@ -282,6 +288,7 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import save as save
 from .reporting import compare_reports as compare_reports
 from .reporting import report as report
+from .reporting import tripod as tripod
 from .reporting import write_timeline as write_timeline
 from .sketches import Sketch as Sketch
 from .sketches import Sketches as Sketches

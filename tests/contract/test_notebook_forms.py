@@ -62,6 +62,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "assess, groups of errors": lambda: cal.assess_gaussian(P, P, P + 1, groups=Y),
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
+    "precision": lambda: cal.precision_sample_size((2, 8), prevalence=0.4),
     "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),
     "band": lambda: cal.calibration_band(Y, P),
     "e-value": lambda: cal.sequential_test(Y, P),

@@ -135,15 +135,14 @@ def test_without_censoring_it_is_the_binary_result(ties: bool) -> None:
     horizon = 4.0
     y = (time <= horizon).astype(int)
     result = cal.survival_summary(risk, time=time, event=event, horizon=horizon, n_resamples=0)
-    curve = {"smoother": "loess", "span": 0.75, "degree": 2, "surface": "direct", "bounded": False}
     binary = {
         "observed_risk": y.mean(),
         "observed_expected_ratio": y.mean() / risk.mean(),
         "calibration_intercept": cal.fixed_slope_intercept(y, risk),
         "calibration_slope": cal.cox_slope(y, risk),
-        "ici": cal.ici(y, risk, **curve),
-        "e50": cal.ep(y, risk, q=0.5, **curve),
-        "e90": cal.ep(y, risk, q=0.9, **curve),
+        "ici": cal.ici(y, risk),
+        "e50": cal.e50(y, risk),
+        "e90": cal.e90(y, risk),
         "brier": cal.brier(y, risk),
         "auroc": cal.auroc(y, risk),
     }

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..evaluation.clinical import clinical_summary
 from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, choose_metrics, evaluate
 from ..evaluation.result import MetricResult
@@ -96,9 +97,26 @@ def run(
     calibrator: str | None = None,
     stream: bool | None = None,
     outcome: str | None = None,
+    purpose: str | None = None,
     **source: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
+    if purpose is not None:
+        without = {
+            "--metrics": metrics != "recommended",
+            "--by": source.get("by") is not None,
+            "--fail-if": bool(gates),
+            "--assess": assess,
+            "--calibrator": calibrator is not None,
+            "--stream": bool(stream),
+            "--bins": bins is not None,
+            "--binning": binning is not None,
+        }
+        for option, given in without.items():
+            if given:
+                raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
+        _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
+        return False
     conditions = [parse_gate(text) for text in gates]
     chosen = choose_metrics(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
@@ -150,6 +168,41 @@ def run(
     for line in failures:
         say(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
+
+
+def _clinical(
+    file: str,
+    source: Mapping[str, Any],
+    lens: str | None,
+    selections: tuple[str, ...],
+    interval: float | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    outcome: str | None,
+) -> None:
+    """Print the table of a validation study."""
+    keywords = rows_of(file, source)
+    outcome = outcome or _outcome(keywords)
+    with warnings_as_lines(), resampling_bar():
+        found = clinical_summary(
+            keywords.pop("y_true"),
+            keywords.pop("y_prob"),
+            level=0.95 if interval is None else interval,
+            n_resamples=resamples,
+            rng=seed,
+            lens=lens or "auto",
+            where=selection_of(selections),
+            outcome=outcome,
+            **keywords,
+        )
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **found.to_dict()})
+        return
+    headings, rows = found._table()
+    print_lines([found._title(), ""])
+    print_table(list(headings), [list(row) for row in rows], range(1, 4))
+    print_lines([f"note: {note}" for note in found.notes])
 
 
 def _outcome(keywords: Mapping[str, Any]) -> str | None:

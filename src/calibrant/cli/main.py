@@ -91,6 +91,12 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     options.by_option("Column with the group of each row; each group is also measured separately."),
 )
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the table of a validation study in place of the metrics, with intervals.",
+)
 @options.metric_options
 @click.option(
     "--budget",
@@ -371,6 +377,14 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
+    "items of TRIPOD+AI.",
+)
+@options.written_option("--tripod", help="With --for clinical: also write the items of TRIPOD+AI to this .md file.")
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
 @options.meta_option
@@ -417,7 +431,7 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "use_case",
     metavar="USE_CASE",
     help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
-    "parameter-free, safety, comparison or familiar.",
+    "parameter-free, safety, comparison, familiar or clinical.",
 )
 @options.property_options
 @options.json_option

@@ -209,7 +209,7 @@ calibrator_option = click.option(
 stream_option = click.option(
     "--stream/--no-stream",
     default=None,
-    help="Read in bounded memory. This is the default for patterns, databases and files above 512 MB.",
+    help="Read in bounded memory. This is the default for patterns, databases, text above 512 MB and Parquet above 10 million rows.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -1,6 +1,6 @@
-"""Many metrics at once (`evaluate`), the performance of a risk model (`clinical_summary`) and of risks of a time to event (`survival_summary`,
-`horizon_outcomes`), the distribution of the confidence (`confidence_summary`), discrimination (`auroc`, `average_precision`), and which metrics to
-use (`recommend`)."""
+"""Many metrics at once (`evaluate`), the performance of a risk model (`clinical_summary`), by centre or period (`validate_by_group`, `validate_by_period`) and for a time to
+event (`survival_summary`, `horizon_outcomes`), the distribution of the confidence (`confidence_summary`), discrimination (`auroc`,
+`average_precision`), and which metrics to use (`recommend`)."""
 
 from ..util.namespace import namespace
 
@@ -9,6 +9,7 @@ NAMES = {
     "clinical": ("clinical_summary",),
     "confidence": ("confidence_summary",),
     "discrimination": ("auroc", "average_precision"),
+    "group_validation": ("validate_by_group", "validate_by_period"),
     "measure": ("evaluate",),
     "recommendation": ("recommend",),
     "survival": ("survival_summary",),
@@ -17,6 +18,7 @@ TYPES = {
     "censoring": ("HorizonOutcomes",),
     "clinical": ("ClinicalSummary",),
     "confidence": ("ConfidenceDistribution",),
+    "group_validation": ("GroupValidation",),
     "measure": ("Evaluation",),
     "recommendation": ("Recommendation",),
     "survival": ("SurvivalSummary",),

@@ -65,8 +65,6 @@ Link = Literal["logit", "cloglog"]
 
 # The smoother of the calibration curve, as for `ici`.
 SPAN, DEGREE = 0.75, 2
-# Places at which the curve of a bootstrap replicate is fitted.
-NODES = 60
 # Largest share of replicates without a value at which an interval is still reported.
 MOST_UNDEFINED = 0.1
 STEPS, TOLERANCE = 100, 1e-10
@@ -299,7 +297,7 @@ def survival_summary(
       groups it is that of the infinitesimal jackknife.
     - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk, or on
       :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors.
-    - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75) of the outcome with
+    - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75, as for `ici`) of the outcome with
       weights :math:`w_i` [3]_. Percentile bootstrap, in which the weights are estimated anew.
     - Brier score :math:`\sum_i w_i (y_i - p_i)^2 / \sum_i w_i` [2]_. The scaled Brier score, or index of prediction accuracy (IPA), is one minus its ratio to the
       Brier score :math:`O (1 - O)` of the observed risk as the prediction for all rows.
@@ -644,17 +642,17 @@ def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     return Interval(area, low, high, error)
 
 
-def smooth_at(found: Known, score: Floats, at: Floats, nodes: int | None = None) -> Floats:
+def smooth_at(found: Known, score: Floats, at: Floats) -> Floats:
     """The LOESS curve of the outcome at any risks, weighted for censoring."""
-    return loess_at(tie_groups(view_of(found, score)), at, SPAN, DEGREE, nodes)
+    return loess_at(tie_groups(view_of(found, score)), at, SPAN, DEGREE)
 
 
-def _indices(found: Known, risk: Floats, nodes: int | None = None) -> Floats:
+def _indices(found: Known, risk: Floats) -> Floats:
     """ICI, E50 and E90 over all rows."""
     own = found.follow_up.weight
     distinct, place = np.unique(risk, return_inverse=True)
     mass = np.bincount(place, own, len(distinct))
-    distance = np.abs(smooth_at(found, risk, distinct, nodes) - distinct)
+    distance = np.abs(smooth_at(found, risk, distinct) - distinct)
     rows = mass * (len(risk) / mass.sum())
     return np.append(mass @ distance / mass.sum(), weighted_quantile(distance, rows, (0.5, 0.9)))
 
@@ -670,7 +668,7 @@ def _smooth(
 
         def drawn(count: int) -> Floats:
             rows = generator(seed, count).integers(len(risk), size=len(risk))
-            return _indices(replicate(data, place, rows), risk[rows], NODES)
+            return _indices(replicate(data, place, rows), risk[rows])
 
         ends, reason = percentile_ends(drawn, n_resamples, level, len(value))
     return [

@@ -9,6 +9,8 @@ from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
+from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
+from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram

@@ -14,10 +14,16 @@ from .grades import grade_tests as grade_tests
 from .grades import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .intervals import Interval as Interval
 from .intervals import interval as interval
+from .pooling import PooledEstimate as PooledEstimate
+from .pooling import pool_estimates as pool_estimates
 from .power_analysis import PowerResult as PowerResult
 from .power_analysis import detectable_shift as detectable_shift
 from .power_analysis import power as power
 from .power_analysis import sample_size as sample_size
+from .precision import Criterion as Criterion
+from .precision import PrecisionResult as PrecisionResult
+from .precision import expected_precision as expected_precision
+from .precision import precision_sample_size as precision_sample_size
 from .sequential import EValue as EValue
 from .sequential import pit_test as pit_test
 from .sequential import safe_hosmer_lemeshow as safe_hosmer_lemeshow

@@ -1,0 +1,234 @@
+"""Sample sizes by precision: formulas against plain integrals, widths against simulated validation studies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, UndefinedMetricError
+
+Z = 1.959963984540054
+
+
+def expit(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def rows_for_slope(risk: Any, width: float) -> int:
+    """The formula of Riley et al. (2021) as a mean over given risks."""
+    i00 = i01 = i11 = 0.0
+    for p in risk:
+        x = math.log(p / (1 - p))
+        i00, i01, i11 = i00 + p * (1 - p), i01 + x * p * (1 - p), i11 + x * x * p * (1 - p)
+    n = len(risk)
+    se = width / (2 * Z)
+    return math.ceil(i00 / n / (se * se * (i00 * i11 - i01 * i01) / n**2))
+
+
+def rows_for_auroc(c: float, rate: float, width: float) -> int:
+    n = 2
+    while True:
+        inner = 1 + (n / 2 - 1) * (1 - c) / (2 - c) + (n / 2 - 1) * c / (1 + c)
+        if 2 * Z * math.sqrt(c * (1 - c) * inner / (n * n * rate * (1 - rate))) <= width:
+            return n
+        n += 1
+
+
+def test_recorded_risks_with_ties() -> None:
+    risk = np.repeat([0.05, 0.1, 0.1, 0.3, 0.8], 40)
+    found = cal.precision_sample_size(risk, slope_width=0.3, threshold=0.2)
+    assert found["calibration slope"].n == rows_for_slope(risk, 0.3)
+    rate = float(risk.mean())
+    assert found.prevalence == pytest.approx(rate)
+    assert found["C statistic"].n == rows_for_auroc(found["C statistic"].value, rate, 0.1)
+    pairs = [(a, b) for a in set(risk) for b in set(risk)]
+    share = {p: float(np.mean(risk == p)) for p in set(risk)}
+    won = math.fsum(share[a] * a * share[b] * (1 - b) * ((a > b) + (a == b) / 2) for a, b in pairs)
+    assert found["C statistic"].value == pytest.approx(won / (rate * (1 - rate)))
+    sensitivity = risk[risk >= 0.2].sum() / risk.sum()
+    specificity = (1 - risk[risk < 0.2]).sum() / (1 - risk).sum()
+    benefit = sensitivity - (1 - specificity) * (1 - rate) / rate * 0.25
+    assert found["standardised net benefit"].value == pytest.approx(benefit)
+
+
+@pytest.mark.parametrize(
+    ("given", "draw"),
+    [
+        ({"scores": (2, 8)}, lambda g, n: g.beta(2, 8, n)),
+        ({"scores": (0.4, 0.7)}, lambda g, n: g.beta(0.4, 0.7, n)),
+        ({"linear_predictor": (-1.0, 1.5)}, lambda g, n: expit(g.normal(-1.0, 1.5, n))),
+    ],
+    ids=["beta", "u-shaped", "normal"],
+)
+def test_integrals_are_limits_of_recorded_risks(given: dict[str, Any], draw: Any) -> None:
+    risk = np.clip(draw(np.random.default_rng(3), 200_000), 1e-12, 1 - 1e-12)
+    exact, recorded = (cal.expected_precision(1000, threshold=0.3, **g) for g in (given, {"scores": risk}))
+    for one, other in zip(exact.criteria, recorded.criteria, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=0.01, abs=0.01)
+
+
+def test_threshold_is_a_node_of_the_integral() -> None:
+    from scipy.special import betainc
+    from scipy.stats import norm
+
+    found = cal.expected_precision(1000, (2, 8), threshold=0.1)["standardised net benefit"]
+    sensitivity, false = 1 - betainc(3, 8, 0.1), 1 - betainc(2, 9, 0.1)
+    assert found.value == pytest.approx(sensitivity - 4 / 9 * false, abs=1e-12)
+    binormal = cal.expected_precision(1000, prevalence=0.2, auroc=0.8, threshold=0.3)
+    v = 2 * norm.ppf(0.8) ** 2
+    ends = [norm.sf(math.log(3 / 7), math.log(0.25) + sign * v / 2, math.sqrt(v)) for sign in (1, -1)]
+    value = binormal["standardised net benefit"].value
+    assert value == pytest.approx(ends[0] - 4 * 3 / 7 * ends[1], abs=1e-10)
+    assert binormal["C statistic"].value == 0.8
+    assert "check the distribution" not in binormal.note
+    from_distribution = cal.expected_precision(1000, (2, 8))["C statistic"].value
+    a, b = np.random.default_rng(0).beta(3, 8, 400_000), np.random.default_rng(1).beta(2, 9, 400_000)
+    assert from_distribution == pytest.approx(float(np.mean(a > b)), abs=0.003)
+
+
+@pytest.mark.parametrize(
+    "given", [{"scores": (2, 8), "threshold": 0.2}, {"prevalence": 0.1, "auroc": 0.75, "threshold": 0.1}], ids=str
+)
+def test_rows_are_the_smallest_that_meet_the_width(given: dict[str, Any]) -> None:
+    found = cal.precision_sample_size(**given)
+    for criterion in found.criteria:
+        assert cal.expected_precision(criterion.n, **given)[criterion.name].width <= criterion.target + 1e-12
+        assert cal.expected_precision(criterion.n - 1, **given)[criterion.name].width > criterion.target
+    assert found.n == max(c.n for c in found.criteria) == found[found.decisive].n
+    assert found.events == math.ceil(found.n * found.prevalence)
+
+
+def test_anticipated_miscalibration_enters_every_criterion() -> None:
+    plain = cal.expected_precision(1000, (2, 8))
+    given = cal.expected_precision(1000, (2, 8), intercept=0.5, slope=0.8)
+    x = np.log(np.random.default_rng(1).beta(2, 8, 400_000))
+    x = x - np.log1p(-np.exp(x))
+    truth = expit(0.5 + 0.8 * x)
+    assert given.prevalence == pytest.approx(truth.mean(), rel=0.005)
+    assert given["O/E"].value == pytest.approx(truth.mean() / expit(x).mean(), rel=0.005)
+    assert given["calibration slope"].value == 0.8
+    w = truth * (1 - truth)
+    i00, i01, i11 = w.mean(), (w * x).mean(), (w * x * x).mean()
+    width = 2 * Z * math.sqrt(i00 / (i00 * i11 - i01**2) / 1000)
+    assert given["calibration slope"].width == pytest.approx(width, rel=0.005)
+    assert given["C statistic"].value < plain["C statistic"].value
+    # without a distribution, prevalence and C statistic are those of the outcome
+    other = cal.expected_precision(1000, prevalence=0.3, auroc=0.8, intercept=0.5, slope=0.8)
+    assert (other.prevalence, other["C statistic"].value) == (0.3, 0.8)
+    assert other["O/E"].value > 1
+
+
+def widths(given: dict[str, Any], n: int, repeats: int, rng: Any, risks: Any) -> Any:
+    """Mean widths of the intervals of simulated studies, each computed as a validator does."""
+    rows = []
+    t = given["threshold"]
+    for _ in range(repeats):
+        p = risks(rng, n)
+        y = (rng.random(n) < p).astype(float)
+        rate = y.mean()
+        se = math.sqrt((1 - rate) / y.sum())
+        slope = cal.interval(y, p, metric="cox_slope", method="asymptotic")
+        c = cal.auroc(y, p)
+        inner = 1 + (n / 2 - 1) * ((1 - c) / (2 - c) + c / (1 + c))
+        act = p >= t
+        sens, spec = y[act].sum() / y.sum(), (1 - y[~act]).sum() / (1 - y).sum()
+        w = (1 - rate) / rate * t / (1 - t)
+        v = sens * (1 - sens) / rate + w**2 * spec * (1 - spec) / (1 - rate)
+        v += w**2 * (1 - spec) ** 2 / (rate * (1 - rate))
+        rows.append(
+            [
+                2 * y.sum() / p.sum() * math.sinh(Z * se),
+                slope.high - slope.low,
+                2 * Z * math.sqrt(c * (1 - c) * inner / (n * n * rate * (1 - rate))),
+                2 * Z * math.sqrt(v / n),
+            ]
+        )
+    return np.mean(rows, axis=0)
+
+
+def test_mean_widths_of_simulated_studies(deep: bool) -> None:
+    given = {"scores": (2, 8), "threshold": 0.2}
+    found = cal.precision_sample_size(**given)
+    for place, criterion in enumerate(found.criteria):
+        mean = widths(
+            given, criterion.n, 400 if deep else 25, np.random.default_rng(place), lambda g, n: g.beta(2, 8, n)
+        )
+        assert mean[place] == pytest.approx(criterion.target, rel=0.01 if deep else 0.04)
+
+
+def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
+    """The intervals are as wide as the estimates vary: 3.92 standard deviations over studies (O/E: at most)."""
+    n, rng, slopes, areas, ratios = 1000, np.random.default_rng(0), [], [], []
+    for _ in range(2000 if deep else 150):
+        p = rng.beta(2, 8, n)
+        y = (rng.random(n) < p).astype(float)
+        slopes.append(cal.cox_slope(y, p))
+        areas.append(cal.auroc(y, p))
+        ratios.append(math.log(y.sum() / p.sum()))
+    found = cal.expected_precision(n, (2, 8))
+    tolerance = 0.06 if deep else 0.2
+    assert 2 * Z * np.std(slopes) == pytest.approx(found["calibration slope"].width, rel=tolerance)
+    assert 2 * Z * np.std(areas) == pytest.approx(found["C statistic"].width, rel=tolerance)
+    assert 2 * math.sinh(Z * float(np.std(ratios))) < found["O/E"].width * (1 + tolerance / 2)
+
+
+def test_equal_risks_leave_the_slope_open() -> None:
+    with pytest.raises(UndefinedMetricError, match="all risks are equal"):
+        cal.precision_sample_size(np.full(50, 0.2))
+    found = cal.precision_sample_size(np.full(50, 0.2), slope_width=None)
+    assert [c.name for c in found.criteria] == ["O/E", "C statistic"]
+    assert math.isinf(cal.expected_precision(100, np.full(50, 0.2))["calibration slope"].width)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "scores: is missing, and so is prevalence; give the distribution of the risks, or prevalence and auroc"),
+        ({"prevalence": 0.2}, "is missing, and so is auroc"),
+        ({"scores": (2, 8), "linear_predictor": (0, 1)}, "linear_predictor: cannot be combined with scores"),
+        ({"scores": (2, 8, 3)}, "scores: must be the two numbers of a Beta distribution"),
+        ({"scores": [0.0, 0.5]}, "scores: holds risks of exactly 0 or 1"),
+        ({"linear_predictor": (0, -1)}, "must be a mean and a positive standard deviation"),
+        ({"scores": (2, 8), "auroc": 0.5}, "auroc: must lie between 0.5 and 1; got 0.5"),
+        ({"scores": (2, 8), "prevalence": 20}, "prevalence: must lie between 0 and 1; got 20"),
+        ({"scores": (2, 8), "threshold": 1}, "threshold: must lie between 0 and 1"),
+        ({"scores": (2, 8), "sensitivity": 0.8, "specificity": 0.5}, "sensitivity: requires threshold"),
+        ({"scores": (2, 8), "sensitivity": 0.8, "threshold": 0.2}, "specificity: is missing"),
+        ({"scores": (2, 8), "oe": 0}, "oe: must be a positive finite number"),
+        ({"scores": (2, 8), "slope": -1}, "slope: must be a positive finite number"),
+        ({"scores": (2, 8), "intercept": math.nan}, "intercept: must be a finite number"),
+        ({"scores": (2, 8), "oe_width": 0}, "oe_width: must be a positive finite number"),
+        ({"scores": (2, 8), "auroc_width": 1.5}, "auroc_width: must lie between 0 and 1"),
+        ({"scores": (2, 8), "level": 95}, "level: must lie between 0 and 1"),
+        ({"scores": (2, 8), "convention": "R"}, "convention: must be 'exact' or 'pmvalsampsize'"),
+        ({"scores": (2, 8), "oe_width": None, "slope_width": None, "auroc_width": None}, "give at least one width"),
+        ({"scores": (2, 8), "net_benefit_width": 0.1}, "net_benefit_width: requires threshold"),
+    ],
+)
+def test_messages(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        cal.precision_sample_size(**given)
+    assert message in str(caught.value)
+
+
+def test_number_of_rows_is_checked() -> None:
+    with pytest.raises(ArgumentError, match="n: must be an integer of at least 2"):
+        cal.expected_precision(0, (2, 8))
+
+
+def test_result_is_a_table_with_notes() -> None:
+    found = cal.precision_sample_size((2, 8), prevalence=0.4, auroc=0.9)
+    assert "imply a prevalence of 0.2000, not 0.4000" in found.note
+    assert "C statistic 0.7090, not 0.9000" in found.note
+    assert "only 2 rows" in cal.expected_precision(10, (2, 8)).note
+    frame = found.to_frame()
+    assert list(frame["criterion"]) == ["O/E", "calibration slope", "C statistic"]
+    assert found.to_dict()["criteria"][0]["name"] == "O/E"
+    assert "note: " in repr(found)
+    assert "calibration slope" in found._repr_html_()
+    with pytest.raises(ArgumentError, match="unknown criterion 'slope'"):
+        found["slope"]
