@@ -135,9 +135,9 @@ def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     counted = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").header
     repeated = cal.evaluate(np.repeat(y, [1, 2, 3, 4]), np.repeat(q, [1, 2, 3, 4]), metrics="brier").header
     assert (counted.events, counted.auroc) == (5, pytest.approx(repeated.auroc, abs=1e-15))
-    assert counted.observed_expected == pytest.approx(cal.expected_observed_ratio(
-        y, q, counts=[1, 2, 3, 4], form="observed_expected"
-    ))
+    assert counted.observed_expected == pytest.approx(
+        cal.expected_observed_ratio(y, q, counts=[1, 2, 3, 4], form="observed_expected")
+    )
     weighted = cal.evaluate(y, q, sample_weight=[1, 2, 3, 4], metrics="brier").header
     assert (weighted.events, weighted.auroc) == (2, counted.auroc)
     none = cal.evaluate([0, 0], [0.2, 0.4], metrics="brier").header
@@ -148,7 +148,9 @@ def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     soft = cal.evaluate([0.2, 0.6], [0.2, 0.4], soft=True, metrics="brier").header
     assert (soft.events, soft.lines()[0]) == (None, "2 rows, prevalence 0.4")
     many = cal.evaluate(LABELS, PROBS, metrics="ece").header.lines()
-    assert " ".join(many).count(" accuracy") == 1 + len(cal.evaluate(LABELS, PROBS, metrics="ece").header.top_k_accuracy)
+    assert " ".join(many).count(" accuracy") == 1 + len(
+        cal.evaluate(LABELS, PROBS, metrics="ece").header.top_k_accuracy
+    )
 
 
 def test_header_of_other_kinds() -> None:
