@@ -130,6 +130,14 @@ def test_what_rounding_leaves_is_shown_as_nothing() -> None:
     assert "e-1" not in repr(found)
 
 
+def test_resamples_without_effect_are_noted() -> None:
+    y, q = [0, 1, 1, 0] * 30, [0.2, 0.6, 0.3, 0.9] * 30
+    note = "brier, cox_slope: in closed form, so the number of resamples had no effect"
+    words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "interval": 0.95, "rng": 0}
+    assert note in cal.evaluate(y, q, n_resamples=250, **words).notes()
+    assert not any("resamples" in text for text in cal.evaluate(y, q, **words).notes())
+
+
 def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     y, q = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.3, 0.4])
     counted = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").header
