@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
+from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
@@ -340,6 +341,8 @@ def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any
     own = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
     options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
     source = resolve(y_true, y_prob, own, where)
+    if isinstance(source, Summary) and options.get("edge") == "drop":
+        refuse_dropped()
     return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
 
 
