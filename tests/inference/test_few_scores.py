@@ -79,7 +79,7 @@ def test_default_tests_hold_their_level(metric: str) -> None:
 @pytest.mark.parametrize("metric", list(DEFAULT_TESTS))
 def test_default_tests_hold_their_level_in_each_setting(metric: str, n: int) -> None:
     for setting in FEW:
-        rejected, defined = rejections(metric, setting, n, range(200 if n < 10_000 else 40))
+        rejected, defined = rejections(metric, setting, n, range(100 if n < 10_000 else 20))
         assert rejected <= most(defined), setting
 
 
@@ -87,7 +87,7 @@ def test_default_tests_hold_their_level_in_each_setting(metric: str, n: int) -> 
 @pytest.mark.parametrize("metric", list(cal.catalogue))
 def test_every_metric_holds_its_level(metric: str) -> None:
     for setting in FEW:
-        rejected, defined = rejections(metric, setting, 100, range(60))
+        rejected, defined = rejections(metric, setting, 100, range(20))
         assert rejected <= most(defined), setting
 
 
