@@ -467,8 +467,8 @@ def _draw(
         first = len(null)
         more = many(lambda number_, first=first: work(first + number_), missing, workers)  # type: ignore[misc]
         null = np.concatenate([null, np.array(more)])
-    for (metric, _), undefined in zip(plans, np.isnan(null).all(axis=0), strict=True):
-        if undefined:
+    for column, (metric, _) in enumerate(plans):
+        if np.isnan(null[:, column]).all():
             raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
     return null
 
