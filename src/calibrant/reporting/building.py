@@ -459,7 +459,7 @@ def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(line for line in found.lines() if line not in (found.direction, found.event))
+    return tuple(found.lines(sentences=False))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
