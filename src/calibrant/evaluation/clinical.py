@@ -86,7 +86,7 @@ ROWS = {
         _row("r2", "overall", "Nagelkerke R2", 1, "explained variation of the risks as given", "R2"),
         _row("d", "overall", "D, discrimination index", None, "log-likelihood gain over the prevalence", "D"),
         _row("d_chi2", "overall", "D: chi-square", None, "likelihood ratio, 1 df", "D:Chi-sq"),
-        _row("d_p", "overall", "D: p", None, "risks no better than the prevalence", "D:p"),
+        _row("d_p", "overall", "D: p", None, "small: better than the prevalence", "D:p"),
         _row("u", "overall", "U, unreliability index", 0, "log-likelihood lost by miscalibration", "U"),
         _row("u_chi2", "overall", "U: chi-square", None, "intercept 0 and slope 1, 2 df", "U:Chi-sq"),
         _row("u_p", "overall", "U: p", None, "small: recalibration improves the fit", "U:p"),
