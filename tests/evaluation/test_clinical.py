@@ -158,6 +158,10 @@ def test_one_outcome_only() -> None:
     assert found["intercept"].value == -math.inf
     assert found["eo"].value == math.inf
     assert found["brier"].value == pytest.approx(np.mean(p**2))
+    oe = found["oe"]
+    assert (oe.value, oe.lower) == (0, 0)
+    assert oe.upper is not None
+    assert 0 < oe.upper < 1
     assert "-inf" in repr(found)
 
 
@@ -180,6 +184,15 @@ def test_risks_of_exactly_0_and_1() -> None:
     assert hard["c"].value == 1
     assert hard["c"].lower is None
     assert hard["slope"].value is None
+
+
+def test_no_event_is_expected() -> None:
+    found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
+    assert found["slope"].value is None
+    with pytest.warns(HardPredictionsWarning):
+        found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
+    assert (found["eo"].value, found["oe"].value, found["u"].value) == (0, math.inf, math.inf)
+    assert found["eo"].lower is None
 
 
 def test_constant_risk() -> None:
