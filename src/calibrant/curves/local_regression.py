@@ -108,6 +108,15 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
     return fitted
 
 
+def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
+    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
+    if len(groups.score) == 1:
+        return np.full(len(at), groups.rate[0])
+    places, bandwidth = loess_vertices(groups, span)
+    value, slope = local_fits(groups, places, bandwidth, degree)
+    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
+
+
 def _neighbourhood(groups: Groups, span: float) -> tuple[int, float]:
     """Return the number of rows in a neighbourhood and the factor of its bandwidth: a span above 1 multiplies the squared one."""
     near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
@@ -136,15 +145,6 @@ def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -
         if degree:
             found[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
     return found[0], found[1]
-
-
-def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
-    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
-    if len(groups.score) == 1:
-        return np.full(len(at), groups.rate[0])
-    places, bandwidth = loess_vertices(groups, span)
-    value, slope = local_fits(groups, places, bandwidth, degree)
-    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:

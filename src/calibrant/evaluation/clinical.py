@@ -27,7 +27,7 @@ from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
-from .discrimination import auroc_with_error
+from .discrimination import auroc_with_error, c_statistic
 from .header import check_outcome, outcome_of
 
 __all__ = ["ClinicalRow", "ClinicalSummary", "clinical_summary", "one_event", "row_cells", "summarize"]
@@ -600,16 +600,12 @@ def _closed_forms(
 
 
 def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
-    """Return Wilson limits of the prevalence and DeLong limits of C and Dxy."""
-    from scipy.special import ndtri
-
+    """Return Wilson limits of the prevalence, and DeLong limits of C and Dxy on the logit scale."""
     low, high = _binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
     found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
-    error = auroc_with_error(view)[1] if "c" in values else math.nan
-    if error > 0:  # without variance, as for C = 1, the interval would be a point
-        half = float(ndtri((1 + level) / 2)) * error
-        ends = max(values["c"] - half, 0.0), min(values["c"] + half, 1.0)
-        found |= {"c": ("DeLong", ends), "dxy": ("DeLong", (2 * ends[0] - 1, 2 * ends[1] - 1))}
+    _, *ends = c_statistic(view, level)
+    if "c" in values and not math.isnan(ends[0]):
+        found |= {"c": ("DeLong", (ends[0], ends[1])), "dxy": ("DeLong", (2 * ends[0] - 1, 2 * ends[1] - 1))}
     return found
 
 
@@ -623,9 +619,10 @@ def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tu
     low, high = quantiles(defined, ((1 - level) / 2, (1 + level) / 2))
     if BOOTSTRAP[id] == PERCENTILE:
         return (low, high), ""
-    # U may be negative and is unbounded, like a regression coefficient; the others are distances.
-    like = "cox_slope" if id == "u" else "ici"
-    return corrected_limits(catalogue[like], value, defined, low, high), ""
+    if id == "u":  # may be negative; its resamples are too high by their bias, and all of them are shifted by it
+        bias = float(defined[np.isfinite(defined)].mean()) - value
+        return (low - bias, high - bias), ""
+    return corrected_limits(catalogue["ici"], value, defined, low, high), ""
 
 
 def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "auroc_with_error", "average_precision", "discriminated"]
+__all__ = ["area_of", "auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +122,12 @@ def discriminated(p: Predictions) -> tuple[float, float]:
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
 
 
+def area_of(view: View) -> float | None:
+    """AUROC of one event; None where only one outcome occurs."""
+    positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
+    return _auroc(positive, negative) if positive.sum() > 0 and negative.sum() > 0 else None
+
+
 def auroc_with_error(view: View) -> tuple[float, float]:
     """AUROC of one event and its standard error by DeLong; NaN where one outcome has a single row."""
     score, inverse = np.unique(np.asarray(view.score), return_inverse=True)
@@ -163,6 +169,20 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
             "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
         )
     return float(np.mean(found))
+
+
+def c_statistic(view: View, level: float) -> tuple[float, float, float]:
+    """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
+    from scipy.special import expit, logit, ndtri
+
+    try:
+        value, error = auroc_with_error(view)
+    except UndefinedMetricError:
+        return math.nan, math.nan, math.nan
+    if not (0 < value < 1 and error > 0):  # no interval on the logit scale
+        return value, math.nan, math.nan
+    half = float(ndtri((1 + level) / 2)) * error / (value * (1 - value))
+    return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 
 def _weights_by_score(view: View) -> tuple[Floats, Floats]:
