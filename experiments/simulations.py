@@ -50,6 +50,9 @@ from experiments.simulations_plan import (
     COVERAGE,
     COVERAGE_ROWS,
     DRAWS,
+    EVERY_METRIC,
+    FEW,
+    FEW_DRAWS,
     HARD,
     POWER,
     RESAMPLED,
@@ -59,6 +62,9 @@ from experiments.simulations_plan import (
     SMALL_DRAWS,
     TESTS,
     TRUTHS,
+    Test,
+    auto,
+    few_scores,
     parameters,
 )
 
@@ -106,6 +112,13 @@ def tasks(small: bool) -> list[Task]:
                     if not small or n == min(plan.runs):
                         count, drawn = (2, SMALL_DRAWS) if small else (runs, AUTO_DRAWS)
                         found += _parts("size", plan.tests, "calibrated", classes, distribution, n, count, drawn)
+    for plan in EVERY_METRIC:
+        for distribution in plan.distributions:
+            for n, runs in plan.runs.items():
+                if not small or n == 100:
+                    found += _parts(
+                        "few", plan.tests, "calibrated", 2, distribution, n, 1 if small else runs, FEW_DRAWS
+                    )
     for plan in POWER:
         for name in ALTERNATIVES:
             for n, runs in plan.runs.items():
@@ -150,6 +163,12 @@ def rows_of(task: Task, run: int) -> cal.Predictions:
             return cal.Predictions((chance < score).astype(int), score, sample_weight=weight)
         labels = (np.cumsum(score[:, :-1], axis=1) <= chance[:, None]).sum(axis=1)
         return cal.Predictions(labels, score, sample_weight=weight, classes=range(task.classes))
+    if task.distribution in FEW:
+        score = few_scores(task.distribution, rng, task.n)
+        outcome = (rng.random(task.n) < score).astype(int)
+        # For metrics that compare groups or rows with similar features.
+        others = {"groups": rng.integers(4, size=task.n), "features": rng.normal(size=(task.n, 2))}
+        return cal.Predictions(outcome, score, **others)
     if task.kind == "hard":
         return hard_rows(task.distribution, task.scenario, task.n, rng)
     distribution = parameters(task.distribution, task.classes)
@@ -159,9 +178,8 @@ def rows_of(task: Task, run: int) -> cal.Predictions:
     return make_miscalibrated(task.n, warp=warp, distribution=distribution, rng=rng).predictions
 
 
-def pvalue_of(name: str, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
+def pvalue_of(test: Test, rows: cal.Predictions, draws: int, rng: np.random.Generator) -> tuple[float, bool]:
     """The p-value of one test, NaN where it has none, and whether labels were simulated for it."""
-    test = TESTS[name]
     try:
         if test.metric in FUNCTIONS:
             found = FUNCTIONS[test.metric](rows, method=test.method, n_resamples=draws, rng=rng)
@@ -180,21 +198,27 @@ def run_tests(task: Task) -> list[dict[str, Any]]:
     for place, run in enumerate(range(task.first, task.stop)):
         rows = rows_of(task, run)
         for column, name in enumerate(task.names):
-            pvalues[place, column], drawn = pvalue_of(name, rows, task.draws, generator(task, run, 1))
+            test = auto(name) if task.kind == "few" else TESTS[name]
+            pvalues[place, column], drawn = pvalue_of(test, rows, task.draws, generator(task, run, 1))
             simulated[column] += drawn
     return [
         {
             **_where(task),
             "test": name,
-            "draws": task.draws if name in RESAMPLED or name in AUTOMATIC else 0,
+            "draws": task.draws if name in RESAMPLED or is_chosen(task, name) else 0,
             "runs": len(pvalues),
             "undefined": int(np.isnan(pvalues[:, column]).sum()),
             # A p-value of k / (draws + 1) must not miss its level by rounding.
             "rejected": [int((pvalues[:, column] <= alpha * (1 + 1e-9)).sum()) for alpha in ALPHAS],
-            **({"simulated": int(simulated[column])} if name in AUTOMATIC else {}),
+            **({"simulated": int(simulated[column])} if is_chosen(task, name) else {}),
         }
         for column, name in enumerate(task.names)
     ]
+
+
+def is_chosen(task: Task, name: str) -> bool:
+    """Whether `assess` chooses the null distribution."""
+    return task.kind == "few" or name in AUTOMATIC
 
 
 def _where(task: Task) -> dict[str, Any]:
@@ -284,9 +308,9 @@ def _truth_of(metric: str, warp: temperature) -> float:
 
 
 def run_task(task: Task) -> list[dict[str, Any]]:
-    """The counts of one task; scores next to 0 and 1 are part of the settings, so nothing warns of them."""
+    """The counts of one task; scores next to 0 and 1 and rare events are part of the settings, so nothing warns of them."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cal.errors.InputWarning)
+        warnings.simplefilter("ignore", cal.errors.CalibrantWarning)
         return run_intervals(task) if task.kind in ("coverage", "hard") else run_tests(task)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant.inference.simulation.simulate import bump, temperature
+from calibrant.metrics.registry import catalogue
 
 ALPHAS = (0.01, 0.05, 0.1)
 DRAWS, SMALL_DRAWS, AUTO_DRAWS = 199, 39, 99
@@ -158,6 +159,30 @@ SETTINGS: dict[str, Callable[[np.random.Generator, int, int], Rows]] = {
     "importance weights": _weighted,
 }
 """Settings in which asymptotic null distributions are inaccurate: scores of each row, and weights or None."""
+GRADES = {
+    "3 grades": (0.05, 0.2, 0.5),
+    "5 grades": (0.02, 0.06, 0.15, 0.3, 0.6),
+    "8 grades": (0.002, 0.005, 0.01, 0.03, 0.08, 0.15, 0.3, 0.6),
+}
+
+
+def few_scores(setting: str, rng: np.random.Generator, n: int) -> Any:
+    """Calibrated scores with few distinct values or few events."""
+    if setting in GRADES:
+        return rng.choice(GRADES[setting], n)
+    if setting == "points":
+        return 1 / (1 + np.exp(4 - 0.35 * rng.binomial(20, 0.4, n)))
+    mean = {"1% events": 0.01, "0.2% events": 0.002}[setting]
+    return rng.beta(1, 1 / mean - 1, n)
+
+
+FEW = {
+    **{name: f"{name.split()[0]} equally frequent scores, {min(of):g} to {max(of):g}" for name, of in GRADES.items()},
+    "points": "0 to 20 points, Binomial(20, 0.4), with log-odds 0.35 points - 4",
+    "1% events": "Beta(1, 99)",
+    "0.2% events": "Beta(1, 499)",
+}
+"""Settings with few distinct scores or few events, in which each metric is tested as `assess` does by default."""
 ALTERNATIVES = {
     "power 1.3": lambda score: score**1.3,
     "temperature 1.25": temperature(1.25),
@@ -246,6 +271,26 @@ HARD = [
     Plan(VECTORS[:-1], {1000: 200}, (3,), ("importance weights",)),
     Plan((*KERNELS[1:], "skce_uq auto"), {200: 100}, (3,), ("rare", "five grades", "sharp logits")),
     Plan(("skce_ul auto",), {200: 100}, (3,), ("five grades", "sharp logits")),
+]
+TIED, RARE = ("3 grades", "5 grades", "8 grades", "points"), ("1% events", "0.2% events")
+# Metrics with a test of their own (some take longer), and all others, whose labels are always simulated.
+OWN = (
+    *("spiegelhalter_z", "ecd", "calibration_in_the_large", "expected_observed_ratio", "hosmer_lemeshow"),
+    *("ecce_mad", "ecce_r", "cce", "bbt", "ks_top_r", "ks_within_top_r"),
+    *("pws", "skce_uq", "skce_ul", "ucme", "ecmmd"),
+)
+OWN_SLOWLY = ("cox_intercept", "cox_slope", "fixed_slope_intercept", "sbct")
+SLOWLY = ("klce", "fott_pl", "fott_pl3", "fott_iop", "lce", "mlce", "knn_chi2", "dce_lower", "gece_db", "bkde", "dkde")
+QUICKLY = tuple(metric for metric in catalogue if metric not in (*OWN, *OWN_SLOWLY, *SLOWLY))
+# 19 resamples suffice for the level 0.05: a test by simulated labels then rejects if the observed value is the most extreme of 20.
+FEW_DRAWS = 19
+EVERY_METRIC = [
+    Plan(OWN, {100: 100}, distributions=(*TIED, *RARE)),
+    Plan(OWN, {1000: 200, 10_000: 60}, distributions=TIED),
+    Plan(OWN, {1000: 100, 10_000: 40}, distributions=RARE),
+    Plan(OWN_SLOWLY, {100: 40, 1000: 40, 10_000: 20}, distributions=(*TIED, *RARE)),
+    Plan(QUICKLY, {100: 20}, distributions=(*TIED, *RARE)),
+    Plan(SLOWLY, {100: 10}, distributions=(*TIED, *RARE)),
 ]
 POWER = [
     Plan((*QUICK, *COX), {500: 500, 2000: 500}),

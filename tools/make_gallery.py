@@ -258,6 +258,14 @@ SECTIONS: dict[str, list[Entry]] = {
             "ax = cal.group_confidence_diagram(y, p, hierarchy=shapes).plot()",
         ),
         Entry(
+            "forest",
+            "Centres and periods",
+            "A square for each centre, with an area proportional to its weight, and its confidence interval. The diamond is the pooled slope with its interval, "
+            "the bar the prediction interval for a new centre. The vertical line is the slope of a calibrated model.",
+            'centre = np.array(["Leuven", "Oxford", "Paris", "Rome", "Utrecht", "Vienna"])[np.arange(3000) % 17 % 6]\n'
+            'ax = cal.forest_diagram(cal.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
+        ),
+        Entry(
             "interval_error",
             "Intervals of confidence",
             "The error in intervals that may be communicated as words. Recalibration can make one interval worse; the lower panel shows the "
@@ -286,6 +294,19 @@ SECTIONS: dict[str, list[Entry]] = {
             "Above 0 the first model has the larger cost. Where the band excludes 0, the difference is significant at that threshold.",
             'two = cal.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\n'
             "ax = two.plot_difference()",
+        ),
+    ],
+    "Time to event": [
+        Entry(
+            "survival",
+            "Calibration curve at a horizon",
+            "Observed risk by five years, with rows censored before accounted for: a smooth curve with its pointwise band, and the Kaplan-Meier "
+            "estimate of ten risk groups. See [time to event](guides/time-to-event.md).",
+            "rng = np.random.default_rng(3)\n"
+            "risk = rng.beta(2, 3, 800)\n"
+            "death, censored = rng.exponential(-5 / np.log1p(-(risk**1.3))), rng.exponential(12, 800)\n"
+            "time, event = np.minimum(death, censored), death <= censored\n"
+            "ax = cal.survival_diagram(risk, time=time, event=event, horizon=5, rng=0).plot()",
         ),
     ],
     "Dependence on settings": [

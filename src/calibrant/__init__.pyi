@@ -82,11 +82,15 @@ from .evaluation import horizon_outcomes as horizon_outcomes
 from .evaluation import internal_validation as internal_validation
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
+from .evaluation import validate_by_group as validate_by_group
+from .evaluation import validate_by_period as validate_by_period
 from .figures import before_after as before_after
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
 from .figures import decision_curve as decision_curve
 from .figures import entropy_diagram as entropy_diagram
+from .figures import flexible_calibration_curve as flexible_calibration_curve
+from .figures import forest_diagram as forest_diagram
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
@@ -100,6 +104,7 @@ from .figures import risk_coverage_diagram as risk_coverage_diagram
 from .figures import score_histogram as score_histogram
 from .figures import simplex_diagram as simplex_diagram
 from .figures import stability_diagram as stability_diagram
+from .figures import survival_diagram as survival_diagram
 from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram
@@ -117,7 +122,9 @@ from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomia
 from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
+from .inference import multinomial_recalibration as multinomial_recalibration
 from .inference import pit_test as pit_test
+from .inference import pool_estimates as pool_estimates
 from .inference import power as power
 from .inference import precision_sample_size as precision_sample_size
 from .inference import safe_hosmer_lemeshow as safe_hosmer_lemeshow
@@ -286,6 +293,7 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import save as save
 from .reporting import compare_reports as compare_reports
 from .reporting import report as report
+from .reporting import tripod as tripod
 from .reporting import write_timeline as write_timeline
 from .sketches import Sketch as Sketch
 from .sketches import Sketches as Sketches

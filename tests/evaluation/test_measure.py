@@ -275,6 +275,7 @@ BEST = {
     "safety": ("ecd", "abc_below"),
     "comparison": ("brier", "nll"),
     "familiar": ("ece", "mce"),
+    "clinical": ("cox_slope", "fixed_slope_intercept"),
 }
 
 

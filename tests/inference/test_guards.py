@@ -14,7 +14,7 @@ from calibrant.errors import ArgumentError, UndefinedMetricError
 from calibrant.inference.asymptotic import steps_of
 from calibrant.inference.belt import giviti_test
 from calibrant.inference.grades import hosmer_lemeshow_multinomial
-from calibrant.inference.metric_tests import DEFAULT_TESTS, OWN_TESTS, effective_terms, few_events
+from calibrant.inference.metric_tests import DEFAULT_TESTS, effective_terms, few_events
 from calibrant.metrics.cumulative import distributions
 from calibrant.views.view import View
 
@@ -74,7 +74,7 @@ def test_rare_events_are_simulated_for_several_classes(metric: str) -> None:
     except UndefinedMetricError:  # one outcome alone has no line
         assert metric.startswith("cox")
         return
-    assert found.method in ("consistency", "profile")
+    assert found.method == "consistency"
     assert "p(1 - p) is" in found.null_distribution
 
 
@@ -98,6 +98,20 @@ def test_few_distinct_scores_are_simulated(metric: str) -> None:
     """The extremes of Brownian motion lie between the steps of such a path, and the test would reject too rarely."""
     data = drawn(np.random.default_rng(1).choice([0.02, 0.06, 0.15, 0.3, 0.6], 5000), 2)
     assert cal.assess(*data, metric=metric, n_resamples=19, rng=0).method == "consistency"
+
+
+def test_tied_scores_need_more_steps() -> None:
+    """200 distinct scores have about 180 effective steps: enough for a path without ties, whose simulation takes longer."""
+    tied = np.repeat(np.linspace(0.01, 0.99, 200), 10)
+    found = cal.assess(*drawn(tied, 3), metric="ecce_r", rng=0)
+    assert found.method == "consistency"
+    assert "'series' is not used: the effective number of steps of the path over 200 distinct scores is 1" in (
+        found.null_distribution
+    )
+    assert found.null_distribution.endswith(", below 400")
+    counted = cal.assess([0, 1] * 200, np.repeat(tied[::10], 2), metric="ecce_r", counts=np.full(400, 5), rng=0)
+    assert counted.method == "consistency"
+    assert cal.assess(*drawn(np.linspace(0.01, 0.99, 200), 3), metric="ecce_r").method == "series"
 
 
 def test_the_mean_of_the_bridge_test_needs_no_path() -> None:
@@ -359,11 +373,19 @@ def test_verdicts_do_not_contradict_themselves() -> None:
     assert "an outcome of probability 0 occurred" in wrong.null_distribution
 
 
-def test_undefined_draws_leave_the_asymptotic_test() -> None:
-    """With one event expected most simulated labels have no line."""
+def test_undefined_draws_leave_a_conditional_test() -> None:
+    """With one event expected a third of the simulated labels have no line; the others are as the observed ones, given that they have one."""
     y, p = np.zeros(100, int), np.linspace(0.001, 0.02, 100)
     y[[20, 90]] = 1
     found = cal.assess(y, p, metric="cox_slope", n_resamples=99, rng=0)
-    assert found.method == "profile"
-    assert "approximate" in found.null_distribution
-    assert OWN_TESTS["cox_slope"]["profile"].is_for
+    assert found.method == "consistency"
+    assert found.null is not None
+    share = float(np.isnan(found.null).mean())
+    assert 0.3 < share < 0.6
+    assert found.n_resamples == 99 == int((~np.isnan(found.null)).sum())  # others took the place of undefined ones
+    assert f"without the {share:.0%} for which the metric is undefined" in found.null_distribution
+    assert "'profile' is not used: the sum of p(1 - p) is" in found.null_distribution
+    alone = np.abs(found.null[~np.isnan(found.null)] - 1)
+    assert_allclose(found.pvalue, (1 + (alone >= abs(found.statistic - 1)).sum()) / (1 + len(alone)))
+    with pytest.raises(UndefinedMetricError, match="cox_slope: is undefined in all simulated samples; use more"):
+        cal.assess(y, p / 1e6, metric="cox_slope", n_resamples=9, rng=0)

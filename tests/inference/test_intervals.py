@@ -163,7 +163,7 @@ def test_the_note_is_true_of_large_errors_as_well() -> None:
 
 def test_metrics_bring_their_own_intervals() -> None:
     slope = cal.interval(*B, metric="cox_slope")
-    assert slope.method == "asymptotic"
+    assert slope.method == "wald"
     half = 1.959963984540054 * 0.6745414033
     assert (slope.low, slope.high) == pytest.approx((0.9985078395 - half, 0.9985078395 + half), abs=1e-8)
     intercept = cal.interval(*B, metric="cox_intercept")
@@ -405,7 +405,8 @@ def test_the_mean_difference_is_a_mean_over_rows() -> None:
 def test_a_shift_in_log_odds_is_no_mean_over_rows() -> None:
     y, p = predictions(400)
     words: dict[str, Any] = {"metric": "calibration_in_the_large", "form": "logit", "n_resamples": 200, "rng": 0}
-    assert cal.interval(y, p, **words).method == "percentile"
+    assert cal.interval(y, p, **words).method == "wald"
+    assert cal.interval(y, p, method="bootstrap", **words).method == "percentile"
     with pytest.raises(cal.ArgumentError, match="is not one with these options"):
         cal.interval(y, p, method="normal", **words)
     with pytest.raises(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 import calibrant as cal
 from calibrant.evaluation import ClinicalSummary, clinical
@@ -63,4 +64,12 @@ def test_limits_in_closed_form() -> None:
     for entry in found:
         id = next(id for part, id in LIMITS.items() if part in entry["call"])
         ours = summary(entry["data"], "risk", "loess", 0.95)[id]
-        np.testing.assert_allclose([ours.lower, ours.upper], entry["value"], rtol=1e-6, err_msg=entry["data"])
+        expected = on_the_logit_scale(*entry["value"]) if id == "c" else entry["value"]
+        np.testing.assert_allclose([ours.lower, ours.upper], expected, rtol=1e-6, err_msg=entry["data"])
+
+
+def on_the_logit_scale(low: float, high: float) -> list[float]:
+    """Limits with the same standard error as those of pROC, which are symmetric about the estimate."""
+    middle = (low + high) / 2
+    half = (high - low) / 2 / (middle * (1 - middle))
+    return [float(expit(logit(middle) + side * half)) for side in (-1, 1)]

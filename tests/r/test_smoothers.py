@@ -26,7 +26,7 @@ def view_of(d: Any) -> Any:
 
 def indices(**options: Any) -> Compute:
     """All four from one view, which fits the curve once."""
-    return lambda d: [index(view, exact=True, **options) for view in [view_of(d)] for index in INDICES]
+    return lambda d: [index(view, **options) for view in [view_of(d)] for index in INDICES]
 
 
 def at_ranks(surface: str) -> Compute:

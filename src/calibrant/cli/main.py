@@ -90,7 +90,19 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     options.score_options,
     options.by_option("Column with the group of each row; each group is also measured separately."),
 )
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
+)
+@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the table of a validation study in place of the metrics, with intervals.",
+)
 @options.metric_options
 @click.option(
     "--budget",
@@ -106,6 +118,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
 @options.outcome_option
+@options.survival_options
 @options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
@@ -122,6 +135,9 @@ def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
     FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+
+    For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
+    the predicted risks by the horizon, with confidence intervals.
     """
     from . import evaluating
 
@@ -371,6 +387,14 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
+    "items of TRIPOD+AI.",
+)
+@options.written_option("--tripod", help="With --for clinical: also write the items of TRIPOD+AI to this .md file.")
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
 @options.meta_option
@@ -417,7 +441,7 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     "use_case",
     metavar="USE_CASE",
     help="Only the metrics recommended for a use case, the best first, and why: classwise, multiclass, direction, local, analysis, "
-    "parameter-free, safety, comparison or familiar.",
+    "parameter-free, safety, comparison, familiar or clinical.",
 )
 @options.property_options
 @options.json_option

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import glob
+import gzip
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,8 +25,11 @@ from .source import split
 __all__ = ["is_sketch", "run", "streamed"]
 
 SUFFIX = ".sketch"
-# Larger files are read as a stream unless --no-stream is given.
+# Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
 LARGE = 512 << 20
+MANY_ROWS = 10_000_000
+# Packed text is at least 1/1100 (gzip) of its size; zstd has no such limit, and text rarely shrinks to less than a fiftieth.
+DENSEST = {".gz": 1100, ".zst": 50}
 
 
 def is_sketch(file: str) -> bool:
@@ -40,8 +46,44 @@ def is_streamed(file: str, stream: bool | None) -> bool:
         return bool(stream)
     if not path.exists():
         return any(sign in file for sign in "*?[") or kind_of(path) == "duckdb"
-    large = path.is_file() and kind_of(path) is not None and path.stat().st_size > LARGE
-    return kind_of(path) == "duckdb" or large
+    return kind_of(path) == "duckdb" or (path.is_file() and kind_of(path) is not None and is_large(path))
+
+
+def is_large(path: Path) -> bool:
+    """Whether the content of a file may not fit into memory, however small the file is."""
+    size = path.stat().st_size
+    if size > LARGE:
+        return True
+    if kind_of(path) == "parquet":
+        return _parquet_rows(path) > MANY_ROWS
+    packed = path.suffix.lower()
+    if size * DENSEST.get(packed, 1) <= LARGE:
+        return False
+    return packed == ".zst" or _unpacks_beyond(path, LARGE)
+
+
+def _parquet_rows(path: Path) -> int:
+    """Number of rows as stated at the end of the file; 0 where it cannot be read, which the reader reports."""
+    import duckdb
+
+    try:
+        with duckdb.connect(":memory:") as connection:
+            query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
+            return int(connection.execute(query, [glob.escape(str(path))]).fetchall()[0][0] or 0)
+    except duckdb.Error:
+        return 0
+
+
+def _unpacks_beyond(path: Path, limit: int) -> bool:
+    """Whether a gzip file has more than `limit` bytes of content; reads no further."""
+    read = 0
+    try:
+        with gzip.open(path) as stream:
+            while read <= limit and (part := stream.read(1 << 20)):
+                read += len(part)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return read > limit
 
 
 def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:

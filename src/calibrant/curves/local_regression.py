@@ -18,10 +18,17 @@ __all__ = [
     "KNOTS",
     "LEAST",
     "Groups",
+    "SplineFit",
+    "fit_spline",
+    "hermite_basis",
+    "local_fits",
     "loess",
     "loess_at",
+    "loess_operator",
+    "loess_vertices",
     "logistic_curve",
     "lowess",
+    "merged_cells",
     "spline_basis",
     "tie_groups",
     "weighted_quantile",
@@ -84,12 +91,9 @@ def tie_groups(view: View) -> Groups:
 
 def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -> Floats:
     """Return the fitted curve at each distinct score."""
-    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
-    stretch = math.sqrt(max(1.0, span))  # a span above 1 multiplies the squared bandwidth
     if surface == "interpolate":
-        at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
-        value, slope = local_fits(groups, at, stretch * reach(groups, at, near), degree)
-        return _hermite(at, value, slope, groups.score)
+        return loess_at(groups, groups.score, span, degree)
+    near, stretch = _neighbourhood(groups, span)
     nodes = max(NODES, math.ceil(200 / span))  # a short span bends more
     if exact or len(groups.score) <= max(DIRECT_SCORES, nodes):
         return local_fits(groups, groups.score, stretch * reach(groups, groups.score, near), degree)[0]
@@ -104,23 +108,43 @@ def loess(groups: Groups, span: float, degree: int, surface: str, exact: bool) -
     return fitted
 
 
-def loess_at(groups: Groups, at: Floats, span: float, degree: int, nodes: int | None = None) -> Floats:
-    """Return the direct fit at any scores; those beyond the data receive its value at the nearest end.
-
-    With more distinct scores than `nodes`, the curve is fitted at `nodes` of them, with cubic interpolation between.
-    """
-    at = np.clip(at, groups.score[0], groups.score[-1])
-    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
-    stretch = math.sqrt(max(1.0, span))
+def loess_at(groups: Groups, at: Floats, span: float, degree: int) -> Floats:
+    """Return the interpolated surface at any scores; those beyond the data receive its value at the nearest end."""
     if len(groups.score) == 1:
         return np.full(len(at), groups.rate[0])
-    if nodes is not None and len(groups.score) > nodes:
-        places = _nodes(groups, nodes)
-        value, _ = local_fits(groups, places, stretch * reach(groups, places, near), degree)
-        return _hermite(places, value, _slopes(places, value), at)
-    if max(len(groups.score), len(at)) <= DIRECT_SCORES:
-        return local_fits(groups, at, stretch * reach(groups, at, near), degree)[0]
-    return np.interp(at, groups.score, loess(groups, span, degree, "direct", False))
+    places, bandwidth = loess_vertices(groups, span)
+    value, slope = local_fits(groups, places, bandwidth, degree)
+    return _hermite(places, value, slope, np.clip(at, groups.score[0], groups.score[-1]))
+
+
+def _neighbourhood(groups: Groups, span: float) -> tuple[int, float]:
+    """Return the number of rows in a neighbourhood and the factor of its bandwidth: a span above 1 multiplies the squared one."""
+    near = max(1, min(groups.rows, math.floor(groups.rows * span + 1e-5)))
+    return near, math.sqrt(max(1.0, span))
+
+
+def loess_vertices(groups: Groups, span: float) -> tuple[Floats, Floats]:
+    """Return the places where R's interpolated LOESS is fitted, and their bandwidths."""
+    near, stretch = _neighbourhood(groups, span)
+    at = _tree_vertices(groups, math.floor(groups.rows * span * 0.2))
+    return at, stretch * reach(groups, at, near)
+
+
+def loess_operator(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[Floats, Floats]:
+    """Return the matrices that give value and slope of the local polynomials at each place from the rates of the groups."""
+    found = np.zeros((2, len(at), len(groups.score)))
+    for place in range(len(at)):
+        here = slice(place, place + 1)
+        seen, columns = _weighted_powers(groups, at[here], bandwidth[here], degree)
+        powers, root = columns[0, :-1], columns[0, 0]
+        length = np.sqrt(np.square(powers).sum(axis=1))
+        length = np.where(length > 0, length, 1.0)
+        left, triangle = np.linalg.qr((powers / length[:, None]).T)
+        inverse = np.linalg.pinv(triangle, rcond=100 * np.finfo(np.float64).eps) @ left.T * root
+        found[0, place, seen] = inverse[0] / length[0]
+        if degree:
+            found[1, place, seen] = inverse[1] / length[1] / max(float(bandwidth[place]), NO_DISTANCE)
+    return found[0], found[1]
 
 
 def reach(groups: Groups, at: Floats, near: int) -> Floats:
@@ -180,6 +204,14 @@ def _tile(groups: Groups, at: Floats, bandwidth: Floats) -> tuple[int, int]:
 
 def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> Floats:
     """Fit by least squares with tricube weights in powers of the distance over the bandwidth, with normalised columns."""
+    _, columns = _weighted_powers(groups, at, bandwidth, degree)
+    coefficient = _least_squares(columns)
+    slope = coefficient[:, 1] / np.maximum(bandwidth, NO_DISTANCE) if degree else np.zeros(len(at))
+    return np.stack([coefficient[:, 0], slope])
+
+
+def _weighted_powers(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> tuple[slice, Floats]:
+    """Return the groups in reach, and for each place the powers of their distances and their rates, times the root of the weight."""
     seen, away = _window(groups, at, bandwidth)
     distance = np.minimum(np.abs(away), 1.0)
     kernel = 1 - distance * distance * distance
@@ -192,9 +224,7 @@ def _polynomials(groups: Groups, at: Floats, bandwidth: Floats, degree: int) -> 
     for power in range(degree):
         np.multiply(columns[:, power], away, out=columns[:, power + 1])
     np.multiply(root, groups.rate[seen], out=columns[:, -1])
-    coefficient = _least_squares(columns)
-    slope = coefficient[:, 1] / np.maximum(bandwidth, NO_DISTANCE) if degree else np.zeros(len(at))
-    return np.stack([coefficient[:, 0], slope])
+    return seen, columns
 
 
 def _least_squares(columns: Floats) -> Floats:
@@ -237,13 +267,18 @@ def _nodes(groups: Groups, count: int) -> Floats:
 
 def _merged(groups: Groups, near: int, cells: int) -> Groups:
     """Merge the data into cells if these are many and small compared with a neighbourhood."""
-    if len(groups.score) <= cells or near * MOST_NEIGHBOURHOODS < groups.rows:
-        return groups
+    return groups if near * MOST_NEIGHBOURHOODS < groups.rows else merged_cells(groups, cells)[0]
+
+
+def merged_cells(groups: Groups, cells: int) -> tuple[Groups, Whole]:
+    """Merge the data into at most so many cells, and return the first group of each too."""
+    if len(groups.score) <= cells:
+        return groups, np.arange(len(groups.score))
     cell = np.minimum((_place(groups) * cells).astype(np.int64), cells - 1)
     start = np.append(0, np.flatnonzero(np.diff(cell)) + 1)
     weight = np.add.reduceat(groups.weight, start)
     score, rate = (np.add.reduceat(groups.weight * values, start) / weight for values in (groups.score, groups.rate))
-    return Groups(score, rate, weight, groups.end[np.append(start[1:], len(cell)) - 1])
+    return Groups(score, rate, weight, groups.end[np.append(start[1:], len(cell)) - 1]), start
 
 
 def _slopes(at: Floats, value: Floats) -> Floats:
@@ -256,12 +291,32 @@ def _hermite(at: Floats, value: Floats, slope: Floats, score: Floats) -> Floats:
     """Evaluate the cubic Hermite interpolation between places."""
     if len(at) == 1:
         return np.full(len(score), value[0])
-    cell = np.clip(np.searchsorted(at, score) - 1, 0, len(at) - 2)
-    step = np.diff(at)[cell]
-    t = (score - at[cell]) / step
+    cell, step, t = _cells(at, score)
     first = value[cell] * (1 + 2 * t) + slope[cell] * step * t
     second = value[cell + 1] * (3 - 2 * t) - slope[cell + 1] * step * (1 - t)
     return np.asarray(first * (1 - t) ** 2 + second * t**2)
+
+
+def _cells(at: Floats, score: Floats) -> tuple[Whole, Floats, Floats]:
+    """Return the cell of each score between places, its width, and the position in it from 0 to 1."""
+    cell = np.clip(np.searchsorted(at, score) - 1, 0, len(at) - 2)
+    step = np.diff(at)[cell]
+    return cell, step, (score - at[cell]) / step
+
+
+def hermite_basis(at: Floats, score: Floats) -> Floats:
+    """Return the coefficients of the values, then of the slopes, at each place in the interpolation at each score."""
+    basis = np.zeros((len(score), 2 * len(at)))
+    if len(at) == 1:
+        basis[:, 0] = 1.0
+        return basis
+    cell, step, t = _cells(at, score)
+    row = np.arange(len(score))
+    basis[row, cell] = (1 + 2 * t) * (1 - t) ** 2
+    basis[row, cell + 1] = (3 - 2 * t) * t**2
+    basis[row, len(at) + cell] = step * t * (1 - t) ** 2
+    basis[row, len(at) + cell + 1] = -step * (1 - t) * t**2
+    return basis
 
 
 def _tree_vertices(groups: Groups, most: int) -> Floats:
@@ -351,7 +406,16 @@ def weighted_quantile(values: Floats, mass: Floats, q: Sequence[float]) -> Float
 
 def spline_basis(values: Floats, mass: Floats, knots: int) -> Floats:
     """Return the columns of a restricted cubic spline without its constant: the values, and one for each knot but two (Harrell)."""
-    at = np.unique(weighted_quantile(values, mass, KNOTS[knots]))
+    return spline_columns(values, spline_knots(values, mass, knots))
+
+
+def spline_knots(values: Floats, mass: Floats, knots: int) -> Floats:
+    """Return the distinct knots at Harrell's quantiles."""
+    return np.unique(weighted_quantile(values, mass, KNOTS[knots]))
+
+
+def spline_columns(values: Floats, at: Floats) -> Floats:
+    """Return the columns for given knots; with fewer than three only the values."""
     columns = [values]
     if len(at) >= 3:
         last, before = at[-1], at[-2]
@@ -363,28 +427,60 @@ def spline_basis(values: Floats, mass: Floats, knots: int) -> Floats:
     return np.column_stack(columns)
 
 
+class SplineFit(NamedTuple):
+    """Logistic regression on the log-odds of the score, linear or as a restricted cubic spline."""
+
+    knots: Floats
+    """Knots on the scale of the log-odds; none for a line."""
+    coefficients: Floats
+    covariance: Floats
+    """Inverse of the Fisher information."""
+    fitted: Floats
+    """Fitted probability of each group."""
+
+    def design(self, score: Floats) -> Floats:
+        """Return the columns of the regression at any scores."""
+        columns = spline_columns(_log_odds(score), self.knots)
+        return np.column_stack([np.ones(len(score)), columns])
+
+
+def _log_odds(score: Floats) -> Floats:
+    score = np.clip(score, LEAST, 1 - LEAST)
+    return np.asarray(np.log(score) - np.log1p(-score))
+
+
 def logistic_curve(groups: Groups, knots: int | None) -> Floats:
     """Return fitted probabilities of a logistic regression on the log-odds of the score, linear or as a spline."""
-    score = np.clip(groups.score, LEAST, 1 - LEAST)
-    logit = np.log(score) - np.log1p(-score)
-    columns = logit[:, None] if knots is None else spline_basis(logit, groups.weight, knots)
-    design = np.column_stack([np.ones(len(score)), columns / np.maximum(np.abs(columns).max(axis=0), LEAST)])
-    design, size, _ = np.linalg.svd(design * np.sqrt(groups.weight)[:, None], full_matrices=False)
+    return fit_spline(groups, knots).fitted
+
+
+def fit_spline(groups: Groups, knots: int | None) -> SplineFit:
+    """Fit a logistic regression on the log-odds of the score, linear or as a spline with so many knots."""
+    logit = _log_odds(groups.score)
+    places = np.empty(0) if knots is None else spline_knots(logit, groups.weight, knots)
+    columns = spline_columns(logit, places)
+    scale = np.append(1.0, np.maximum(np.abs(columns).max(axis=0), LEAST))
+    root = np.sqrt(groups.weight)[:, None]
+    design = np.column_stack([np.ones(len(logit)), columns]) / scale
+    design, size, turn = np.linalg.svd(design * root, full_matrices=False)
     # Orthogonal columns of the identifiable terms.
-    design = design[:, size > 1e-10 * size[0]] / np.sqrt(groups.weight)[:, None]
+    kept = size > 1e-10 * size[0]
+    design = design[:, kept] / root
+    back = (turn[kept] / size[kept][:, None]).T / scale[:, None]
     rate = float(np.average(groups.rate, weights=groups.weight))
     if not LEAST < rate < 1 - LEAST:
         raise UndefinedMetricError(
             "smoother", "a logistic curve cannot be fitted: all outcomes are equal", "use 'loess'"
         )
-    constant = np.full(len(score), math.log(rate / (1 - rate)))
-    eta, deviance = constant, math.inf
-    step = np.zeros(len(score))
+    start = math.log(rate / (1 - rate))
+    eta, deviance = np.full(len(logit), start), math.inf
+    inner, step = np.zeros(design.shape[1]), np.zeros(design.shape[1])
     for _ in range(MOST_STEPS):
         now = accurate_sum(groups.weight * (np.logaddexp(0, eta) - groups.rate * eta))
         if now > deviance + 1e-9 * abs(deviance):  # too far
             step = step / 2
-            eta = eta - step
+            inner = inner - step
+            eta = start + design @ inner
             continue
         deviance = now
         fitted = np.exp(-np.logaddexp(0, -eta))
@@ -392,10 +488,14 @@ def logistic_curve(groups: Groups, knots: int | None) -> Floats:
         slope = design.T @ (groups.weight * (groups.rate - fitted))
         if np.linalg.cond(bend) > 1e14:
             break
-        step = design @ np.linalg.solve(bend, slope)
-        eta = eta + step
-        if np.abs(step).max() < 1e-9:
-            return np.asarray(np.exp(-np.logaddexp(0, -eta)))
+        step = np.linalg.solve(bend, slope)
+        inner = inner + step
+        eta = start + design @ inner
+        if np.abs(design @ step).max() < 1e-9:
+            coefficients = back @ inner
+            coefficients[0] += start
+            covariance = back @ np.linalg.inv(bend) @ back.T
+            return SplineFit(places, coefficients, covariance, np.exp(-np.logaddexp(0, -eta)))
     raise UndefinedMetricError(
         "smoother", "a logistic curve cannot be fitted: the outcomes are separated", "use 'loess'"
     )

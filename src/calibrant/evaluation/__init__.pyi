@@ -8,6 +8,9 @@ from .confidence import ConfidenceDistribution as ConfidenceDistribution
 from .confidence import confidence_summary as confidence_summary
 from .discrimination import auroc as auroc
 from .discrimination import average_precision as average_precision
+from .group_validation import GroupValidation as GroupValidation
+from .group_validation import validate_by_group as validate_by_group
+from .group_validation import validate_by_period as validate_by_period
 from .measure import Evaluation as Evaluation
 from .measure import evaluate as evaluate
 from .optimism import InternalValidation as InternalValidation

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from ..binning.table import _binomial_interval, check_interval
 from ..curves.curves import fit_line
-from ..curves.logistic_regression import Groups, LogisticFit, fit_logistic, groups_of, logit
+from ..curves.logistic_regression import Groups, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, LabelError, LensError, UndefinedMetricError, Use
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
 from ..input.predictions import Predictions
+from ..metrics.curve.coefficients import line_of
+from ..metrics.hints import inside
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, pvalue_text
@@ -25,7 +27,7 @@ from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
-from .discrimination import auroc_parts
+from .discrimination import auroc_with_error, c_statistic
 from .header import check_outcome, outcome_of
 
 __all__ = ["ClinicalRow", "ClinicalSummary", "clinical_summary", "one_event", "row_cells", "summarize"]
@@ -41,6 +43,9 @@ SMOOTHERS: dict[str, dict[str, Any]] = {
 FEW_EVENTS = 100
 # Share of the resamples in which a statistic must be defined for an interval.
 DEFINED = 0.9
+# Methods of `interval`, as papers name them.
+INTERVALS = {"wald": "Wald", "asymptotic": "gamma"}
+COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))
 PERCENTILE, CORRECTED = "percentile bootstrap", "corrected bootstrap"
 
 
@@ -196,7 +201,7 @@ class ClinicalSummary(Result):
         return f"Clinical summary{about}: {self.n:,} patients, {self.events:,.6g} events"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        headings = ["measure", "value", f"{self.level:.4g} lower", "upper", "interval", "ideal", "meaning"]
+        headings = ["measure", "value", f"{100 * self.level:g}% lower", "upper", "interval", "ideal", "meaning"]
         return headings, [row_cells(row) for row in self.rows]
 
     def _notes(self) -> list[str]:
@@ -348,7 +353,7 @@ def summarize(
     outcome: str | None = None,
     workers: int | None = None,
 ) -> ClinicalSummary:
-    """Summarize checked predictions."""
+    """Summarize checked predictions; without resamples only intervals in closed form are computed."""
     view = one_event(p, lens)
     weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
     values, why = statistics(view, smoother)
@@ -358,7 +363,7 @@ def summarize(
     closed = {} if cluster else _closed_forms(view, values, level, weighted)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
-    wanted = tuple(id for id in BOOTSTRAP if id in values and id not in closed)
+    wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
 
     def work(place: int) -> list[float]:
         rng = generator(seed, place)
@@ -458,7 +463,7 @@ def _counts(view: View) -> dict[str, float]:
 
 
 def _discrimination(view: View) -> dict[str, float]:
-    c, _ = auroc_parts(view)
+    c, _ = auroc_with_error(view)
     return {"c": c, "dxy": 2 * c - 1}
 
 
@@ -526,20 +531,21 @@ def _ratios(view: View) -> dict[str, float]:
     return {"eo": ratio, "oe": math.inf if ratio == 0 else 1 / ratio}
 
 
+def _regressed(view: View) -> View:
+    """Return the rows of the logistic regressions, whose risk is neither 0 nor 1."""
+    found = inside(view)
+    if found.n == 0:
+        raise UndefinedMetricError("y_prob", "every risk is 0 or 1")
+    return found
+
+
 def _intercept(view: View) -> dict[str, float]:
-    return {"intercept": catalogue["fixed_slope_intercept"](view)}
+    return {"intercept": catalogue["fixed_slope_intercept"](_regressed(view))}
 
 
 def _line(view: View) -> dict[str, float]:
-    fit = _line_fit(view)
+    fit = line_of(_regressed(view), None)
     return {"joint_intercept": float(fit.coefficients[0]), "slope": float(fit.coefficients[1])}
-
-
-def _line_fit(view: View) -> LogisticFit:
-    groups = _inside(groups_of(view))
-    if len(groups.score) == 0 or groups.score[0] == groups.score[-1]:
-        raise UndefinedMetricError("y_prob", "all risks are equal, so the slope is not identified")
-    return fit_line(groups)
 
 
 def _distances(view: View, smoother: str) -> dict[str, float]:
@@ -565,57 +571,42 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
 }
 
 
+Limits = tuple[float, float]
+
+
 def _closed_forms(
     view: View, values: Mapping[str, float], level: float, weighted: bool
-) -> dict[str, tuple[str, tuple[float, float]]]:
+) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
-    from scipy.special import ndtri
-
-    found: dict[str, tuple[str, tuple[float, float]]] = {}
-    z = float(ndtri((1 + level) / 2))
-
-    def wald(id: str, variance: float) -> None:
-        if math.isfinite(values.get(id, math.nan)):
-            half = z * math.sqrt(variance)
-            found[id] = "Wald", (values[id] - half, values[id] + half)
-
+    found: dict[str, tuple[str, Limits]] = {}
+    method = "sandwich" if weighted else "wald"
+    own = [
+        *((id, metric, method, inside(view)) for id, metric in COEFFICIENTS if id in values),
+        ("eo", "expected_observed_ratio", "auto", view),
+    ]
     if not weighted:
-        n, events = np.array([values["n"]]), np.array([values["events"]])
-        low, high = _binomial_interval(events, n, 1 - level, "wilson")
-        found["prevalence"] = "Wilson", (float(low[0]), float(high[0]))
-        if "c" in values:
-            _, variance = auroc_parts(view)
-            if variance is not None and variance > 0:
-                half = z * math.sqrt(variance)
-                low, high = max(values["c"] - half, 0.0), min(values["c"] + half, 1.0)
-                found["c"], found["dxy"] = ("DeLong", (low, high)), ("DeLong", (2 * low - 1, 2 * high - 1))
-        _from_interval(found, "brier", view, "brier", level)
-    robust = view.weight_kind == "importance"
-    if "slope" in values:
-        fit = _line_fit(view)
-        spread = fit.sandwich if robust else fit.covariance
-        wald("joint_intercept", float(spread[0, 0]))
-        wald("slope", float(spread[1, 1]))
-    if math.isfinite(values.get("intercept", math.nan)):
-        groups = _inside(groups_of(view))
-        shift = fit_logistic(groups, np.ones((len(groups.score), 1)), offset=logit(groups.score))
-        wald("intercept", float((shift.sandwich if robust else shift.covariance)[0, 0]))
-    _from_interval(found, "eo", view, "expected_observed_ratio", level)
+        own += [("brier", "brier", "auto", view)]
+        found |= _shares(view, values, level)
+    for id, metric, how, rows in own:
+        try:
+            known = interval(rows, metric=metric, method=how, level=level)
+        except CalibrantError:  # undefined, or infinite
+            continue
+        found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
     if "eo" in found:
-        method, (low, high) = found["eo"]
-        found["oe"] = method, (0.0 if math.isinf(high) else 1 / high, math.inf if low == 0 else 1 / low)
+        name, (low, high) = found["eo"]
+        found["oe"] = name, (0.0 if math.isinf(high) else 1 / high, math.inf if low == 0 else 1 / low)
     return found
 
 
-def _from_interval(
-    found: dict[str, tuple[str, tuple[float, float]]], id: str, view: View, metric: str, level: float
-) -> None:
-    """Add the interval in closed form of a metric of the catalogue, where it has one for these data."""
-    try:
-        own = interval(view, metric=metric, level=level)
-    except CalibrantError:
-        return
-    found[id] = "gamma" if own.method == "asymptotic" else own.method, (own.low, own.high)
+def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
+    """Return Wilson limits of the prevalence, and DeLong limits of C and Dxy on the logit scale."""
+    low, high = _binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
+    found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
+    _, *ends = c_statistic(view, level)
+    if "c" in values and not math.isnan(ends[0]):
+        found |= {"c": ("DeLong", (ends[0], ends[1])), "dxy": ("DeLong", (2 * ends[0] - 1, 2 * ends[1] - 1))}
+    return found
 
 
 def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tuple[tuple[float, float] | None, str]:
@@ -628,9 +619,10 @@ def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tu
     low, high = quantiles(defined, ((1 - level) / 2, (1 + level) / 2))
     if BOOTSTRAP[id] == PERCENTILE:
         return (low, high), ""
-    # U may be negative and is unbounded, like a regression coefficient; the others are distances.
-    like = "cox_slope" if id == "u" else "ici"
-    return corrected_limits(catalogue[like], value, defined, low, high), ""
+    if id == "u":  # may be negative; its resamples are too high by their bias, and all of them are shifted by it
+        bias = float(defined[np.isfinite(defined)].mean()) - value
+        return (low - bias, high - bias), ""
+    return corrected_limits(catalogue["ici"], value, defined, low, high), ""
 
 
 def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "auroc_parts", "average_precision", "discriminated"]
+__all__ = ["area_of", "auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -121,25 +122,35 @@ def discriminated(p: Predictions) -> tuple[float, float]:
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
 
 
-def auroc_parts(view: View) -> tuple[float, float | None]:
-    """AUROC of one event and its variance (DeLong et al. 1988); None where one outcome has a single row.
+def area_of(view: View) -> float | None:
+    """AUROC of one event; None where only one outcome occurs."""
+    positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
+    return _auroc(positive, negative) if positive.sum() > 0 and negative.sum() > 0 else None
 
-    The variance is that of rows with equal weights or counts.
-    """
-    positive, negative = _weights_by_score(view)
-    m, n = float(positive.sum()), float(negative.sum())
-    if m <= 0 or n <= 0:
-        raise UndefinedMetricError("y_true", "only one outcome occurs, so discrimination is undefined")
-    won = (np.cumsum(negative) - negative / 2) / n
-    lost = (m - np.cumsum(positive) + positive / 2) / m
-    area = float((positive * won).sum()) / m
-    if m <= 1 or n <= 1:
-        return area, None
-    spread = (
-        float((positive * (won - area) ** 2).sum()) / (m - 1),
-        float((negative * (lost - area) ** 2).sum()) / (n - 1),
-    )
-    return area, spread[0] / m + spread[1] / n
+
+def auroc_with_error(view: View) -> tuple[float, float]:
+    """AUROC of one event and its standard error by DeLong; NaN where one outcome has a single row."""
+    score, inverse = np.unique(np.asarray(view.score), return_inverse=True)
+    weight, outcome = np.asarray(view.weights, dtype=np.float64), np.asarray(view.outcome, dtype=np.float64)
+    size = len(score)
+    events, others = (np.bincount(inverse, weight * part, size) for part in (outcome, 1 - outcome))
+    if not (events.any() and others.any()):
+        raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
+    value = _auroc(events, others)
+    below = (np.cumsum(others) - others / 2) / others.sum()
+    above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
+    variance = 0.0
+    for part, placed in ((outcome, below), (1 - outcome, above)):
+        own = weight * part
+        total = float(own.sum())
+        # A count is that many rows; an importance weight scales one row.
+        squares = own**2 if view.weight_kind == "importance" else own
+        rows = total**2 / float(squares.sum()) if view.weight_kind == "importance" else total
+        if rows <= 1:
+            return value, math.nan
+        spread = float(squares @ np.square(placed[inverse] - value)) / total**2
+        variance += spread * rows / (rows - 1)
+    return value, math.sqrt(variance)
 
 
 def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:
@@ -158,6 +169,20 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
             "y_true", "only one class occurs, so discrimination is undefined", "pass rows of at least two classes"
         )
     return float(np.mean(found))
+
+
+def c_statistic(view: View, level: float) -> tuple[float, float, float]:
+    """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
+    from scipy.special import expit, logit, ndtri
+
+    try:
+        value, error = auroc_with_error(view)
+    except UndefinedMetricError:
+        return math.nan, math.nan, math.nan
+    if not (0 < value < 1 and error > 0):  # no interval on the logit scale
+        return value, math.nan, math.nan
+    half = float(ndtri((1 + level) / 2)) * error / (value * (1 - value))
+    return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 
 def _weights_by_score(view: View) -> tuple[Floats, Floats]:

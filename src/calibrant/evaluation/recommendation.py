@@ -107,7 +107,7 @@ def recommend(use_case: str) -> Recommendation:
 
     Parameters
     ----------
-    use_case : {"classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar"}
+    use_case : {"classwise", "multiclass", "direction", "local", "analysis", "parameter-free", "safety", "comparison", "familiar", "clinical"}
         Use case.
 
     Returns

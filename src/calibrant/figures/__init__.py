@@ -7,6 +7,8 @@ NAMES = {
     "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
     "entropy": ("entropy_diagram",),
+    "forest": ("forest_diagram",),
+    "flexible_curves": ("flexible_calibration_curve",),
     "groupconfidence": ("group_confidence_diagram",),
     "histograms": ("score_histogram",),
     "intervals": ("interval_error_diagram",),
@@ -17,6 +19,7 @@ NAMES = {
     "selective": ("risk_coverage_diagram",),
     "simplex": ("simplex_diagram",),
     "stability": ("stability_diagram",),
+    "survival_diagrams": ("survival_diagram",),
     "topk": ("topk_diagram",),
     "variations": ("uce_diagram", "variation_diagram"),
 }
@@ -25,6 +28,8 @@ TYPES = {
     "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),
     "entropy": ("EntropyDiagram",),
+    "forest": ("ForestDiagram",),
+    "flexible_curves": ("FlexibleCalibrationCurve",),
     "groupconfidence": ("GroupConfidenceDiagram",),
     "histograms": ("ScoreHistogram",),
     "intervals": ("IntervalDiagram",),
@@ -35,6 +40,7 @@ TYPES = {
     "selective": ("RiskCoverageDiagram",),
     "simplex": ("SimplexDiagram",),
     "stability": ("StabilityDiagram",),
+    "survival_diagrams": ("SurvivalDiagram",),
     "topk": ("TopkDiagram",),
     "variations": ("UceDiagram", "VariationDiagram"),
 }

@@ -9,6 +9,10 @@ from .differences import CumulativeDiagram as CumulativeDiagram
 from .differences import cumulative_diagram as cumulative_diagram
 from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
+from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
+from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
+from .forest import ForestDiagram as ForestDiagram
+from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
@@ -33,6 +37,8 @@ from .simplex import SimplexDiagram as SimplexDiagram
 from .simplex import simplex_diagram as simplex_diagram
 from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
+from .survival_diagrams import SurvivalDiagram as SurvivalDiagram
+from .survival_diagrams import survival_diagram as survival_diagram
 from .topk import TopkDiagram as TopkDiagram
 from .topk import topk_diagram as topk_diagram
 from .variations import UceDiagram as UceDiagram

@@ -136,7 +136,7 @@ def corp_curve(view: View, how: str | None, *, level: float, n_resamples: int, r
         x = np.union1d(x, at)
         y = fitted(x)
         resampler = Resampler(view)
-        bounds = bounds_of(resampler, how, _refit(resampler, x), level=level, n_resamples=n_resamples, rng=rng)
+        bounds = bounds_of(resampler, how, refit_isotonic(resampler, x), level=level, n_resamples=n_resamples, rng=rng)
     else:
         bounds = _band_or_none(view, x, how, level)
     return FittedCurve(x, y, *bounds, density=np.full(len(x), np.nan))
@@ -146,7 +146,7 @@ def _shares() -> Floats:
     return np.linspace(0, 1, FEWEST_CELLS)
 
 
-def _refit(resampler: Resampler, x: Floats) -> Callable[[Drawn], Floats]:
+def refit_isotonic(resampler: Resampler, x: Floats) -> Callable[[Drawn], Floats]:
     """The isotonic curve of each resample at `x`."""
     order = np.argsort(resampler.score, kind="stable")
     score = resampler.score[order]

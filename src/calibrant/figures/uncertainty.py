@@ -56,6 +56,7 @@ class Resampler:
         key = place if cell is None else cell * (max(MOST_SCORES, CELLS) + 1) + place
         kinds, self._group = np.unique(key, return_inverse=True)
         self._view, self._count = view, len(kinds)
+        self.rows = view.n if view.weight_kind == "importance" else round(view.total)
         self.weight = self._sum(view.weights)
         self.events = self._sum(view.weights * view.outcome)
         self.score = np.clip(self._sum(view.weights * view.score) / self.weight, 0, 1)

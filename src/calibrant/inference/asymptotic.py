@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_table
 from ..errors import UndefinedMetricError, Use
 from ..metrics.bin.debiased import group_moments
-from ..metrics.cumulative.cumulative import null_scale, rank_view
+from ..metrics.cumulative.cumulative import bridge_statistic, null_scale, rank_view
 from ..metrics.cumulative.distributions import maximum_survival, range_survival
 from ..metrics.point.totals import logit_shift
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
-from .metric_tests import ANY_SIDE, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
+from .cells import DistinctSampler, has_few_scores
+from .metric_tests import ANY_SIDE, NULL_DRAWS, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
+from .resampling import generator
+from .verdicts import degrees_of_freedom
 
 __all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
@@ -35,7 +38,7 @@ def normal_found(
     tail = {"greater": -z, "less": z, "two-sided": -abs(z)}[asked.alternative]
     pvalue = float(ndtr(tail)) * (2 if asked.alternative == "two-sided" else 1)
     if at is None:
-        return TestOutcome(pvalue, None, null_distribution, {"z": z})
+        return TestOutcome(pvalue, None, null_distribution, {"z": z, "critical_value": far})
     lower = at(-far) if asked.alternative == "two-sided" else None
     return TestOutcome(
         pvalue,
@@ -58,13 +61,13 @@ def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metri
 
     if df <= 0:
         raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
-    limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
+    limit = float(chdtri(df, asked.alpha))
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
     return TestOutcome(
         pvalue,
-        limit,
-        f"chi-square with {df:g} degrees of freedom",
-        {"chi_square": statistic, "df": df},
+        limit if is_the_metric else None,
+        f"chi-square with {degrees_of_freedom(df)}",
+        {"chi_square": statistic, "df": df, **({} if is_the_metric else {"critical_value": limit})},
         by_chance=df if is_the_metric else None,
     )
 
@@ -206,8 +209,9 @@ def _hosmer_lemeshow_fitted(asked: TestInput) -> TestOutcome:
     return _chi_square_of_bins(asked, 2)
 
 
-# Least effective number of steps of a path: with fewer it misses its extremes, and the test is conservative.
-LEAST_STEPS = 100.0
+# Least effective number of steps of a path: with fewer it misses its extremes, and the test is conservative. For tied scores labels are
+# simulated in milliseconds, so that more steps may be required.
+LEAST_STEPS, LEAST_STEPS_TIED = 100.0, 400.0
 
 
 def steps_of(view: View) -> float:
@@ -224,11 +228,11 @@ def steps_of(view: View) -> float:
 
 
 def _few_steps(view: View) -> str:
-    steps = steps_of(view)
-    if steps >= LEAST_STEPS:
+    steps, least = steps_of(view), LEAST_STEPS_TIED if has_few_scores(view) else LEAST_STEPS
+    if steps >= least:
         return ""
     distinct = len(view.prefix.score)
-    return f"the effective number of steps of the path over {distinct} distinct scores is {steps:.3g}, below {LEAST_STEPS:g}"
+    return f"the effective number of steps of the path over {distinct} distinct scores is {steps:.3g}, below {least:g}"
 
 
 def _few_steps_of(reads: Callable[[TestInput], View]) -> Callable[[TestInput], str]:
@@ -299,6 +303,41 @@ def _ks_top_r(asked: TestInput) -> TestOutcome:
 @own_test("ks_within_top_r", method="series", off=_few_steps_of(_score_of_first_ranks), reads=_score_of_first_ranks)
 def _ks_within_top_r(asked: TestInput) -> TestOutcome:
     return _path_found(asked, _score_of_first_ranks(asked), maximum_survival, MAXIMUM)
+
+
+# Largest number of entries of all simulated paths.
+MOST_ENTRIES = 1 << 24
+
+
+def _paths(asked: TestInput) -> tuple[Floats, Floats] | None:
+    """Cumulative differences of simulated labels, one line for each set of them, and their variances; None unless distinct scores are few."""
+    view = asked.view
+    if len(asked.views) > 1 or view.weight_kind == "importance" or not has_few_scores(view):
+        return None
+    at = DistinctSampler(view)
+    if asked.n_resamples * at.count > MOST_ENTRIES:
+        return None
+    events = generator(asked.seed, 0).binomial(at.rows, at.score, (asked.n_resamples, at.count))
+    paths = np.zeros((asked.n_resamples, at.count + 1))
+    np.cumsum(at.rows * at.score - events, axis=1, out=paths[:, 1:])
+    return paths, np.append(0.0, np.cumsum(at.rows * at.score * (1 - at.score)))
+
+
+def _path_draws(statistic: Callable[[TestInput, Floats, Floats], Floats]) -> Any:
+    def draws(asked: TestInput) -> Floats | None:
+        found = _paths(asked)
+        return None if found is None else statistic(asked, *found)
+
+    return DistinctSampler.unit, draws
+
+
+_range_draws = _path_draws(lambda asked, paths, time: np.ptp(paths, axis=1) / asked.view.total)
+NULL_DRAWS |= {
+    "ecce_mad": _path_draws(lambda asked, paths, time: np.abs(paths).max(axis=1) / asked.view.total),
+    "ecce_r": _range_draws,
+    "cce": _range_draws,
+    "bbt": _path_draws(lambda asked, paths, time: bridge_statistic(paths, time, asked.options["form"])),
+}
 
 
 def _few_steps_of_bridge(asked: TestInput) -> str:

@@ -22,7 +22,7 @@ from ..views.resolve import views_of
 from ..views.view import VectorView, View
 from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_importance
 from .metric_tests import few_events
-from .pvalues import MOST_UNDEFINED, SAME
+from .pvalues import SAME
 from .resampling import RowSampler, generator, many, seed_of
 from .significance import _check_alpha, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
@@ -183,16 +183,17 @@ def check_method(method: Any, known: tuple[str, ...]) -> None:
 def simulated(result: SignificanceResult, pvalues: Floats, why: str) -> SignificanceResult:
     """The result with its p-value replaced by the rank of that p-value among those of simulated labels.
 
-    Where the statistic is undefined (NaN) for many simulated labels, the result is returned with a note that it is approximate.
+    Labels for which the statistic is undefined (NaN) are left out: the test is conditional on its being defined.
     """
     known = pvalues[~np.isnan(pvalues)]
-    if len(known) < (1 - MOST_UNDEFINED) * len(pvalues):
-        missing = f"the statistic is undefined for {1 - len(known) / len(pvalues):.0%} of the simulated data sets"
-        return replace(result, null_distribution=f"{result.null_distribution} (approximate: {why or missing})")
+    if not len(known):
+        raise UndefinedMetricError(result.metric, "is undefined in all simulated samples", "use more resamples or rows")
     as_small = int((known <= result.pvalue * (1 + SAME)).sum())
     null_distribution = (
         f"labels simulated {len(known)} times from the predicted probabilities, each tested by {result.method!r}"
     )
+    if len(known) < len(pvalues):
+        null_distribution += f", without {len(pvalues) - len(known)} for which the statistic is undefined"
     return replace(
         result,
         pvalue=(1 + as_small) / (1 + len(known)),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.logistic_regression import logit
+from ..curves.logistic_regression import LARGEST_LOGIT, logit
 from ..errors import ArgumentError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
@@ -57,7 +57,7 @@ class Regression(NamedTuple):
 
     def log_likelihood(self, coefficients: Floats) -> float:
         eta = self.offset + self.columns @ coefficients
-        return accurate_sum(self.weight * (self.outcome * eta - np.logaddexp(0, eta)))
+        return float((self.weight * (self.outcome * eta - np.logaddexp(0, eta))).sum())
 
     def information(self, coefficients: Floats) -> Floats:
         mu = _sigmoid(self.offset + self.columns @ coefficients)
@@ -84,9 +84,10 @@ def _regression(asked: Asked) -> Regression:
         return Regression(
             columns, np.zeros(view.n), view.weights, view.outcome, found, int(asked.metric.id == "cox_slope")
         )
-    free = (view.score > 0) & (view.rest > 0)  # the others are not affected by a shift
-    x = np.log(view.score[free]) - np.log(view.rest[free])
-    return Regression(np.ones((len(x), 1)), x, view.weights[free], view.outcome[free], np.array([asked.value]), 0)
+    with np.errstate(divide="ignore"):
+        x = np.log(view.score) - np.log(view.rest)
+    x = np.where(np.isinf(x), np.copysign(LARGEST_LOGIT, x), x)  # no shift changes a score of 0 or 1
+    return Regression(np.ones((view.n, 1)), x, view.weights, view.outcome, np.array([asked.value]), 0)
 
 
 def _wald(asked: Asked) -> Ends:
@@ -106,19 +107,15 @@ def _sandwich(asked: Asked) -> Ends:
     if asked.options.get("penalty") == "firth":
         raise ArgumentError("penalty", f"the {ROBUST} covariance requires maximum likelihood", Use("method", "wald"))
     bread = np.linalg.inv(fit.information(fit.coefficients))
-    rows = fit.scores()
-    free = slice(None)
-    if len(rows) < asked.view.n:
-        free = np.flatnonzero((asked.view.score > 0) & (asked.view.rest > 0))
-    spread = bread @ _summed_squares(asked, rows, free) @ bread
+    spread = bread @ _summed_squares(asked, fit.scores()) @ bread
     return _around(asked, math.sqrt(float(spread[fit.place, fit.place])))
 
 
-def _summed_squares(asked: Asked, rows: Floats, at: Any = slice(None)) -> Floats:
+def _summed_squares(asked: Asked, rows: Floats) -> Floats:
     """Sum of products of the contributions of independent units, times m / (m - 1) for m units (as in survey sampling)."""
-    view, weight = asked.view, asked.view.weights[at]
+    view, weight = asked.view, asked.view.weights
     if asked.clusters is not None:
-        codes = np.unique(asked.clusters[at], return_inverse=True)[1]
+        codes = np.unique(asked.clusters, return_inverse=True)[1]
         units = np.zeros((int(codes.max()) + 1, rows.shape[1]))
         np.add.at(units, codes, weight[:, None] * rows)
         total, count = units.T @ units, float(len(units))
@@ -161,7 +158,7 @@ def _profile(asked: Asked) -> Ends:
     drop = float(chdtri(1, 1 - asked.level))
     fit = _regression(asked)
     if math.isinf(asked.value):  # no events, or events only: the likelihood tends to 1
-        return _one_sided(fit, asked.value, drop)
+        return _one_sided(asked, fit, drop)
     best = fit.log_likelihood(fit.coefficients)
     error = math.sqrt(float(np.linalg.inv(fit.information(fit.coefficients))[fit.place, fit.place]))
 
@@ -214,12 +211,21 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-12, rtol=1e-13))
 
 
-def _one_sided(fit: Regression, value: float, drop: float) -> Ends:
+def _one_sided(asked: Asked, fit: Regression, drop: float) -> Ends:
     """Limits without events, or with events only: the likelihood tends to 1 at infinity, and one end is there."""
+    value = asked.value
+    free = np.abs(fit.offset) < LARGEST_LOGIT
+    if np.any(fit.outcome[free] != (value > 0)):
+        raise UndefinedMetricError(
+            asked.metric.id, "is infinite because of scores of 0 or 1", Use("edge", "drop", "to leave them out")
+        )
+    free_rows = fit._replace(
+        columns=fit.columns[free], offset=fit.offset[free], weight=fit.weight[free], outcome=fit.outcome[free]
+    )
     away = -math.copysign(1.0, value)
 
     def excess(step: float) -> float:
-        return -2 * fit.log_likelihood(np.array([away * step])) - drop
+        return -2 * free_rows.log_likelihood(np.array([away * step])) - drop
 
     low = -1.0
     while excess(low) > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,7 +63,7 @@ FEWEST = 5
 # Below this many rows of the rarer outcome, 95% intervals that are not derived for few events undercover.
 FEW_EVENTS = 30
 # Intervals of metrics that are valid for few events.
-HOLD_FOR_FEW = dict.fromkeys(("expected_observed_ratio", "observed_expected_ratio"), ("asymptotic", "exact"))
+HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact")}
 FEW = "only {} rows have the rarer outcome, so the interval is too short"
 FEW_FOR = "only {} rows have the rarer outcome; with fewer than 30 such rows the {} interval may undercover"
 ONE_SIDE = "nearly all bootstrap replicates lie on one side of the estimate, so the percentile interval is given"
@@ -161,15 +161,17 @@ def interval(
         Identifier or alias of a metric; its options, such as ``bins=``, are accepted as keywords.
     method : str, default "auto"
         ``"percentile"``, ``"basic"``, ``"bca"`` and ``"corrected"`` are bootstrap intervals; ``"gamma"`` and ``"normal"`` are for
-        metrics that are means over rows (`brier`, `nll`, `ecd`); ``"asymptotic"`` is the interval derived for the metric itself, where
-        there is one (`l2ce_interval`, `t_cal`, `cox_intercept`, `cox_slope`, `expected_observed_ratio`). ``"auto"`` is described in
-        the Notes.
+        metrics that are means over rows (`brier`, `nll`, `ecd`). Coefficients of logistic recalibration (`cox_intercept`, `cox_slope`,
+        `fixed_slope_intercept`, `calibration_in_the_large` with ``form="logit"``) have ``"wald"``, ``"profile"`` (profile likelihood)
+        and ``"sandwich"``; `expected_observed_ratio` has ``"wald"`` (on the logarithmic scale), ``"exact"`` (Poisson) and
+        ``"sandwich"``. ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
+        `t_cal`), and ``"bootstrap"`` the bootstrap interval that ``"auto"`` would take. ``"auto"`` is described in the Notes.
     level
     n_resamples : int, default 1000
         Number of bootstrap replicates.
     cluster : bool, default False
-        Whether to resample whole groups (``groups=``), for rows that are dependent within groups. With fewer than 20 groups the
-        interval is too short, which its note states.
+        Whether to resample whole groups (``groups=``), for rows that are dependent within groups; ``"sandwich"`` adds up their
+        contributions instead. With fewer than 20 groups the interval is too short, which its note states.
     stratify : bool, default False
         Whether to resample within classes, so that class counts stay fixed.
     exact : bool, default False
@@ -199,9 +201,10 @@ def interval(
 
     Notes
     -----
-    ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row; else ``"gamma"`` for means over
-    rows; else ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else
-    ``"percentile"``.
+    ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row, which is ``"wald"`` for
+    coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`; else ``"gamma"`` for means over rows; else
+    ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else ``"percentile"``.
+    Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
 
     Plug-in estimates of a calibration error are biased upwards, and the bootstrap adds the same bias once more. ``"corrected"`` removes
     it: with bootstrap quantiles :math:`q_l, q_u`, bootstrap mean :math:`\bar t` and estimate :math:`t`, the interval of a
@@ -212,6 +215,19 @@ def interval(
     and it always contains the estimate. ``"gamma"`` matches a gamma distribution to the mean, variance and skewness of the estimate and
     remains accurate for few events; ``"normal"`` uses the standard error alone.
 
+    Intervals of logistic recalibration, with log-likelihood :math:`\ell` and the coefficient of interest :math:`\beta`:
+
+    - ``"wald"``: :math:`\hat\beta \pm z\,\mathrm{se}(\hat\beta)` from the Fisher information, as R's ``confint.default``;
+    - ``"profile"``: all :math:`\beta` with :math:`2(\ell(\hat\beta) - \max_\alpha \ell(\alpha, \beta)) \le \chi^2_{1}`, as R's ``confint``
+      of a ``glm``;
+    - ``"sandwich"``: as ``"wald"`` with a covariance that is valid if the regression is misspecified, for `sample_weight`, and for
+      dependent rows (``cluster=True``); it is that of ``svyglm`` in R.
+
+    For O observed events in n rows with expected number E, ``"wald"`` is :math:`O/E \cdot \exp(\pm z\sqrt{1/O - 1/n})` and
+    ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
+    number as known and is conservative unless events are rare. E/O is the inverse. `n_resamples` and `rng` have no effect on these
+    methods, which ``unused`` and a note report.
+
     All methods assume independent rows, or independent groups with ``cluster=True``.
 
     References
@@ -219,7 +235,10 @@ def interval(
     .. [1] Efron, B. (1987). Better bootstrap confidence intervals. JASA 82.
     .. [2] Fay, M. P. and Feuer, E. J. (1997). Confidence intervals for directly standardized rates: a method based on the gamma
        distribution. Statistics in Medicine 16.
-    .. [3] Sun, Y. et al. (2024). A confidence interval for the l2 expected calibration error. arXiv:2408.08998.
+    .. [3] Venzon, D. J. and Moolgavkar, S. H. (1988). A method for computing profile-likelihood-based confidence intervals. Applied
+       Statistics 37.
+    .. [4] Debray, T. P. A. et al. (2017). A guide to systematic review and meta-analysis of prediction model performance. BMJ 356.
+    .. [5] Sun, Y. et al. (2024). A confidence interval for the l2 expected calibration error. arXiv:2408.08998.
 
     Examples
     --------
@@ -227,6 +246,9 @@ def interval(
     >>> result = cal.interval([0, 1, 1, 1] * 25, [0.1, 0.4, 0.8, 0.9] * 25, metric="brier")
     >>> result
     brier 0.1050 [0.07718, 0.1419] (95%, gamma)
+    >>> y, p = [0, 0, 1, 0, 1] * 20, [0.05, 0.2, 0.3, 0.4, 0.5] * 20
+    >>> cal.interval(y, p, metric="cox_slope", method="profile")
+    cox_slope 2.139 [1.286, 3.218] (95%, profile)
     """
     chosen = catalogue[metric]
     if method not in METHODS:
@@ -239,13 +261,9 @@ def interval(
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
     value = chosen.of_views(views, **metric_keywords)
-    one_sided = method in own_intervals(chosen, {**chosen.options, **metric_keywords}) and method in (
-        "profile",
-        "exact",
-    )
-    if not math.isfinite(value) and not one_sided:
-        raise UndefinedMetricError(chosen.id, "is infinite, so it has no interval", _if_infinite(chosen, options))
     view = views[0]
+    if not math.isfinite(value):
+        method = _for_infinite(method, chosen, own_intervals(chosen, {**chosen.options, **metric_keywords}), view)
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = shared_name(views)
     free = cluster is False and stratify is False
@@ -333,13 +351,15 @@ def _instead(asked: Asked, single: bool) -> str:
     return f"use {', '.join(known[:-1])} or {known[-1]}" if single and len(known) > 1 else "use 'auto'"
 
 
-def _if_infinite(metric: Metric, options: dict[str, Any]) -> str:
-    """What to do about an infinite value: a one-sided interval where the metric has one."""
-    own = own_intervals(metric, {**metric.options, **options})
-    for method in ("exact", "profile"):
-        if method in own:
-            return f"use method={method!r} for a one-sided interval, or more events"
-    return "check for scores of 0 or 1"
+def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any) -> str:
+    """The method for an infinite value, as without any event: one of those whose interval has one finite end."""
+    known = [] if view.weight_kind == "importance" else [name for name in ("exact", "profile") if name in own]
+    if known and method in ("auto", *known):
+        return known[0] if method == "auto" else method
+    remedies = tuple(Use("method", name, "for a one-sided interval") for name in known)
+    raise UndefinedMetricError(
+        metric.id, "is infinite, so it has no interval", remedies or "check for scores of 0 or 1"
+    )
 
 
 def _groups_of(source: Any, view: Any) -> NDArray[Any]:
@@ -420,7 +440,6 @@ def _ratio(asked: Asked) -> Ends:
 
 OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
     "expected_observed_ratio": {"asymptotic": _ratio, **RATIO},
-    "observed_expected_ratio": {"asymptotic": _ratio, **RATIO},
     "t_cal": {"asymptotic": _l2ce},
     "l2ce_interval": {"asymptotic": _l2ce},
     "cox_intercept": COEFFICIENT,

@@ -118,10 +118,6 @@ class OwnTest:
             return ""  # an outcome of probability 0 occurred: rejection under any distribution
         return next(filter(None, (condition(asked) for condition in (self.form, *self.conditions))), "")
 
-    def is_for(self, asked: TestInput) -> bool:
-        """Whether the test applies to these options and weights."""
-        return not self.form(asked)
-
 
 def _is_impossible(view: AnyView) -> bool:
     """Whether a label of predicted probability 0 occurred."""
@@ -182,8 +178,8 @@ DEFAULT_TESTS: dict[str, str] = {}
 """The method used by ``"auto"``; metrics without one are tested by simulated labels."""
 
 
-NULL_DRAWS: dict[str, Callable[[TestInput], Floats]] = {}
-"""Values of a metric for `n_resamples` sets of simulated labels, where this is faster than one evaluation for each set."""
+NULL_DRAWS: dict[str, tuple[str, Callable[[TestInput], Floats | None]]] = {}
+"""Values of a metric for `n_resamples` sets of simulated labels, where this is faster than one evaluation for each set, else None; and how labels are simulated."""
 
 
 def _same_view(asked: TestInput) -> AnyView:

@@ -9,13 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
 from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome, one_view
 
 __all__ = [
-    "MOST_UNDEFINED",
     "SAME",
     "compared_with_draws",
     "compared_with_every_outcome",
@@ -28,12 +26,14 @@ Mask = NDArray[np.bool_]
 
 # Values that differ by rounding errors only count as ties.
 SAME = 1e-12
-# Largest tolerated share of outcomes for which the metric is undefined.
-MOST_UNDEFINED = 0.1
 
 
 def compared_with_draws(asked: TestInput, null: Floats) -> TestOutcome:
-    """P-value among simulated values, with the observed value counted among them, and the critical values."""
+    """P-value among simulated values, with the observed value counted among them, and the critical values.
+
+    Values that are undefined (NaN) are left out: given that it is defined, the observed value is exchangeable with the others, so that the test
+    keeps its level.
+    """
     null = null[~np.isnan(null)]
     pvalue = _pvalue(asked, null, lambda mask: float((1 + mask.sum()) / (1 + len(null))))
     return replace(_found(asked, pvalue, null, None), by_chance=_expected(null))
@@ -43,7 +43,7 @@ def _found(
     asked: TestInput, pvalue: float, null: Floats, weight: Floats | None, null_distribution: str = ""
 ) -> TestOutcome:
     """The outcome with critical values on the scale of the metric; `weight` are the probabilities of enumerated values."""
-    if _has_two_tails(asked):
+    if _has_two_tails(asked, null):
         low, high = (critical_value(side, asked.alpha / 2, weight) for side in (-null, null))
         return TestOutcome(pvalue, high, null_distribution, lower_critical_value=-low)
     limit = critical_value(_extremity(asked, null), asked.alpha, weight)
@@ -86,12 +86,6 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())
-    if missing > MOST_UNDEFINED:
-        raise UndefinedMetricError(
-            asked.metric.id,
-            f"is undefined for {(~known).sum()} of {len(known)} outcomes, which have total probability {missing:.2g}",
-            "use more data or another method",
-        )
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     null_distribution = f"all {2**rows} outcomes of {rows} rows with their probabilities"
     if not known.all():
@@ -116,7 +110,7 @@ def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:
     """
     known = ~np.isnan(null)
     own = asked.statistic
-    if _has_two_tails(asked):
+    if _has_two_tails(asked, null):
         ranked = np.sort(null[known])
         above = len(ranked) - np.searchsorted(ranked, null, side="left") + (own >= null - _slack(own))
         count = 2 * np.minimum(above, np.searchsorted(ranked, null, side="right") + (own <= null + _slack(own)))
@@ -131,7 +125,7 @@ def pvalues_of_draws(asked: TestInput, null: Floats) -> Floats:
 def _pvalue(asked: TestInput, null: Floats, share: Callable[[Mask], float]) -> float:
     """Probability of values at least as extreme; `share` gives the probability of a mask."""
     own = asked.statistic
-    if _has_two_tails(asked):
+    if _has_two_tails(asked, null):
         tails = (share(null >= own - _slack(own)), share(null <= own + _slack(own)))
         return min(1.0, 2 * min(tails))
     own = float(_extremity(asked, np.array([own]))[0])
@@ -142,9 +136,16 @@ def _slack(value: float) -> float:
     return SAME * max(1.0, abs(value)) if math.isfinite(value) else 0.0
 
 
-def _has_two_tails(asked: TestInput) -> bool:
-    """Whether the test is two-sided without an ideal value: each tail is then counted separately."""
-    return asked.alternative == "two-sided" and (asked.metric.ideal_for != "calibrated" or asked.metric.ideal is None)
+def _has_two_tails(asked: TestInput, null: Floats) -> bool:
+    """Whether the test is two-sided, and each tail is counted separately.
+
+    This is the case without an ideal value, and with infinite values, such as the ratio of expected to observed events without any event: infinitely
+    far from the ideal value but not improbable, they would hide every deviation to the other side.
+    """
+    if asked.alternative != "two-sided":
+        return False
+    has_ideal = asked.metric.ideal_for == "calibrated" and asked.metric.ideal is not None
+    return not has_ideal or math.isinf(asked.statistic) or bool(np.isinf(null).any())
 
 
 def _extremity(asked: TestInput, values: Floats) -> Floats:

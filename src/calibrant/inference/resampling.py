@@ -1,8 +1,8 @@
 """Resampling: simulated labels under the null hypothesis, and bootstrap replicates of rows.
 
 Resample number b has its own random generator, determined by the seed and b alone, so the result does not depend on the number of workers. For
-metrics of one score per row and many rows, rows are first counted in cells, if these are narrow enough for the metric (cells.py): the cost of a
-resample is then proportional to the number of cells.
+metrics of one score per row, labels of tied scores are simulated together, and many rows are first counted in cells, if these are narrow enough
+for the metric (cells.py): the cost of a resample is then proportional to the number of distinct scores or cells.
 """
 
 from __future__ import annotations
@@ -22,9 +22,20 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import RestOfRows, VectorView, View
-from .cells import CellSampler, Drawn, Draws, Plan, accurate_cells, first_cells, one_view
+from .cells import (
+    CellSampler,
+    DistinctSampler,
+    Drawn,
+    Draws,
+    Plan,
+    accurate_cells,
+    first_cells,
+    has_few_scores,
+    one_view,
+)
 
 __all__ = [
+    "ROW_BY_ROW",
     "CellSampler",
     "Draws",
     "RowSampler",
@@ -59,6 +70,8 @@ OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", Non
 
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
+
+ROW_BY_ROW = "row by row"
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Callback with the numbers of finished and of all resamples; None without one."""
@@ -128,7 +141,10 @@ class Sampler(Protocol):
     """Resamples views for metrics to evaluate."""
 
     exact: bool
-    """Whether single rows are resampled."""
+    """Whether resamples have the distribution of single rows that are resampled."""
+
+    unit: str
+    """What is simulated: rows one by one, or counts."""
 
     @property
     def note(self) -> str:
@@ -149,6 +165,7 @@ class RowSampler:
 
     exact = True
     note = ""
+    unit = ROW_BY_ROW
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -227,6 +244,7 @@ class PredictionSampler:
     """Whole rows: labels simulated from the probabilities of all classes, or rows with all their data."""
 
     exact = True
+    unit = ROW_BY_ROW
 
     def __init__(self, predictions: Predictions, *, cluster: bool = False, stratify: bool = False) -> None:
         if predictions.weight_kind == "counts":
@@ -330,7 +348,7 @@ def _written_out(p: Predictions) -> Predictions:
 
 
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
-    """Cells if they are accurate for all metrics, else the rows of one view, or whole rows.
+    """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
     `draws` states what will be resampled.
     """
@@ -343,8 +361,14 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
             return RowSampler(source)
         return PredictionSampler(source)
     rows = RowSampler(first)
-    may_count = all(m.sketch and m.counts for m, _ in metrics) and not first.is_soft
-    if exact or not may_count or first.weight_kind == "importance" or first.n <= 2 * first_cells(metrics):
+    may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
+    if exact or not may_count:
+        return rows
+    most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
+    # Where there are more distinct scores than cells, cells are faster.
+    if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
+        return DistinctSampler(first)
+    if not in_cells or first.n <= 2 * most:
         return rows
 
     def draw(number: int) -> Drawn:

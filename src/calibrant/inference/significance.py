@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import several_bins
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
@@ -22,8 +21,9 @@ from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
-from .pvalues import MOST_UNDEFINED, SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
+from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
+    ROW_BY_ROW,
     Sampler,
     choose_sampler,
     generator,
@@ -44,6 +44,8 @@ Correction = Literal["holm", "benjamini_hochberg", "min_p", "none"]
 # Up to this many rows, every outcome is enumerated.
 ENUMERATED_ROWS = 12
 MOST_ENUMERATED_ROWS = 20
+# Where a metric is undefined for some simulated labels, at most this many times the number of resamples is simulated.
+MOST_ROUNDS = 20
 # Tests of metrics that simulate and use the seed and the number of resamples.
 SIMULATING = ("bootstrap", "pseudo_labels", "permutation", "adaptive", "adaptive_joint")
 
@@ -112,7 +114,7 @@ def assess(
     ArgumentError
         If an argument is out of range, `method` is not a test of the metric, or `where` selects rows by their labels.
     UndefinedMetricError
-        If the labels are soft, or the metric is undefined for too many simulated data sets.
+        If the labels are soft, or the metric is undefined for all simulated data sets.
 
     See Also
     --------
@@ -128,12 +130,14 @@ def assess(
     .. math:: p = \frac{1 + \#\{b : t_b \ge t\}}{1 + B},
 
     so it cannot fall below 1 / (1 + B). Two-sided p-values use the distance from the ideal value of the metric where it has one for
-    calibrated predictions, and twice the smaller tail otherwise.
+    calibrated predictions and all values are finite, and twice the smaller tail otherwise. Data sets for which the metric is undefined
+    are left out and replaced, so that the test is conditional on the metric being defined; ``null_distribution`` states their share.
 
     ``method="auto"`` enumerates all outcomes of up to 12 rows. Otherwise it takes the closed-form test of the metric if there is one
     for this lens and alternative and its asymptotic null distribution is accurate for these data; it simulates labels if
-    :math:`\sum_i \hat p_i (1 - \hat p_i) < 30`, a few rows dominate the statistic, or there are too few distinct scores. The attribute
-    ``method`` states the choice, and ``null_distribution`` the reason where a closed form was not used.
+    :math:`\sum_i \hat p_i (1 - \hat p_i) < 30` (rare events), a few rows dominate the statistic, or the path of cumulative differences
+    has too few effective steps: fewer than 100, or 400 if there are at most half as many distinct scores as rows (grades, points). The
+    attribute ``method`` states the choice, and ``null_distribution`` the reason where a closed form was not used.
 
     With ``fixed_design=True`` the test conditions on the observed scores, which requires no assumption on their distribution. It
     does assume that labels are independent given the scores; clustered rows violate this.
@@ -164,28 +168,23 @@ def assess(
     given = {"n_resamples": n_resamples, "rng": rng, "fixed_design": fixed_design, "exact": exact, "workers": workers}
 
     def simulated(why: str = "") -> SignificanceResult:
-        # Several numbers of bins are averaged outside the formula.
-        if chosen.id in NULL_DRAWS and fixed_design and several_bins(asked.options["bins"]) is None:
-            null = NULL_DRAWS[chosen.id](asked)
-            return _result(asked, compared_with_draws(asked, null), "consistency", null, ROW_BY_ROW)
+        unit, draws = NULL_DRAWS.get(chosen.id, ("", None))
+        # Counts per distinct score have the same distribution as rows, but `exact` asks for these.
+        null = draws(asked) if draws and fixed_design and not (exact and unit != ROW_BY_ROW) else None
+        if null is not None:
+            what = _distribution(unit, fixed_design) + why
+            return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
         sampler = choose_sampler([(chosen, options)], _plain(source), exact, "outcomes" if fixed_design else "scores")
         null = _draw([(chosen, options)], sampler, asked, fixed_design, workers)[:, 0]
-        return _result(
-            asked, compared_with_draws(asked, null), "consistency", null, _distribution(sampler, fixed_design) + why
-        )
+        what = _distribution(sampler.unit, fixed_design, null) + why
+        return _result(asked, compared_with_draws(asked, null), "consistency", null, what)
 
     if method == "auto":
         method, why = _automatic(asked)
-        try:
-            if _is_tiny(asked):
-                return _without(_enumerated(asked), given)
-            if method == "consistency":
-                return simulated(why)
-        except UndefinedMetricError:
-            # The metric is undefined for many simulated labels; its own test is then approximate, and reports so.
-            method = DEFAULT_TESTS.get(chosen.id, "consistency") if _own_is_for(asked) else "consistency"
-            if method == "consistency":
-                raise
+        if _is_tiny(asked):
+            return _without(_enumerated(asked), given)
+        if method == "consistency":
+            return simulated(why)
     if method == "enumeration":
         return _without(_enumerated(asked), given)
     if method == "consistency":
@@ -254,7 +253,7 @@ def assess_many(
     ArgumentError
         If no metric is named or an argument is out of range.
     UndefinedMetricError
-        If a metric is undefined for too many simulated data sets.
+        If a metric is undefined for all simulated data sets.
 
     See Also
     --------
@@ -300,10 +299,15 @@ def assess_many(
     asked = [_asked(m, source, own, alpha, None, n_resamples, seed) for m, own in plans]
     sampler = choose_sampler(plans, _plain(source), exact, "outcomes" if fixed_design else "scores")
     null = _draw(plans, sampler, asked[0], fixed_design, workers)
-    null_distribution = _distribution(sampler, fixed_design)
     results = [
-        _result(a, compared_with_draws(a, null[:, i]), "consistency", null[:, i], null_distribution)
-        for i, a in enumerate(asked)
+        _result(
+            a,
+            compared_with_draws(a, column),
+            "consistency",
+            column,
+            _distribution(sampler.unit, fixed_design, column),
+        )
+        for a, column in zip(asked, null.T, strict=True)
     ]
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
@@ -391,12 +395,6 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
     return ("consistency", f"; the closed-form test {default!r} is not used: {why}") if why else (default, "")
 
 
-def _own_is_for(asked: TestInput) -> bool:
-    """Whether the metric's own test applies to this lens, alternative and form, whether or not its null distribution is accurate."""
-    own = OWN_TESTS.get(asked.metric.id, {}).get(DEFAULT_TESTS.get(asked.metric.id, ""))
-    return own is not None and len(asked.views) == 1 and asked.alternative in own.sides and own.is_for(asked)
-
-
 def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
     """Whether `assess` would simulate labels for a metric because its own test has no accurate null distribution for such rows."""
     asked = _asked(metric, source, options, 0.05, None, 1, 0)
@@ -460,19 +458,30 @@ def _draw(
         return [drawn.value(metric, options) for metric, options in plans]
 
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
-    for (metric, _), undefined in zip(plans, np.isnan(null).mean(axis=0), strict=True):
-        if undefined > MOST_UNDEFINED:
-            raise UndefinedMetricError(metric.id, f"is undefined in {undefined:.0%} of the simulated samples")
+    while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
+        # Where the metric is undefined for some labels, others take their place.
+        missing = asked.n_resamples - int((~np.isnan(null)).sum())
+        if not missing:
+            break
+        first = len(null)
+        more = many(lambda number_, first=first: work(first + number_), missing, workers)  # type: ignore[misc]
+        null = np.concatenate([null, np.array(more)])
+    for (metric, _), undefined in zip(plans, np.isnan(null).all(axis=0), strict=True):
+        if undefined:
+            raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
     return null
 
 
-ROW_BY_ROW = "labels simulated from the predicted probabilities row by row, scores fixed"
-
-
-def _distribution(sampler: Sampler, fixed_design: bool) -> str:
-    what = "row by row" if sampler.exact else "as counts per cell"
+def _distribution(unit: str, fixed_design: bool, null: Floats | None = None) -> str:
+    """Description of simulated values; where the metric is undefined for some, the test is conditional on its being defined."""
     design = "scores fixed" if fixed_design else "scores resampled with replacement"
-    return f"labels simulated from the predicted probabilities {what}, {design}"
+    what = f"labels simulated from the predicted probabilities {unit}, {design}"
+    undefined = 0.0 if null is None else float(np.isnan(null).mean())
+    return f"{what}, without the {_percent(undefined)} for which the metric is undefined" if undefined else what
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.2g}"
 
 
 def _result(
@@ -495,7 +504,7 @@ def _result(
         null_distribution=found.null_distribution or null_distribution,
         n=_rows_of(asked),
         lens=shared_name(asked.views),
-        n_resamples=0 if null is None or method == "enumeration" else len(null),
+        n_resamples=0 if null is None or method == "enumeration" else int((~np.isnan(null)).sum()),
         null=null,
         detail=found.detail,
         by_chance=found.by_chance,

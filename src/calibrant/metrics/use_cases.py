@@ -118,4 +118,21 @@ USE_CASES = {
         },
         "ece and mce with 15 equal-width bins; both depend on the bins and on the sample size.",
     ),
+    "clinical": UseCase(
+        "How well does a clinical or credit risk model perform on new patients or borrowers?",
+        {
+            "cox_slope": "the calibration slope: below 1 risks are too extreme, as after overfitting",
+            "fixed_slope_intercept": "the calibration intercept, calibration-in-the-large: above 0 risks are too low on average",
+            "expected_observed_ratio": "the same question as a ratio of numbers of events; papers often report its inverse, O/E",
+            "ici": "mean distance of a flexible calibration curve, where intercept and slope miss a bend",
+            "e50": "median distance on the same curve",
+            "e90": "distance that 90% of the patients do not exceed, on the same curve",
+            "emax": "largest distance on the same curve; uncertain at its ends",
+            "brier": "overall performance; report it scaled by the prevalence",
+            "spiegelhalter_z": "as a test without groups, in place of the Hosmer-Lemeshow test",
+        },
+        "clinical_summary computes all of them with intervals, and the C statistic; show the flexible calibration curve, and decision_curve "
+        "for clinical usefulness.",
+        ("clinical_summary", "decision_curve", "report", "tripod"),
+    ),
 }

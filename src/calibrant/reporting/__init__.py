@@ -6,9 +6,11 @@ NAMES = {
     "building": ("report",),
     "comparing": ("compare_reports",),
     "timeline": ("write_timeline",),
+    "tripod_items": ("tripod",),
 }
 TYPES = {
     "building": ("Report",),
     "comparing": ("ReportComparison",),
+    "tripod_items": ("Tripod",),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

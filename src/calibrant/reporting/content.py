@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ArgumentError
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary
+
+if TYPE_CHECKING:
+    from .tripod_items import Tripod
 
 __all__ = [
     "BeforeAfter",
+    "BenefitPoint",
     "CalibratorRow",
     "CalibratorTable",
     "Change",
+    "Clinical",
+    "CurvePoint",
     "Diagram",
     "DiagramBin",
     "MetricGroup",
@@ -20,6 +27,8 @@ __all__ = [
     "Metrics",
     "Point",
     "Provenance",
+    "RiskBin",
+    "Subgroup",
     "Threshold",
     "Verdict",
     "Weakness",
@@ -356,3 +365,59 @@ class BeforeAfter:
     values: tuple[Change, ...]
     diagram: Diagram | None
     """The reliability diagram before recalibration; None where the scores were not changed."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The flexible calibration curve at one predicted risk."""
+
+    risk: float
+    observed: float
+    lower: float | None
+    upper: float | None
+    logistic: float | None
+    """The logistic calibration curve, from joint intercept and slope; None where they are undefined."""
+
+
+@dataclass(frozen=True)
+class RiskBin:
+    """Number of rows with and without the event in a range of predicted risks."""
+
+    low: float
+    high: float
+    events: float
+    others: float
+
+
+@dataclass(frozen=True)
+class BenefitPoint:
+    """Net benefit at one threshold probability; treating none has net benefit 0."""
+
+    threshold: float
+    model: float
+    lower: float | None
+    upper: float | None
+    treat_all: float
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """Performance in one group, with intervals in closed form."""
+
+    name: str
+    n: int
+    events: float
+    rows: tuple[ClinicalRow, ...]
+
+
+@dataclass(frozen=True)
+class Clinical:
+    """Validation of a risk model: performance, flexible calibration curve, distribution of risks, decision curve, TRIPOD+AI."""
+
+    summary: ClinicalSummary
+    curve: tuple[CurvePoint, ...]
+    risks: tuple[RiskBin, ...]
+    benefit: tuple[BenefitPoint, ...]
+    subgroups: tuple[Subgroup, ...]
+    tripod: Tripod
+    notes: tuple[str, ...] = ()

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
 from .content import (
     BeforeAfter,
     CalibratorTable,
+    Clinical,
     Diagram,
     Metrics,
     Provenance,
@@ -26,10 +28,29 @@ from .wording import lens_text, level_text, mean_name, percent, rate_name
 
 if TYPE_CHECKING:
     from .building import Report
+    from .tripod_items import Tripod
 
-__all__ = ["changes_table", "escaped", "markdown_of", "metadata_lines", "table_of"]
+__all__ = [
+    "changes_table",
+    "escaped",
+    "markdown_of",
+    "metadata_lines",
+    "summary_markdown",
+    "table_of",
+    "tripod_markdown",
+    "with_interval",
+]
 
 MOST_PLACES = 15
+TRIPOD_NOTE = (
+    "Items of the TRIPOD+AI statement, numbered as in its checklist of January 2024. Text from the results is a draft; items without such "
+    "text are to be filled by the authors. D: studies that develop a model, E: studies that evaluate one."
+)
+TO_BE_FILLED = "To be filled by the authors."
+TRIPOD_REFERENCE = (
+    "Collins GS, Moons KGM, Dhiman P, et al. TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use "
+    "regression or machine learning methods. BMJ 2024;385:e078378. doi:10.1136/bmj-2023-078378"
+)
 # Characters that begin an element, an entity, emphasis, code, a link or a cell; "p < 0.001" is not affected.
 SPECIAL = re.compile(
     r"[\\`*|\[\]~{}$]|<(?=[A-Za-z/!?])|&(?=[#\w])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.|@|(?<=\w):(?=\S)",
@@ -76,6 +97,9 @@ def markdown_of(report: Report) -> str:
         [f"# {line(report.title)}", "", f"**{escaped(report.verdict.sentence)}**", ""],
         metadata_lines(report.metadata),
         [*(f"- {line(text)}" for text in report.header), ""],
+        []
+        if report.clinical is None
+        else _section("Clinical summary", _clinical(report.clinical), "", report.clinical.notes),
         [] if report.before_after is None else _section("Before and after", _changes(report.before_after), "", ()),
         _section(
             "1. Reliability diagram", _diagram(report.diagram, outcome), report.diagram.reason, report.diagram.notes
@@ -90,6 +114,7 @@ def markdown_of(report: Report) -> str:
         _section("4. Recalibration", _calibrators(tried), tried.reason, tried.notes),
         _section("5. Confidence threshold", _threshold(report.threshold), report.threshold.reason, ()),
         _section("6. Methods and provenance", provenance_lines(report.provenance, report.verdict), "", ()),
+        [] if report.clinical is None else _section("TRIPOD+AI", tripod_markdown(report.clinical.tripod, 3), "", ()),
     ]
     return "\n".join(text for part in parts for text in part).rstrip() + "\n"
 
@@ -369,3 +394,48 @@ def _parameter(value: object) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "none" if value is None else str(value)
+
+
+def summary_markdown(summary: ClinicalSummary) -> list[str]:
+    """Return the table of a clinical summary."""
+    headings = ["measure", "value", "lower", "upper", "interval", "ideal", "meaning"]
+    return table_of(headings, [[escaped(cell) for cell in row_cells(row)] for row in summary.rows], (1, 2, 3))
+
+
+def tripod_markdown(found: Tripod, level: int = 2) -> list[str]:
+    """Return the items of TRIPOD+AI below their heading; `level` is that of the sections of the statement."""
+    lines, section = [TRIPOD_NOTE], ""
+    for item in found.items:
+        if item.section != section:
+            section = item.section
+            lines += ["", f"{'#' * level} {section}", ""]
+        if lines[-1].startswith("|"):
+            lines += [""]
+        own = escaped(item.filled) if item.filled else TO_BE_FILLED
+        lines += [f"- **{item.number}** {item.topic} ({item.studies}): {own} *Authors: {item.prompt}*"]
+        if item.number == "23a":
+            lines += ["", *summary_markdown(found.summary)]
+    return [*lines, "", TRIPOD_REFERENCE]
+
+
+def with_interval(row: ClinicalRow) -> str:
+    """Format the value of a row with its interval."""
+    value, low, high = row_cells(row)[1:4]
+    return f"{value} ({low} to {high})" if low else value
+
+
+def _clinical(part: Clinical) -> list[str]:
+    lines = summary_markdown(part.summary)
+    if part.benefit:
+        kept = [point for point in part.benefit if round(100 * point.threshold) % 5 == 0]
+        rows = [[number(p.threshold), number(p.model), _ends(p.lower, p.upper), number(p.treat_all)] for p in kept]
+        lines += ["", "### Decision curve", ""]
+        lines += table_of(["threshold", "net benefit", "interval", "treat all"], rows, range(4))
+    if part.subgroups:
+        names = [row.name for row in part.subgroups[0].rows]
+        cells = [
+            [escaped(g.name), f"{g.n:,}", f"{g.events:,.6g}", *(with_interval(row) for row in g.rows)]
+            for g in part.subgroups
+        ]
+        lines += ["", "### Subgroups", "", *table_of(["group", "patients", "events", *names], cells, (1, 2))]
+    return lines

@@ -462,6 +462,20 @@ def test_names_of_files_are_no_patterns(tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_view_of_a_database_reads_no_other_file(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "secret.csv").write_text("y,p\n1,0.4\n")
+    store = tmp_path / "store.duckdb"
+    with duckdb.connect(str(store)) as connection:
+        connection.execute(f"CREATE VIEW all_rows AS FROM read_csv('{tmp_path / 'secret.csv'}')")
+    for named, problem in ((None, "has no table"), ("all_rows", "'all_rows' is a view, which may read other files")):
+        with pytest.raises(cal.FileError, match=problem):
+            cal.scan(store, table=named, engine=engine)
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS y, 0.5 AS p")
+    assert cal.scan(store, engine=engine).n == 1  # the only table
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_file_counts_once_whatever_names_it_has(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = two_classes(40)
     table(tmp_path / "a.parquet", y=y, p=p)

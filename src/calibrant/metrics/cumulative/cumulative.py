@@ -227,9 +227,18 @@ def bbt(view: View, *, form: Literal["fisher", "bridge", "mean"] = "fisher") -> 
     time = np.append(0.0, np.cumsum(weight * score * (1 - score)))[view.prefix.end]
     if time[-1] <= 0:
         raise UndefinedMetricError("bbt", "every score is 0 or 1, so the statistic has no variance")
-    path = view.prefix.excess / math.sqrt(time[-1])
-    largest = float(np.abs(path - time / time[-1] * path[-1]).max())
-    if form != "fisher":
-        return largest if form == "bridge" else abs(float(path[-1]))
-    chances = math.erfc(abs(path[-1]) / math.sqrt(2)) * bridge_survival(largest)
-    return -2 * math.log(chances) + 0.0 if chances > 0 else math.inf
+    return float(bridge_statistic(view.prefix.excess[None, :], time, form)[0])
+
+
+def bridge_statistic(paths: Floats, time: Floats, form: str) -> Floats:
+    """Compute the statistic of each row of `paths`, cumulative differences whose variances under calibration are `time`."""
+    paths = paths / math.sqrt(time[-1])
+    last = np.abs(paths[:, -1])
+    if form == "mean":
+        return last
+    largest = np.abs(paths - time / time[-1] * paths[:, -1:]).max(axis=1)
+    if form == "bridge":
+        return np.asarray(largest)
+    ends = zip(last.tolist(), largest.tolist(), strict=True)
+    chances = [math.erfc(end / math.sqrt(2)) * bridge_survival(most) for end, most in ends]
+    return np.array([-2 * math.log(chance) + 0.0 if chance > 0 else math.inf for chance in chances])

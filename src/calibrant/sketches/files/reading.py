@@ -280,25 +280,26 @@ def check_cut(shown: str, columns: Iterable[str]) -> None:
 
 
 def attached(connection: Any, paths: list[str], table: str | None) -> str:
-    """A table of a database, opened for reading, as SQL."""
+    """A table of a database, opened for reading, as SQL; views are refused, since they can read any other file."""
     import duckdb
 
     if len(paths) > 1:
         raise FileError(paths[1], "only one database can be read", "name one")
     try:
         connection.execute(f"ATTACH {text(paths[0])} AS data (READ_ONLY)")
-        held = [
-            row[0]
-            for row in connection.execute(
-                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'data' ORDER BY 1"
-            ).fetchall()
-        ]
+        connection.execute("SET enable_external_access = false")
+        query = "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'data' ORDER BY 1"
+        kinds = dict(connection.execute(query).fetchall())
+        held = [name for name, kind in kinds.items() if kind != "VIEW"]
     except duckdb.Error as error:
         raise FileError(paths[0], f"cannot be opened as a DuckDB database: {first_line(error)}") from error
     if table is None and len(held) == 1:
         table = held[0]
+    if kinds.get(table) == "VIEW":
+        problem = f"{table!r} is a view, which may read other files"
+        raise FileError(paths[0], problem, f"store its rows as a table, with CREATE TABLE ... AS FROM {table}")
     if table is None or table not in held:
-        problem = "has several tables" if table is None else f"has no table {table!r}"
+        problem = ("has several tables" if held else "has no table") if table is None else f"has no table {table!r}"
         tables = f"; the tables are {', '.join(held[:20])}" if held else ""
         raise FileError(paths[0], problem + tables, Use("table") if held else "")
     return f"data.{quoted(table)}"

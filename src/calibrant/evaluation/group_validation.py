@@ -1,0 +1,765 @@
+"""Validation by centre or by period: calibration and discrimination of each group, pooled by random effects."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    Argument,
+    ArgumentError,
+    BoundaryScoresWarning,
+    CalibrantError,
+    GroupError,
+    InputTypeError,
+    InPython,
+    LensError,
+    UndefinedMetricError,
+    Use,
+)
+from ..inference.intervals import Interval
+from ..inference.intervals import interval as metric_interval
+from ..inference.means import moments_of
+from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
+from ..input.convert import column, is_frame, pick_columns
+from ..input.predictions import Predictions
+from ..metrics.curve.coefficients import Edge
+from ..metrics.registry import Metric, catalogue
+from ..util.checks import check_choice, check_whole
+from ..util.results import Result, number, percent
+from ..views.keywords import checks_keywords
+from ..views.resolve import as_predictions, views_of
+from ..views.view import View
+from .discrimination import auroc_with_error
+
+__all__ = ["GroupEstimate", "GroupValidation", "ValidatedGroup", "validate_by_group", "validate_by_period"]
+
+Floats = NDArray[np.float64]
+
+STANDARD = ("intercept", "slope", "oe", "c")
+EVERY = (None, "year", "quarter", "month")
+# Whole numbers in this range are years.
+EARLIEST, LATEST = 1800, 2200
+# Groups named in a line of text; the table has all of them.
+NAMED = 8
+
+
+class GroupEstimate(NamedTuple):
+    """One measure of one group; NaN with a reason where it cannot be estimated."""
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    """On the scale on which the measure is pooled."""
+    weight: float
+    """Share in the pooled estimate; 0 where it is left out."""
+    reason: str = ""
+    """Why it is left out of the pool; empty where it is not."""
+
+
+@dataclass(frozen=True)
+class ValidatedGroup:
+    """Rows, events and estimates of one group.
+
+    Parameters
+    ----------
+    name : object
+        Name of the group.
+    rows : int
+        Number of rows.
+    events : int
+        Number of events.
+    mean_score : float
+        Mean predicted probability.
+    observed_rate : float
+        Share of events.
+    estimates : dict of str to GroupEstimate
+        Estimates by measure.
+    """
+
+    name: Any
+    rows: int
+    events: int
+    mean_score: float
+    observed_rate: float
+    estimates: dict[str, GroupEstimate]
+
+
+class Measure(NamedTuple):
+    """A measure: its heading, the scale on which it is pooled, its value for a calibrated model, and its decimals in the table."""
+
+    heading: str
+    transform: Transform = None
+    ideal: float | None = None
+    decimals: int | None = None
+
+
+Estimator = Callable[[Predictions, View], tuple[float, float]]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupValidation(Result):
+    """Result of `validate_by_group` and `validate_by_period`.
+
+    ``result["slope"]`` is the `PooledEstimate` of one measure.
+
+    Parameters
+    ----------
+    groups : tuple of ValidatedGroup
+        Every group, including those that are left out.
+    overall : ValidatedGroup
+        All rows together, as if they came from one centre.
+    pooled : dict of str to (PooledEstimate or None)
+        Pooled estimate of each measure; None where fewer than two groups have an estimate.
+    kind : {"group", "period"}
+        Whether the groups are periods in order.
+    unit : str
+        Unit of the trend over periods.
+    level : float
+        Level of the intervals.
+    measures : dict of str to Measure
+        Heading, scale and ideal value of each measure.
+    """
+
+    _hidden = ("measures",)
+
+    groups: tuple[ValidatedGroup, ...]
+    overall: ValidatedGroup
+    pooled: dict[str, PooledEstimate | None]
+    kind: str
+    unit: str
+    level: float
+    measures: dict[str, Measure]
+
+    def __getitem__(self, metric: str) -> PooledEstimate:
+        if metric not in self.pooled:
+            raise ArgumentError("metric", f"{metric!r} was not estimated", f"choose one of {', '.join(self.pooled)}")
+        found = self.pooled[metric]
+        if found is None:
+            raise UndefinedMetricError(metric, f"is not pooled: fewer than two {self.kind}s have an estimate")
+        return found
+
+    @property
+    def left_out(self) -> dict[str, dict[Any, str]]:
+        """The groups that are left out of the pool of each measure, with the reason."""
+        return {
+            metric: {each.name: each.estimates[metric].reason for each in self.groups if each.estimates[metric].reason}
+            for metric in self.pooled
+        }
+
+    def _fields(self) -> dict[str, Any]:
+        left_out = {metric: {str(n): why for n, why in left.items()} for metric, left in self.left_out.items()}
+        return {**super()._fields(), "left_out": left_out}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows: list[dict[str, Any]] = []
+        for metric, pooled in self.pooled.items():
+            for each, role in [*((g, self.kind) for g in self.groups), (self.overall, "all rows")]:
+                found = each.estimates[metric]
+                known = {"rows": each.rows, "events": each.events}
+                rows.append({"metric": metric, "row": role, "name": str(each.name), **known, **found._asdict()})
+            if pooled is None:
+                continue
+            used = [each for each in self.groups if not each.estimates[metric].reason]
+            counts = {"rows": sum(each.rows for each in used), "events": sum(each.events for each in used)}
+            for role, low, high in (
+                ("pooled", pooled.low, pooled.high),
+                ("prediction", pooled.prediction_low, pooled.prediction_high),
+            ):
+                known = GroupEstimate(pooled.estimate, low, high, pooled.standard_error, 1.0)._asdict()
+                rows.append({"metric": metric, "row": role, "name": role, **counts, **known})
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _title(self) -> str:
+        used = next((pooled for pooled in self.pooled.values() if pooled is not None), None)
+        how = "" if used is None else f"; {used._how()}"
+        count = f"{len(self.groups)} {self.kind}{'s' if len(self.groups) > 1 else ''}"
+        return f"{count}, {self.overall.rows:,} rows, {self.overall.events:,} events{how}"
+
+    @property
+    def _numeric(self) -> range:  # type: ignore[override]
+        return range(1, 3 + len(self.pooled))
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        def cells(each: ValidatedGroup) -> list[str]:
+            shown = [self._shown(metric, *found[:3]) for metric, found in each.estimates.items()]
+            return [str(each.name), f"{each.rows:,}", f"{each.events:,}", *shown]
+
+        def row(name: str, shown: Callable[[str, PooledEstimate], str]) -> list[str]:
+            return [name, "", "", *("-" if p is None else shown(metric, p) for metric, p in self.pooled.items())]
+
+        rows = [cells(each) for each in (*self.groups, self.overall)]
+        rows.append(row("pooled", lambda metric, p: self._shown(metric, p.estimate, p.low, p.high)))
+        if any(p is not None and p.method != "fixed" for p in self.pooled.values()):
+            ends = row("", lambda metric, p: self._span(metric, p.prediction_low, p.prediction_high))
+            rows.append([f"{100 * self.level:.4g}% prediction", *ends[1:]])
+            rows.append(row("tau2", lambda _, p: number(p.tau2, 3)))
+        rows.append(row("I2", lambda _, p: percent(p.i2, 0)))
+        rows.append(row("p (Q)", lambda _, p: f"{p.q_pvalue:.3f}" if p.q_pvalue >= 0.001 else "<0.001"))
+        if any(self.left_out.values()):
+            rows.append(["left out", "", "", *(str(len(left)) for left in self.left_out.values())])
+        return [self.kind, "rows", "events", *(measure.heading for measure in self.measures.values())], rows
+
+    def _shown(self, metric: str, value: float, low: float, high: float) -> str:
+        return "-" if math.isnan(value) else f"{self._text(metric, value)} {self._span(metric, low, high)}"
+
+    def _span(self, metric: str, low: float, high: float) -> str:
+        return "-" if math.isnan(low) else f"[{self._text(metric, low)}, {self._text(metric, high)}]"
+
+    def _text(self, metric: str, value: float) -> str:
+        decimals = self.measures[metric].decimals
+        if decimals is None or abs(value) >= 1000:
+            return number(value, 3)
+        # An end that is almost 0 keeps its sign and a digit.
+        return f"{value:.{decimals + (0 < abs(value) < 0.5 * 10**-decimals)}f}"
+
+    def _notes(self) -> list[str]:
+        lines: list[str] = []
+        common = set.intersection(*({*left.items()} for left in self.left_out.values()))
+        lines += _left_out(
+            "left out", [pair for pair in self.left_out[next(iter(self.pooled))].items() if pair in common]
+        )
+        for metric, left in self.left_out.items():
+            lines += _left_out(
+                f"{self.measures[metric].heading} left out", [pair for pair in left.items() if pair not in common]
+            )
+        if any("no events" in left.values() for left in self.left_out.values()):
+            lines.append(
+                f"{self.kind}s without events had fewer than expected: leaving them out raises pooled O/E and intercept"
+            )
+        trends = [(metric, p.trend) for metric, p in self.pooled.items() if p is not None and p.trend is not None]
+        scale = {"exp": "log ", "expit": "logit "}
+        for metric, trend in trends:
+            transform = self[metric].transform
+            lines.append(
+                f"{scale.get(transform or '', '')}{self.measures[metric].heading}: {trend_words(trend, self.unit)}"
+            )
+        said: dict[str, list[str]] = {}
+        for metric, p in self.pooled.items():
+            for note in () if p is None else p.notes:
+                said.setdefault(note, []).append(self.measures[metric].heading)
+        return lines + [f"{', '.join(who)}: {note}" for note, who in said.items()]
+
+
+def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
+    """A line for each reason, with the first groups by name."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        by_reason.setdefault(reason, []).append(str(name))
+    return [
+        f"{what} ({reason}): {', '.join(names[:NAMED])}"
+        + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        for reason, names in by_reason.items()
+    ]
+
+
+@checks_keywords()
+def validate_by_group(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    groups: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = STANDARD,
+    method: Method = "reml",
+    interval: PoolInterval | None = None,
+    level: float = 0.95,
+    prediction_df: Literal[None, "k-1", "k-2"] = None,
+    min_rows: int = 10,
+    edge: Edge = "clip",
+    rng: Any = 0,
+    lens: Any = "auto",
+    where: Any = None,
+    **keywords: Any,
+) -> GroupValidation:
+    r"""Validate a model in each centre and pool the results by random effects.
+
+    Estimates the calibration intercept, the calibration slope, O/E and the C statistic of each group with confidence intervals, and pools them over groups. The
+    pooled estimate is the performance in an average centre, the prediction interval that to be expected in a new centre. Use it for multicentre
+    validation and for individual participant data from several studies; `validate_by_period` does the same over time.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    groups : array-like of shape (N,) or str, optional
+        Group of each row, such as its centre, or its column in the frame. By default the groups of the predictions.
+    metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
+        Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC), or
+        the id of any metric that `calibrant.interval` supports.
+    method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
+        Estimator of the variance between groups, as for `pool_estimates`.
+    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
+        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    level
+    prediction_df : {"k-1", "k-2"}, optional
+        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    min_rows : int, default 10
+        Groups with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator, for metrics with a bootstrap interval.
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    GroupValidation
+        Result with the attributes ``groups`` (rows, events and estimates of each group), ``overall``, ``pooled`` and ``left_out``; ``result["slope"]`` is the
+        pooled slope, ``to_frame()`` a table with one row per measure and group.
+
+    Raises
+    ------
+    GroupError
+        If no groups are given, or there is only one.
+    LensError
+        If the predictions are about more than one event.
+
+    See Also
+    --------
+    calibrant.pool_estimates : Pool estimates that were computed elsewhere.
+    validate_by_period : Periods in order, with a trend.
+    calibrant.forest_diagram : Forest plot of one measure.
+    calibrant.evaluate : ``by=`` gives any metrics by group, without pooling.
+
+    Notes
+    -----
+    Each measure is pooled on a scale on which its estimates are about normal:
+
+    =============  ================  ============================================================================
+    measure        scale             standard error within a group
+    =============  ================  ============================================================================
+    intercept      as is             inverse Fisher information of the regression with the log-odds as offset
+    slope          as is             inverse Fisher information of the logistic recalibration
+    O/E            log               delta method: standard deviation of :math:`y_i / \bar y - p_i / \bar p`, over :math:`\sqrt n`
+    C              logit             DeLong, over C (1 - C)
+    other metrics  as is             width of the interval of `calibrant.interval` over twice the normal quantile
+    =============  ================  ============================================================================
+
+    With importance weights the sandwich covariance takes the place of the Fisher information. The standard error of log(O/E) is smaller than the binomial one,
+    :math:`\sqrt{(1 - \bar y) / O}`, of meta-analyses of published results, which do not know how the risks vary.
+
+    Groups without events, with events only, or with fewer than `min_rows` rows are kept in the table with the reason and left out of the pool, and so are
+    groups where a slope is not estimable. For rare events this is a selection: groups without events had fewer events than expected, so that pooled O/E and intercept of
+    the others are too high. Compare with the row ``all rows``, and merge small centres beforehand.
+
+    References
+    ----------
+    .. [1] Debray, T. P. A. et al. (2019). A framework for meta-analysis of prediction model studies with binary and time-to-event outcomes. Statistical Methods in
+       Medical Research 28.
+    .. [2] Riley, R. D. et al. (2016). External validation of clinical prediction models using big datasets from e-health records or IPD meta-analysis. BMJ 353.
+    .. [3] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two or more correlated receiver operating characteristic
+       curves. Biometrics 44.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> data = cal.make_calibrated(2000, distribution=(2, 6), rng=0)
+    >>> centre = np.repeat(["A", "B", "C", "D", "E"], 400)
+    >>> result = cal.validate_by_group(data.y_true, data.y_prob, groups=centre)
+    >>> round(result["slope"].estimate, 2), result["slope"].k
+    (0.98, 5)
+    """
+    p = _with_groups(y_true, y_prob, groups, keywords, where)
+    pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
+    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
+
+
+@checks_keywords()
+def validate_by_period(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    times: Any = None,
+    every: Literal[None, "year", "quarter", "month"] = None,
+    order: Sequence[Any] | None = None,
+    trend: bool = True,
+    metrics: str | Metric | Iterable[str | Metric] = STANDARD,
+    method: Method = "reml",
+    interval: PoolInterval | None = None,
+    level: float = 0.95,
+    prediction_df: Literal[None, "k-1", "k-2"] = None,
+    min_rows: int = 10,
+    edge: Edge = "clip",
+    rng: Any = 0,
+    lens: Any = "auto",
+    where: Any = None,
+    **keywords: Any,
+) -> GroupValidation:
+    r"""Validate a model in periods of time, with a pooled estimate and a trend.
+
+    Temporal validation by the means of `validate_by_group`: each period has its estimates and intervals, the prediction interval is that for another period,
+    and a meta-regression on time tests whether performance changes steadily.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    times : array-like of shape (N,) or str
+        Date of each row with `every`, else the period of each row: a number such as the year, or a label; or the column in the frame.
+    every : {"year", "quarter", "month"}, optional
+        Length of the periods into which dates are divided.
+    order : sequence, optional
+        Labels of the periods in order; by default they are sorted.
+    trend : bool, default True
+        Whether to regress the estimates on time: per year for dates, per unit for numbers, per period for labels. At least three periods are required.
+    metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
+        Measures to estimate and pool, as for `validate_by_group`.
+    method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
+        Estimator of the variance between periods, as for `pool_estimates`.
+    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
+        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    level
+    prediction_df : {"k-1", "k-2"}, optional
+        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    min_rows : int, default 10
+        Periods with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed or random generator, for metrics with a bootstrap interval.
+    lens
+    where
+    **keywords
+
+    Returns
+    -------
+    GroupValidation
+        As for `validate_by_group`, with the periods in order; ``result["oe"].trend`` is the slope over time on the scale on which the measure is pooled, with
+        its standard error, limits and p-value.
+
+    Raises
+    ------
+    ArgumentError
+        If dates cannot be read, or the order does not contain every period.
+    GroupError
+        If there is only one period.
+
+    See Also
+    --------
+    validate_by_group : Centres, without an order.
+    calibrant.Monitor : Continuous monitoring with alarms.
+
+    Notes
+    -----
+    The trend is the slope of a random-effects meta-regression of the estimates on time. Its interval and p-value use Hartung and Knapp's standard error and a t
+    distribution with k - 2 degrees of freedom, unless ``interval="normal"``. A prediction interval for the next period assumes that there is no trend.
+
+    References
+    ----------
+    .. [1] Debray, T. P. A. et al. (2019). A framework for meta-analysis of prediction model studies with binary and time-to-event outcomes. Statistical Methods in
+       Medical Research 28.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> data = cal.make_calibrated(2000, distribution=(2, 6), rng=0)
+    >>> year = np.repeat([2019, 2020, 2021, 2022], 500)
+    >>> result = cal.validate_by_period(data.y_true, data.y_prob, times=year)
+    >>> round(result["oe"].trend.slope, 3), round(result["oe"].trend.pvalue, 2)
+    (-0.006, 0.82)
+    """
+    if "groups" in keywords:
+        raise GroupError("groups", ("cannot be combined with ", Argument("times")), "use validate_by_group for groups")
+    check_choice(every, "every", EVERY)
+    if isinstance(y_true, Predictions):
+        p = _with_groups(y_true, y_prob, times, keywords, where)
+        values = np.array(p.group_names)
+        if every is not None:
+            raise ArgumentError("every", "cannot be combined with Predictions", "pass labels, probabilities and times")
+        _, position, unit = _periods(
+            values if values.dtype.kind in "iufU" else np.array(p.group_names, object), None, order
+        )
+    else:
+        if times is None:
+            raise GroupError("times", "is missing", "pass the date or period of each row")
+        given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
+        keywords["groups"], position, unit = _periods(_one_column(given), every, order)
+        p = as_predictions(y_true, y_prob, keywords, where)
+    pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
+    chosen = _estimators(metrics, level, rng, lens, edge)
+    return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)
+
+
+def _one_column(times: Any) -> Any:
+    if isinstance(times, str) or is_frame(times):
+        raise InputTypeError(
+            "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
+        )
+    values = column(times, "times").array
+    if values.ndim != 1:
+        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
+    return values
+
+
+def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any], where: Any) -> Predictions:
+    if groups is not None:
+        if isinstance(groups, str) and not is_frame(y_true):
+            raise GroupError(
+                "groups",
+                f"{groups!r} is the name of a column, and the first argument is not a frame",
+                "pass one group per row",
+            )
+        if isinstance(y_true, Predictions):
+            raise InputTypeError(
+                "groups", "cannot be combined with Predictions", InPython("pass Predictions(..., groups=...)")
+            )
+        keywords["groups"] = groups
+    p = as_predictions(y_true, y_prob, keywords, where)
+    if p.groups is None:
+        raise GroupError("groups", "is missing", "pass the group of each row, such as its centre")
+    return p
+
+
+def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, dict[Any, float], str]:
+    """Return the period of each row, the position in time of each period, and its unit."""
+    if every is not None:
+        if order is not None:
+            raise ArgumentError("order", ("cannot be combined with ", Argument("every")), "dates have an order")
+        length = {"year": 12, "quarter": 3, "month": 1}[every]
+        found, code = np.unique(_dates(values).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True)
+        names = [_period_name(int(period) * length, every) for period in found]
+        return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
+    if values.dtype.kind == "M":
+        raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
+    listed = values.tolist()
+    missing = [row for row, value in enumerate(listed) if value is None or value != value]
+    if missing:
+        raise GroupError("times", "missing period", "drop these rows", row=missing[0], count=len(missing))
+    if order is not None:
+        unknown = next((value for value in dict.fromkeys(listed) if value not in order), None)
+        if unknown is not None or len(set(order)) < len(order):
+            problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
+            raise ArgumentError("order", problem, "list every period once, from first to last")
+        return values, {name: float(place) for place, name in enumerate(order)}, "period"
+    try:
+        names = sorted(set(listed))
+    except TypeError:
+        raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
+    if values.dtype.kind not in "iuf":
+        return values, {name: float(place) for place, name in enumerate(names)}, "period"
+    years = values.dtype.kind in "iu" and names[0] >= EARLIEST and names[-1] <= LATEST
+    return values, {name: float(name) for name in names}, "year" if years else "unit of time"
+
+
+def _dates(values: Any) -> Any:
+    if values.dtype.kind == "M":
+        days = values.astype("datetime64[D]")
+    else:
+        try:
+            days = np.array(
+                [
+                    np.datetime64(value.isoformat() if hasattr(value, "isoformat") else str(value), "D")
+                    for value in (
+                        str(v)[:10] if isinstance(v, str) else v.date() if hasattr(v, "date") else v
+                        for v in values.tolist()
+                    )
+                ]
+            )
+        except (ValueError, TypeError):
+            raise ArgumentError("times", "cannot be read as dates", "write them as 2026-01-31") from None
+    hole = np.isnat(days)
+    if hole.any():
+        raise GroupError("times", "missing date", "drop these rows", row=int(np.argmax(hole)), count=int(hole.sum()))
+    return days
+
+
+def _period_name(month: int, every: str) -> str:
+    year, rest = 1970 + month // 12, month % 12
+    return (
+        f"{year}" if every == "year" else f"{year} Q{rest // 3 + 1}" if every == "quarter" else f"{year}-{rest + 1:02d}"
+    )
+
+
+def _estimators(metrics: Any, level: float, rng: Any, lens: Any, edge: Edge) -> dict[str, tuple[Measure, Estimator]]:
+    check_choice(edge, "edge", ("clip", "drop"))
+    own = {
+        "intercept": _coefficient("fixed_slope_intercept", edge=edge),
+        "slope": _coefficient("cox_slope", edge=edge),
+        "oe": _oe,
+        "c": _c,
+    }
+    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    if not given:
+        raise ArgumentError("metrics", "is an empty list", 'name at least one, for example ["slope"]')
+    found: dict[str, tuple[Measure, Estimator]] = {}
+    for each in given:
+        name = "c" if isinstance(each, str) and each in ("auroc", "auc") else each
+        if isinstance(name, str) and name in own:
+            found[name] = MEASURES[name], own[name]
+        else:
+            metric = catalogue[name]
+            found[metric.id] = Measure(metric.id, None, metric.ideal), _by_interval(metric, level, rng, lens)
+    return found
+
+
+def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator:
+    options = {} if lens == "auto" else {"lens": lens}
+
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        return _half_width(metric_interval(p, metric=metric, level=level, rng=rng, **options))
+
+    return estimate
+
+
+def _coefficient(metric: str, **options: Any) -> Estimator:
+    """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
+
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        method: Any = "sandwich" if view.weight_kind == "importance" else "wald"
+        return _half_width(metric_interval(view, metric=metric, method=method, **options))
+
+    return estimate
+
+
+def _half_width(found: Interval) -> tuple[float, float]:
+    from scipy.special import ndtri
+
+    return found.value, (found.high - found.low) / (2 * float(ndtri((1 + found.level) / 2)))
+
+
+def _validated(
+    p: Predictions,
+    lens: Any,
+    chosen: Mapping[str, tuple[Measure, Estimator]],
+    min_rows: int,
+    pooling: dict[str, Any],
+    position: Mapping[Any, float] | None = None,
+    unit: str = "",
+    *,
+    trend: bool = False,
+) -> GroupValidation:
+    check_whole(min_rows, "min_rows")
+    level = pooling["level"]
+    pool_estimates([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **pooling)  # options are checked before the groups are estimated
+    assert p.groups is not None
+    kind, names = "period" if unit else "group", p.group_names
+    present = [code for code in range(len(names)) if (p.groups == code).any()]
+    if position is not None:
+        present.sort(key=lambda code: position[names[code]])
+    elif all(isinstance(name, str) for name in names):
+        present.sort(key=lambda code: _natural(names[code]))
+    if len(present) < 2:
+        argument = "times" if unit else "groups"
+        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
+    overall = _group("all rows", p, lens, chosen, 1, level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundaryScoresWarning)  # all rows have warned already
+        parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
+    pooled: dict[str, PooledEstimate | None] = {}
+    for id, (measure, _) in chosen.items():
+        used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
+        if len(used) < 2:
+            pooled[id] = None
+            continue
+        values = [_forth(parts[place].estimates[id].value, measure.transform) for place in used]
+        errors = [parts[place].estimates[id].standard_error for place in used]
+        times = None
+        if trend and position is not None and len(used) > 2:
+            times = [position[parts[place].name] for place in used]
+        found = pool_estimates(
+            values, errors, names=[parts[i].name for i in used], transform=measure.transform, covariate=times, **pooling
+        )
+        pooled[id] = found
+        for place, weight in zip(used, found.weights.tolist(), strict=True):
+            kept = parts[place].estimates
+            parts[place] = replace(parts[place], estimates={**kept, id: kept[id]._replace(weight=weight)})
+    measures = {id: measure for id, (measure, _) in chosen.items()}
+    return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures)
+
+
+def _natural(name: str) -> list[Any]:
+    """Key of an order in which "Centre 2" is before "Centre 10"."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
+def _forth(value: float, transform: str | None) -> float:
+    return value if transform is None else math.log(value) if transform == "exp" else math.log(value / (1 - value))
+
+
+def _group(
+    name: Any,
+    p: Predictions,
+    lens: Any,
+    chosen: Mapping[str, tuple[Measure, Estimator]],
+    min_rows: int,
+    level: float,
+) -> ValidatedGroup:
+    from scipy.special import ndtri
+
+    view = _one_event(p, lens)
+    rows = int(view.total) if view.weight_kind == "counts" else view.n
+    events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
+    common = (
+        f"fewer than {min_rows} rows"
+        if rows < min_rows
+        else "no events"
+        if not events
+        else "only events"
+        if events == rows
+        else ""
+    )
+    steps = float(ndtri((1 + level) / 2))
+    estimates = {}
+    for id, (measure, estimate) in chosen.items():
+        reason, value, error = common, math.nan, math.nan
+        if not reason:
+            try:
+                value, error = estimate(p, view)
+                reason = "" if error > 0 and math.isfinite(value) else "no standard error"
+            except CalibrantError as problem:
+                reason = problem.problem
+        if reason:
+            estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
+        else:
+            ends = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
+            estimates[id] = GroupEstimate(*ends, error, 0.0)
+    return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
+
+
+def _one_event(p: Predictions, lens: Any) -> View:
+    views = views_of(p, lens)
+    view = views[0]
+    if (p.kind == "multiclass" and lens == "auto") or len(views) > 1 or not isinstance(view, View):
+        raise LensError(
+            "lens", "validation by group is about one event", Use("lens", "class:NAME", "for one of the classes")
+        )
+    if view.is_soft:
+        raise UndefinedMetricError("y_true", "soft labels have no events to count", "pass observed outcomes")
+    return view
+
+
+def _oe(p: Predictions, view: View) -> tuple[float, float]:
+    rate, mean = view.mean(view.outcome), view.mean(view.score)
+    if mean <= 0:
+        raise UndefinedMetricError("y_prob", "every predicted probability is 0")
+    rows = view.outcome / rate - view.score / mean
+    return math.log(rate / mean), math.sqrt(moments_of(view, rows, 0.0).variance)
+
+
+def _c(p: Predictions, view: View) -> tuple[float, float]:
+    value, error = auroc_with_error(view)
+    if math.isnan(error):
+        raise UndefinedMetricError("y_true", "only one event, or only one row without it")
+    if not 0 < value < 1:
+        raise UndefinedMetricError("y_prob", f"C is {value:g}: the scores separate the outcomes")
+    return math.log(value / (1 - value)), error / (value * (1 - value))
+
+
+MEASURES = {
+    "intercept": Measure("intercept", None, 0.0, 2),
+    "slope": Measure("slope", None, 1.0, 2),
+    "oe": Measure("O/E", "exp", 1.0, 2),
+    "c": Measure("C", "expit", None, 3),
+}

@@ -1,0 +1,537 @@
+"""The flexible calibration curve: LOESS, spline or isotonic, with a pointwise band, the distribution of risks, and a legend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
+from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
+from ..decision.rows import check_level, finite_column
+from ..errors import ArgumentError, UndefinedMetricError
+from ..evaluation.clinical import _closed_forms, statistics
+from ..metrics.hints import warn_of_sure_scores
+from ..util.checks import check_choice, check_positive, check_whole
+from ..util.results import number, percent
+from ..views.keywords import documents_keywords
+from ..views.lenses import Lens
+from ..views.view import View
+from .base import (
+    FIGURE_PARAMETERS,
+    SMALL,
+    Diagram,
+    axis_words,
+    color_on,
+    diagonal,
+    documents_plot,
+    emptier_corner,
+    finish,
+    halo,
+    legend,
+    none_for_nan,
+    one_view,
+    plain,
+    series_on,
+)
+from .canvas import new_ax, tones_of
+from .fits import refit_isotonic
+from .histograms import outcome_words
+from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Estimate", "FlexibleCalibrationCurve", "RiskDistribution", "flexible_calibration_curve"]
+
+Floats = NDArray[np.float64]
+Smoother = Literal["loess", "rcs", "isotonic"]
+Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]
+
+# Intervals of each smoother, the default first.
+WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstrap"), "isotonic": ("bootstrap",)}
+SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
+# Number of spikes, and height of the strip below the axes relative to them.
+SPIKES, STRIP = 100, 0.16
+# Candidates for the upper end of the axes.
+ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+
+
+class Estimate(NamedTuple):
+    """An estimate with its confidence interval; NaN where it is undefined."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+class RiskDistribution(NamedTuple):
+    """Number (or weight) of rows with and without the event in equal-width bins of the risk."""
+
+    low: Floats
+    high: Floats
+    events: Floats
+    others: Floats
+
+
+@dataclass(frozen=True, repr=False)
+class FlexibleCalibrationCurve(Diagram):
+    """Data of a flexible calibration curve; `plot` draws it, `at` evaluates it.
+
+    Parameters
+    ----------
+    smoother : str
+        ``"loess"``, ``"rcs"`` or ``"isotonic"``.
+    risk : ndarray
+        Predicted risks, increasing.
+    observed : ndarray
+        The curve: estimated rate of the event at each risk.
+    lower : ndarray
+        Lower end of the pointwise interval.
+    upper : ndarray
+        Upper end.
+    level : float or None
+        Confidence level; None without intervals.
+    how : str or None
+        Kind of the intervals.
+    intercept : Estimate
+        Calibration intercept, at slope 1, with its Wald interval: ``value``, ``lower``, ``upper``.
+    slope : Estimate
+        Calibration slope with its Wald interval.
+    c_statistic : Estimate
+        C-statistic (area under the ROC curve) with DeLong's interval; without one for importance weights.
+    distribution : RiskDistribution
+        Rows with and without the event by risk: ``low``, ``high``, ``events`` and ``others``.
+    n : int
+        Number of rows; counts are added up.
+    prevalence : float
+        Share of events.
+    lens : str
+        The event.
+    fit : object
+        The fitted curve.
+    end : float
+        Upper end of the axes by default.
+
+    See Also
+    --------
+    flexible_calibration_curve : The function that returns it.
+    """
+
+    smoother: str
+    risk: Floats
+    observed: Floats
+    lower: Floats
+    upper: Floats
+    level: float | None
+    how: str | None
+    intercept: Estimate
+    slope: Estimate
+    c_statistic: Estimate
+    distribution: RiskDistribution = field(repr=False)
+    n: int
+    prevalence: float
+    lens: str
+    fit: FlexibleCurve = field(repr=False, compare=False)
+    end: float = field(default=1.0, repr=False, compare=False)
+    """Upper end of the axes by default."""
+
+    def at(self, risk: Any) -> tuple[Floats, Floats, Floats]:
+        """Evaluate the curve and its interval at given risks.
+
+        Parameters
+        ----------
+        risk : float or array-like
+            Predicted risks. Beyond the smallest and the largest risk of the data the result is NaN, since the curve is not
+            extrapolated.
+
+        Returns
+        -------
+        tuple of ndarray
+            The curve, and the lower and upper end of the interval. Bootstrap intervals are interpolated linearly between
+            the risks of the curve.
+        """
+        x = np.atleast_1d(finite_column(np.atleast_1d(risk), "risk"))
+        inside = (x >= self.risk[0]) & (x <= self.risk[-1])
+        y = np.where(inside, self.fit(np.clip(x, self.risk[0], self.risk[-1])), np.nan)
+        if self.how is None or self.how == "bootstrap":
+            bounds = Bounds(*(np.interp(x, self.risk, end) for end in (self.lower, self.upper)))
+        else:
+            assert self.level is not None
+            bounds = _closed_form(self.fit, x, self.how, self.level)
+        return y, *(np.where(inside, end, np.nan) for end in bounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimates and the curve as plain values and lists.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
+        names = ("smoother", "lens", "n", "prevalence", "level", "how")
+        estimates = {
+            name: {key: None if math.isnan(value) else value for key, value in getattr(self, name)._asdict().items()}
+            for name in ("intercept", "slope", "c_statistic")
+        }
+        rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
+        return {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("risk", "observed", "lower", "upper")
+
+    def _title(self) -> str:
+        band = "" if self.how is None else f", {100 * self.level:g}% pointwise intervals ({self.how})"  # type: ignore[operator]
+        head = f"Flexible calibration curve ({SMOOTHER_WORDS[self.smoother]}{band}; {self.n:,} rows, {percent(self.prevalence)} events)"
+        return "\n".join([head, *(f"  {line}" for line in self._estimates())])
+
+    def _estimates(self) -> list[str]:
+        """Lines of the legend: intercept, slope and C-statistic with their intervals."""
+        found = []
+        for words, each in (("intercept", self.intercept), ("slope", self.slope), ("C-statistic", self.c_statistic)):
+            if not math.isnan(each.value):
+                bounds = "" if math.isnan(each.lower) else f" ({each.lower:.2f} to {each.upper:.2f})"
+                found.append(f"{words} {each.value:.2f}{bounds}")
+        return found
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        shown = np.unique(np.linspace(0, len(self.risk) - 1, min(len(self.risk), 10)).astype(int))
+        columns = (self.risk, self.observed, self.lower, self.upper)
+        return list(self._columns()), [[number(float(each[i])) for each in columns] for i in shown]
+
+    @documents_plot
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        limit: float | None = None,
+        distribution: bool = True,
+        estimates: bool = True,
+        name: str | None = None,
+        color: str | None = None,
+    ) -> Axes:
+        """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
+
+        Spikes below the curve are the rows with the event (up) and without it (down), each scaled to its own largest bin, so
+        that rare events are visible.
+
+        Parameters
+        ----------
+        ax
+        limit : float, optional
+            Upper end of both axes; by default 1, or less for rare events; 0.1% of the rows may lie beyond.
+        distribution : bool, default True
+            Whether to draw the distribution of the risks.
+        estimates : bool, default True
+            Whether the legend states intercept, slope and C-statistic with their intervals.
+        name : str, optional
+            Name of the model in the legend.
+        color : str, optional
+            Color of the curve.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        if limit is not None and not 0 < check_positive(limit, "limit") <= 1:
+            raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
+        ax = new_ax(ax)
+        first = series_on(ax) == 0
+        paint = color_on(ax, series_on(ax)) if color is None else color
+        end = self.end if limit is None else float(limit)
+        if first:
+            diagonal(ax, 0, end).set_label("ideal")
+        seen = self.risk <= end
+        x, low, high = self.risk[seen], self.lower[seen], self.upper[seen]
+        if self.how is not None:
+            if len(x) == 1:  # a single risk has an interval too, but no width to fill
+                x, low, high = np.array([x[0] - 0.01, x[0] + 0.01]), np.repeat(low, 2), np.repeat(high, 2)
+            band = ax.fill_between(x, low, high, color=paint, alpha=0.2, linewidth=0, gid="band")
+            band.set_label(f"{100 * self.level:g}% pointwise band")  # type: ignore[operator]
+        words = [plain(name)] if name else [SMOOTHER_WORDS[self.smoother]]
+        words += self._estimates() if estimates else []
+        single: dict[str, Any] = {"marker": "o", "markersize": 4} if seen.sum() == 1 else {}
+        style: dict[str, Any] = {"color": paint, "linewidth": 1.5, "zorder": 3, "gid": "curve", **single}
+        ax.plot(self.risk[seen], self.observed[seen], label="\n".join(words), **style)
+        ax.set_xlim(0, end)
+        ax.set_ylim(-STRIP * end if distribution else 0, end)
+        if distribution and first:
+            self._spikes(ax, end)
+        label, rate = axis_words(self.lens)
+        finish(ax, label.removeprefix("mean "), rate)
+        ax.set_yticks([tick for tick in ax.get_xticks() if 0 <= tick <= 1.0001 * end])
+        _place_legend(ax, self, end)
+        return ax
+
+    def _spikes(self, ax: Axes, end: float) -> None:
+        rows, tones = self.distribution, tones_of(ax)
+        middle = (rows.low + rows.high) / 2
+        base, most = -STRIP / 2 * end, 0.45 * STRIP * end
+        ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
+        for heights, side, hue in ((rows.events, 1, tones.over), (rows.others, -1, tones.muted)):
+            seen = (heights > 0) & (middle <= end)
+            if seen.any():
+                tops = base + side * most * heights[seen] / heights[seen].max()
+                ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
+        yes, no = outcome_words(self.lens)
+        style: dict[str, Any] = {"fontsize": SMALL, "ha": "right", "zorder": 4, "gid": "side", "path_effects": halo(ax)}
+        ax.text(0.995 * end, base + 0.1 * most, yes, va="bottom", color=tones.over, **style)
+        ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
+
+
+def _place_legend(ax: Axes, curve: FlexibleCalibrationCurve, end: float) -> None:
+    corner = emptier_corner(curve.risk / end, curve.observed / end, 0.65, 0.45)
+    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
+    bottom = STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0
+    legend(ax, corner, bbox_to_anchor=(0.0, 1.0) if corner == "upper left" else (1.0, bottom), **behind)
+
+
+@documents_keywords(table=FIGURE_PARAMETERS)
+def flexible_calibration_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    smoother: Smoother = "loess",
+    level: float | None = 0.95,
+    uncertainty: Uncertainty = "auto",
+    span: float = 0.75,
+    degree: int = 2,
+    knots: int = 5,
+    points: int = 200,
+    n_resamples: int = 500,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    rng: Any = None,
+    **keywords: Any,
+) -> FlexibleCalibrationCurve:
+    r"""Estimate the flexible calibration curve of a risk model: observed rate as a smooth function of predicted risk.
+
+    This is the curve of validation studies: LOESS or a spline with a pointwise confidence band, the distribution of the risks by
+    outcome, and calibration intercept, slope and C-statistic with their intervals. The mean distance of the LOESS and spline
+    curves from the diagonal, over rows, is `ici`.
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    smoother : {"loess", "rcs", "isotonic"}, default "loess"
+        ``"loess"``: R's ``loess`` with its defaults, interpolated between the vertices of a k-d tree. ``"rcs"``: logistic
+        regression on a restricted cubic spline of the log-odds of the risk. ``"isotonic"``: non-decreasing step curve, linear
+        between its blocks.
+    level : float or None, default 0.95
+        Confidence level of the pointwise intervals; None for no intervals.
+    uncertainty : {"auto", "binomial", "residual", "wald", "bootstrap"}, default "auto"
+        Kind of the intervals. ``"binomial"`` (LOESS): the variance of the local fit for binary outcomes, in an interval of
+        Wilson's form. ``"residual"`` (LOESS): standard errors of R's ``predict(loess, se=TRUE)``, which assume the same variance
+        for all outcomes, as in CalibrationCurves; too short at high risks of rare events. ``"wald"`` (rcs): on the scale of the
+        log-odds. ``"bootstrap"``: percentiles over resampled rows. ``"auto"``: binomial, Wald or bootstrap, by smoother.
+    span : float, default 0.75
+        Fraction of the rows in each neighbourhood of LOESS.
+    degree : int, default 2
+        Degree of the local polynomials of LOESS: 0, 1 or 2.
+    knots : int, default 5
+        Knots of the spline: 3, 4 or 5, at Harrell's quantiles of the log-odds.
+    points : int, default 200
+        Number of risks at which the curve is returned, half of them equally spaced and half at quantiles; with fewer distinct
+        risks these are used.
+    n_resamples : int, default 500
+        Number of resamples of ``"bootstrap"``.
+    lens
+    where
+    rng
+    **keywords
+
+    Returns
+    -------
+    FlexibleCalibrationCurve
+        ``risk``, ``observed``, ``lower``, ``upper``, and ``intercept``, ``slope`` and ``c_statistic`` with their intervals.
+        ``at(risk)`` evaluates the curve anywhere, ``to_frame()`` returns it as a table, and ``plot()`` draws it.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or the intervals do not belong to the smoother.
+    UndefinedMetricError
+        If a spline cannot be fitted because the outcomes are separated, or intervals are asked for soft labels.
+
+    See Also
+    --------
+    ici : Mean distance of the curve from the diagonal; `e50`, `e90` and `emax` are its quantiles.
+    clinical_summary : Performance of a risk model with intervals, of which three are in the legend.
+    reliability_diagram : Bins, kernel regression, or isotonic regression with a simultaneous band.
+
+    Notes
+    -----
+    LOESS is linear in the outcomes, :math:`\hat f(x) = \sum_i l_i(x) y_i`, so that with :math:`p_i = \hat f(x_i)` its variance is
+    :math:`\sum_i l_i(x)^2 p_i (1 - p_i)` (``"binomial"``) or :math:`\hat\sigma^2 \sum_i l_i(x)^2` (``"residual"``), with
+    :math:`\hat\sigma^2` the residual sum of squares over :math:`\operatorname{tr} (I - L)(I - L)^\top`. R approximates this trace by
+    default and computes it with ``statistics="exact"``. A smooth curve is biased where the true one bends, and no interval
+    here accounts for that; simulated coverage is in the documentation. CalibrationCurves takes the spline of the risk itself in
+    place of its log-odds, and switches to it above 5000 rows.
+
+    References
+    ----------
+    .. [1] Van Calster, B. et al. (2016). A calibration hierarchy for risk models was defined: from utopia to empirical data.
+       Journal of Clinical Epidemiology 74, 167-176.
+    .. [2] Austin, P. C. and Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI) and related metrics for quantifying the
+       calibration of logistic regression models. Statistics in Medicine 38, 4051-4065.
+    .. [3] Cleveland, W. S. and Devlin, S. J. (1988). Locally weighted regression. JASA 83, 596-610.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=0)
+    >>> curve = cal.flexible_calibration_curve(data.y_true, data.y_prob)
+    >>> [values.round(3).tolist() for values in curve.at([0.1, 0.3])]  # curve, lower, upper
+    [[0.217, 0.318], [0.163, 0.245], [0.283, 0.401]]
+    >>> round(curve.slope.value, 2)
+    0.61
+    """
+    if level is not None:
+        check_level(level, "level")
+    check_choice(smoother, "smoother", tuple(WAYS))
+    check_choice(uncertainty, "uncertainty", ("auto", "binomial", "residual", "wald", "bootstrap"))
+    check_whole(points, "points", 2)
+    check_whole(n_resamples, "n_resamples", FEWEST)
+    check_positive(span, "span")
+    if check_whole(degree, "degree", 0) > 2:
+        raise ArgumentError("degree", f"must be 0, 1 or 2; got {degree}")
+    if knots not in KNOTS:
+        raise ArgumentError("knots", f"must be 3, 4 or 5; got {knots!r}")
+    if uncertainty not in ("auto", *WAYS[smoother]):
+        choices = " or ".join(map(repr, WAYS[smoother]))
+        raise ArgumentError("uncertainty", f"{uncertainty!r} is not available for {smoother!r}", f"use {choices}")
+    view = one_view(flexible_calibration_curve, y_true, y_prob, lens, where, keywords)
+    if smoother == "rcs":
+        warn_of_sure_scores(view, "flexible_calibration_curve")
+    how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty
+    if how is not None and view.is_soft:
+        raise UndefinedMetricError("level", "intervals are not defined for soft labels", "use level=None")
+    options: dict[str, Any] = {"span": float(span), "degree": degree, "knots": knots}
+    fit = fit_flexible(view, smoother, **options)
+    score = view.ties.score
+    risk = score if len(score) <= points else _grid(view, points)
+    bounds = Bounds(np.full(len(risk), np.nan), np.full(len(risk), np.nan))
+    if how == "bootstrap":
+        assert level is not None
+        resampler = Resampler(view)
+        refit = _refit(resampler, risk, smoother, options)
+        bounds = bounds_of(resampler, "bootstrap", refit, level=level, n_resamples=n_resamples, rng=rng)
+    elif how is not None:
+        assert level is not None
+        bounds = _closed_form(fit, risk, how, level)
+    observed = fit(risk)
+    end = _end(risk, observed, float(_quantile(view, 0.999)))
+    size = round(view.total) if view.weight_kind == "counts" else view.n
+    return FlexibleCalibrationCurve(
+        smoother,
+        risk,
+        observed,
+        *bounds,
+        level,
+        how,
+        *_estimates(view, level or 0.95),
+        _distribution(view, end),
+        size,
+        float((view.weights * view.outcome).sum()) / view.total,
+        view.lens,
+        fit,
+        end,
+    )
+
+
+def _quantile(view: View, share: Any) -> Floats:
+    """Risks that these shares of the rows do not exceed."""
+    ties = view.ties
+    path = np.cumsum(ties.weight) / ties.weight.sum()
+    return ties.score[np.minimum(np.searchsorted(path, np.asarray(share) - 1e-12), len(path) - 1)]
+
+
+def _end(risk: Floats, observed: Floats, tail: float) -> float:
+    """Upper end of the axes: 1, or less for rare events, which would otherwise be drawn in one corner.
+
+    `tail` is the risk that all but 0.1% of the rows do not exceed.
+    """
+    highest = max(1.05 * tail, float(observed[risk <= tail].max()))
+    return next((end for end in ENDS if highest <= end), 1.0)
+
+
+def _grid(view: View, points: int) -> Floats:
+    score = view.ties.score
+    even = np.linspace(score[0], score[-1], max(2, points - points // 2))
+    return np.union1d(even, _quantile(view, np.linspace(0, 1, points // 2)))
+
+
+def _closed_form(fit: FlexibleCurve, risk: Floats, how: str, level: float) -> Bounds:
+    from scipy.special import expit, ndtri
+
+    z = float(ndtri((1 + level) / 2))
+    if isinstance(fit, SplineCurve):
+        middle, error = fit.log_odds(risk), fit.error(risk)
+        return Bounds(expit(middle - z * error), expit(middle + z * error))
+    assert isinstance(fit, LoessCurve)
+    binomial, unit, residual = fit.variances(risk)
+    middle = fit(risk)
+    if how == "residual":
+        half = z * np.sqrt(residual * unit)
+    else:
+        # Wilson's interval for 1 / unit rows, with the variance of the local fit: it does not shrink to nothing near 0 and 1.
+        part = z * z * unit
+        middle = (np.clip(middle, 0, 1) + part / 2) / (1 + part)
+        half = z * np.sqrt(binomial + z * z * unit * unit / 4) / (1 + part)
+    return Bounds(np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1))
+
+
+def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str, Any]) -> Callable[[Drawn], Floats]:
+    """The curve of each resample at the risks; NaN where it cannot be fitted."""
+    if smoother == "isotonic":
+        return refit_isotonic(resampler, risk)
+    order = np.argsort(resampler.score, kind="stable")
+    score = resampler.score[order]
+
+    def one(weight: Floats, events: Floats) -> Floats:
+        some = weight > 0
+        rows = weight[some]
+        end = np.maximum(np.round(np.cumsum(rows) * (resampler.rows / rows.sum())), 1).astype(np.int64)
+        groups = Groups(score[some], events[some] / rows, rows * (resampler.rows / rows.sum()), end)
+        if len(groups.score) == 1:
+            return np.full(len(risk), groups.rate[0])
+        try:
+            if smoother == "loess":
+                fitted = loess(groups, options["span"], options["degree"], "interpolate", False)
+            else:
+                fitted = logistic_curve(groups, options["knots"])
+        except UndefinedMetricError:
+            return np.full(len(risk), np.nan)
+        return np.interp(risk, groups.score, fitted)
+
+    def fit(drawn: Drawn) -> Floats:
+        pairs = zip(drawn.weight[:, order], drawn.events[:, order], strict=True)
+        return np.array([one(weight, events) for weight, events in pairs])
+
+    return fit
+
+
+def _estimates(view: View, level: float) -> list[Estimate]:
+    """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
+    values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
+    weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
+    closed = _closed_forms(view, values, level, weighted)
+    nothing = ("", (math.nan, math.nan))
+    return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
+
+
+def _distribution(view: View, end: float) -> RiskDistribution:
+    """Counts by outcome in bins up to the end of the axes; those above it in bins of the same width."""
+    ties = view.ties
+    width = end / SPIKES
+    place = np.minimum((ties.score / width).astype(np.int64), math.ceil(1 / width) - 1)
+    place = np.where(ties.score == end, SPIKES - 1, place)
+    used, inverse = np.unique(place, return_inverse=True)
+    events, rows = (np.bincount(inverse, values) for values in (ties.outcome, ties.weight))
+    return RiskDistribution(used * width, np.minimum((used + 1) * width, 1.0), events, np.maximum(rows - events, 0.0))

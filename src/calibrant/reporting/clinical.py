@@ -1,0 +1,105 @@
+"""The clinical part of a report: performance of a risk model, its curves, and the items of TRIPOD+AI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..curves.logistic_regression import logit
+from ..errors import CalibrantError
+from ..evaluation.clinical import ClinicalSummary, one_event, summarize
+from ..figures.decision_curves import decision_curve
+from ..input.predictions import Predictions
+from ..metrics.curve.indices import curve_of
+from ..views.lenses import Lens
+from ..views.view import View, sigmoid
+from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
+from .tripod_items import tripod
+
+__all__ = ["PURPOSES", "clinical_part"]
+
+PURPOSES = ("clinical",)
+# Statistics of each subgroup.
+BRIEF = ("c", "intercept", "slope", "oe")
+RISK_BINS, CURVE_POINTS, MOST_SUBGROUPS = 40, 120, 30
+PLOTS = ("flexible calibration curve (loess)", "distribution of the risks by outcome", "decision curve")
+
+
+def clinical_part(
+    p: Predictions,
+    lens: str | Lens | None,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    outcome: str,
+    metadata: Mapping[str, str],
+) -> Clinical:
+    """Compute the clinical part of a report on checked predictions."""
+    lens = "auto" if lens is None else lens
+    view = one_event(p, lens)
+    draws = max(n_resamples, math.ceil(10 / (1 - level) * (1 - 1e-12)))
+    summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
+    groups = _subgroups(p, lens, level)
+    return Clinical(
+        summary,
+        _curve(view, summary),
+        _risks(view),
+        _benefit(view, level, draws, seed),
+        groups,
+        tripod(
+            summary, outcome=outcome or None, model=metadata.get("model"), groups=[g.name for g in groups], plots=PLOTS
+        ),
+        summary.notes,
+    )
+
+
+def _curve(view: View, summary: ClinicalSummary) -> tuple[CurvePoint, ...]:
+    options = {"span": None, "degree": 2, "surface": "interpolate", "exact": False, "delta": 0.01, "knots": 5}
+    curve = curve_of(view, smoother="loess", bounded=True, **options)
+    risk = curve.groups.score
+    at = np.unique(np.linspace(0, len(risk) - 1, min(CURVE_POINTS, len(risk))).round().astype(int))
+    line = _logistic(risk[at], summary)
+    return tuple(
+        CurvePoint(float(risk[i]), float(curve.fitted[i]), None, None, None if line is None else float(line[k]))
+        for k, i in enumerate(at)
+    )
+
+
+def _logistic(risk: np.ndarray, summary: ClinicalSummary) -> np.ndarray | None:
+    intercept, slope = summary["joint_intercept"].value, summary["slope"].value
+    return None if intercept is None or slope is None else sigmoid(intercept + slope * logit(risk))
+
+
+def _risks(view: View) -> tuple[RiskBin, ...]:
+    """Count rows in bins of equal width over the range of the risks."""
+    end = float(view.score.max())
+    edges = np.linspace(0, end if end > 0 else 1.0, RISK_BINS + 1)
+    hit = view.outcome > 0
+    counts = [np.histogram(view.score[rows], edges, weights=view.weights[rows])[0] for rows in (hit, ~hit)]
+    return tuple(RiskBin(*map(float, row)) for row in zip(edges[:-1], edges[1:], *counts, strict=True))
+
+
+def _benefit(view: View, level: float, n_resamples: int, seed: int) -> tuple[BenefitPoint, ...]:
+    try:
+        found = decision_curve(view, level=level, n_resamples=n_resamples, rng=seed)
+    except CalibrantError:
+        return ()
+    (model,) = found.curves
+    # Beyond the largest risk the model treats no one.
+    shown = found.threshold <= max(float(view.score.max()), 0.1)
+    rows = zip(found.threshold, model.net_benefit, model.lower, model.upper, found.treat_all.net_benefit, strict=True)
+    return tuple(BenefitPoint(*map(float, row)) for row, seen in zip(rows, shown, strict=True) if seen)
+
+
+def _subgroups(p: Predictions, lens: str | Lens, level: float) -> tuple[Subgroup, ...]:
+    if p.groups is None:
+        return ()
+    found = []
+    for code, name in enumerate(p.group_names[:MOST_SUBGROUPS]):
+        rows = p.groups == code
+        if rows.any():
+            part = summarize(p.take(rows), lens, "loess", level, 0, 0)
+            found.append(Subgroup(str(name), part.n, part.events, tuple(part[id] for id in BRIEF)))
+    return tuple(found)

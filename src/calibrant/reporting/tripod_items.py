@@ -1,0 +1,326 @@
+"""tripod: the items of the TRIPOD+AI statement, filled where the results of a validation answer them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from ..errors import ArgumentError, InputTypeError
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary
+from ..evaluation.header import check_outcome
+from ..util.files import write_atomic
+from ..util.results import Result, number
+from ..util.version import __version__
+from .plain import tripod_markdown
+from .provenance import time_stamp
+
+__all__ = ["Tripod", "TripodItem", "tripod"]
+
+# Rows of the summary that a sentence quotes, and those of the table of item 23a.
+QUOTED = ("c", "intercept", "slope", "oe", "ici", "scaled_brier")
+
+
+class Item(NamedTuple):
+    """Number, section, topic, studies that report it (D: development, E: evaluation), and what the authors write there."""
+
+    number: str
+    section: str
+    topic: str
+    studies: str
+    prompt: str
+
+
+# Numbers, sections, topics and studies follow the statement of 2024; the prompts are in our own words.
+ITEMS = (
+    Item("1", "Title", "Title", "D;E", "Name the model, the patients, the outcome, and that it is developed or evaluated here."),
+    Item("2", "Abstract", "Abstract", "D;E", "Write a structured abstract; the statement has a list of its own for it."),
+    Item("3a", "Introduction", "Background", "D;E", "What is the clinical question, and which models exist already?"),
+    Item("3b", "Introduction", "Background", "D;E", "For whom is the model meant, at which point of care, and who uses it?"),
+    Item("3c", "Introduction", "Background", "D;E", "Which groups are known to receive worse care or to have worse outcomes?"),
+    Item("4", "Introduction", "Objectives", "D;E", "Is a model developed, evaluated, or both?"),
+    Item("5a", "Methods", "Data", "D;E", "Where do the data come from, why these, and how representative are they?"),
+    Item("5b", "Methods", "Data", "D;E", "From when to when were patients included, and when did follow-up end?"),
+    Item("6a", "Methods", "Participants", "D;E", "Which kind of care, how many centres, and where?"),
+    Item("6b", "Methods", "Participants", "D;E", "Who was included and who was excluded?"),
+    Item("6c", "Methods", "Participants", "D;E", "Which treatments were given, and how were they taken into account?"),
+    Item("7", "Methods", "Data preparation", "D;E", "How were the data cleaned and checked, and was it the same in all groups?"),
+    Item("8a", "Methods", "Outcome", "D;E", "How, when and over which time was the outcome determined, and why this outcome?"),
+    Item("8b", "Methods", "Outcome", "D;E", "If judgement was needed: who assessed the outcome?"),
+    Item("8c", "Methods", "Outcome", "D;E", "Was the outcome assessed without knowledge of the predictors?"),
+    Item("9a", "Methods", "Predictors", "D", "Which predictors were considered at first, and how were they chosen?"),
+    Item("9b", "Methods", "Predictors", "D;E", "How and when was each predictor measured?"),
+    Item("9c", "Methods", "Predictors", "D;E", "If judgement was needed: who assessed the predictors?"),
+    Item("10", "Methods", "Sample size", "D;E", "Why is this number of patients and events sufficient?"),
+    Item("11", "Methods", "Missing data", "D;E", "How many values were missing, and how were they handled before this analysis?"),
+    Item("12a", "Methods", "Analytical methods", "D", "Which data were used for development, and which for evaluation?"),
+    Item("12b", "Methods", "Analytical methods", "D", "In which form did predictors enter the model?"),
+    Item("12c", "Methods", "Analytical methods", "D", "Which type of model, how was it built and tuned, and how validated internally?"),
+    Item("12d", "Methods", "Analytical methods", "D;E", "How were differences between centres or other clusters examined?"),
+    Item("12e", "Methods", "Analytical methods", "D;E", "Why were these measures and plots chosen?"),
+    Item("12f", "Methods", "Analytical methods", "E", "Was the model recalibrated or updated in any other way?"),
+    Item("12g", "Methods", "Analytical methods", "E", "How were the predicted risks computed: formula, program, service?"),
+    Item("13", "Methods", "Class imbalance", "D;E", "Were classes rebalanced, why, and were the risks recalibrated afterwards?"),
+    Item("14", "Methods", "Fairness", "D;E", "What was done about fairness, and why?"),
+    Item("15", "Methods", "Model output", "D", "What does the model return, and how were thresholds chosen?"),
+    Item("16", "Methods", "Training versus evaluation", "D;E", "How do patients, setting, outcome and predictors differ from those of development?"),
+    Item("17", "Methods", "Ethical approval", "D;E", "Which committee approved the study, and was there consent or a waiver?"),
+    Item("18a", "Open science", "Funding", "D;E", "Who paid, and with which influence?"),
+    Item("18b", "Open science", "Conflicts of interest", "D;E", "What have the authors to declare?"),
+    Item("18c", "Open science", "Protocol", "D;E", "Where is the protocol, or was there none?"),
+    Item("18d", "Open science", "Registration", "D;E", "Which register and number, or none?"),
+    Item("18e", "Open science", "Data sharing", "D;E", "Are the data available, where and to whom?"),
+    Item("18f", "Open science", "Code sharing", "D;E", "Is the code of the analysis available, and where?"),
+    Item("19", "Patient and public involvement", "Patient and public involvement", "D;E", "How were patients or the public involved, if at all?"),
+    Item("20a", "Results", "Participants", "D;E", "Show how patients came to be in the analysis, and for how long they were followed."),
+    Item("20b", "Results", "Participants", "D;E", "Describe the patients, by centre and by demographic group."),
+    Item("20c", "Results", "Participants", "E", "Compare their characteristics with those of the development data."),
+    Item("21", "Results", "Model development", "D;E", "How many patients and events went into each step of the study?"),
+    Item("22", "Results", "Model specification", "D", "Give the whole model, so that others can compute its risks."),
+    Item("23a", "Results", "Model performance", "D;E", "Comment on the measures, also within important subgroups."),
+    Item("23b", "Results", "Model performance", "D;E", "How did performance differ between clusters?"),
+    Item("24", "Results", "Model updating", "E", "Give the updated model and its performance."),
+    Item("25", "Discussion", "Interpretation", "D;E", "What do the results mean, for fairness too, and compared with earlier studies?"),
+    Item("26", "Discussion", "Limitations", "D;E", "Which weaknesses does the study have, and what do they bias?"),
+    Item("27a", "Discussion", "Usability in current care", "D", "What is to be done when an input is poor or missing in practice?"),
+    Item("27b", "Discussion", "Usability in current care", "D", "What must users enter or know?"),
+    Item("27c", "Discussion", "Usability in current care", "D;E", "What should be studied next?"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TripodItem:
+    """One item: what these results say about it, and what the authors add."""
+
+    number: str
+    section: str
+    topic: str
+    studies: str
+    """``D`` for studies that develop a model, ``E`` for those that evaluate one, ``D;E`` for both."""
+    filled: str
+    """Text from the results; empty where they say nothing about the item."""
+    prompt: str
+
+
+@dataclass(frozen=True, repr=False)
+class Tripod(Result):
+    """Items of the TRIPOD+AI statement with what the results of a validation say about them.
+
+    Returned by `tripod`; `to_markdown` and `write` render it.
+
+    Parameters
+    ----------
+    items : tuple of TripodItem
+        ``number``, ``section``, ``topic``, ``studies``, ``filled`` (text from the results, or empty) and ``prompt`` (for the authors).
+    summary : ClinicalSummary
+        The results.
+
+    See Also
+    --------
+    tripod : Create it.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> summary = cal.clinical_summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> found = cal.tripod(summary, outcome="death within 30 days")
+    >>> found["21"].filled
+    'Evaluation: 100 patients, 50 events.'
+    >>> len(found.items), found["17"].filled
+    (52, '')
+    """
+
+    _hidden = ("summary",)
+    _width: ClassVar[int] = 4
+
+    items: tuple[TripodItem, ...]
+    summary: ClinicalSummary
+
+    def __getitem__(self, number: str) -> TripodItem:
+        for item in self.items:
+            if item.number == number:
+                return item
+        raise ArgumentError(
+            "number", f"{number!r} is not an item", f"choose one of {', '.join(item.number for item in self.items)}"
+        )
+
+    def to_markdown(self) -> str:
+        """Render the items as Markdown.
+
+        Returns
+        -------
+        str
+            Markdown text, with the table of performance measures at item 23a.
+        """
+        return "\n".join(["# TRIPOD+AI", "", *tripod_markdown(self)]).rstrip() + "\n"
+
+    def write(self, path: str | os.PathLike[str]) -> str:
+        """Write the Markdown to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; its name ends in .md.
+
+        Returns
+        -------
+        str
+            The path.
+        """
+        if not os.fspath(path).lower().endswith(".md"):
+            raise ArgumentError("path", f"must end in .md; got {os.fspath(path)!r}")
+        return str(write_atomic(path, self.to_markdown().encode()))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {name: [getattr(item, name) for item in self.items] for name in TripodItem.__dataclass_fields__}
+
+    def _title(self) -> str:
+        filled = sum(bool(item.filled) for item in self.items)
+        return (
+            f"TRIPOD+AI: {filled} of {len(self.items)} items have text from the results; the others are for the authors"
+        )
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [[item.number, item.topic, item.filled or f"({item.prompt})"] for item in self.items]
+        return ["item", "topic", "text"], rows
+
+
+def tripod(
+    summary: ClinicalSummary,
+    *,
+    outcome: str | None = None,
+    model: str | None = None,
+    date: str | None = None,
+    groups: Sequence[str] = (),
+    plots: Sequence[str] = (),
+    updated: str = "",
+) -> Tripod:
+    """Fill the items of the TRIPOD+AI statement that the results of a validation answer.
+
+    TRIPOD+AI lists what a publication on a clinical prediction model reports. Sample size, number of events, performance measures with
+    their intervals and the methods behind them follow from a `clinical_summary`; all other items are listed with a question to the
+    authors. The text is a draft to be edited: a filled item is not necessarily complete.
+
+    Parameters
+    ----------
+    summary : ClinicalSummary
+        Result of `clinical_summary`.
+    outcome : str, optional
+        Name of the outcome; by default that of the summary.
+    model : str, optional
+        Name of the model.
+    date : str, optional
+        Date of the analysis; by default that of the environment variable SOURCE_DATE_EPOCH, if it is set.
+    groups : sequence of str, optional
+        Names of the subgroups whose performance is reported beside the summary.
+    plots : sequence of str, optional
+        Names of the plots that are shown beside the summary.
+    updated : str, default ""
+        Sentence on recalibration or another update of the model.
+
+    Returns
+    -------
+    Tripod
+        ``items`` with ``number``, ``topic``, ``filled`` and ``prompt``; ``to_markdown()`` and ``write(path)`` render them.
+
+    Raises
+    ------
+    InputTypeError
+        If `summary` is not a `ClinicalSummary`.
+
+    See Also
+    --------
+    calibrant.clinical_summary : The results.
+    report : With ``purpose="clinical"`` a report that closes with these items.
+
+    Notes
+    -----
+    Numbers, sections and topics are those of the checklist of January 2024, published with the statement [1]_: 27 items, 52 with their parts.
+    The questions are worded here; the statement itself has to be consulted for what an item asks.
+
+    References
+    ----------
+    .. [1] Collins, G. S. et al. (2024). TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use
+       regression or machine learning methods. BMJ 385, e078378.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> summary = cal.clinical_summary([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.8] * 25, n_resamples=200)
+    >>> print(cal.tripod(summary, outcome="death")["20a"].filled)
+    100 patients: 50 with death, 50 without.
+    """
+    if not isinstance(summary, ClinicalSummary):
+        raise InputTypeError(
+            "summary", f"expected the result of clinical_summary, got {type(summary).__name__}", "pass that result"
+        )
+    for name, value in (("model", model), ("date", date)):
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise ArgumentError(name, f"must be text; got {value!r}")
+    named = check_outcome(outcome) or summary.outcome
+    filled = _filled(summary, named, model or "", date or time_stamp() or "", tuple(map(str, groups)), updated)
+    if plots:
+        filled["12e"] += f" Plots: {', '.join(plots)}."
+    return Tripod(tuple(TripodItem(*item[:4], filled.get(item.number, ""), item.prompt) for item in ITEMS), summary)
+
+
+def _filled(
+    summary: ClinicalSummary, outcome: str, model: str, date: str, groups: tuple[str, ...], updated: str
+) -> dict[str, str]:
+    """Return the text of each item that the results answer."""
+    event, n, events = outcome or "the outcome", summary.n, summary.events
+    found = {
+        "2": f"Draft of the results: {_results(summary, event)}",
+        "10": f"{n:,} patients with {events:,.6g} events were available.",
+        "11": "Every row of the analysis has an outcome and a predicted risk: calibrant drops and imputes none.",
+        "12e": _measures(summary),
+        "12f": updated or "No updating is part of these results.",
+        "18f": f"Analysis with calibrant {__version__}{f', {date}' if date else ''}.",
+        "20a": f"{n:,} patients: {events:,.6g} with {event}, {n - events:,.6g} without.",
+        "21": f"Evaluation: {n:,} patients, {events:,.6g} events.",
+        "23a": _results(summary, event) + (f" Subgroups: {', '.join(groups)}." if groups else ""),
+    }
+    if model:
+        found["1"] = f"Evaluation of {model}{f' for {outcome}' if outcome else ''}."
+    if outcome:
+        found["8a"] = f"Outcome: {outcome}."
+    if summary.clusters:
+        found["12d"] = f"Intervals are from a bootstrap of {summary.clusters:,} clusters."
+    if updated:
+        found["24"] = updated
+    few = [note for note in summary.notes if note.startswith("only")]
+    if few:
+        found["26"] = f"Sample size: {few[0]}."
+    return found
+
+
+def _with_interval(row: ClinicalRow, level: float) -> str:
+    assert row.value is not None
+    if row.lower is None or row.upper is None:
+        return f"{row.name} {number(row.value, 3)}"
+    return f"{row.name} {number(row.value, 3)} ({100 * level:g}% interval {number(row.lower, 3)} to {number(row.upper, 3)})"
+
+
+def _results(summary: ClinicalSummary, event: str) -> str:
+    rows = [summary[id] for id in QUOTED]
+    parts = "; ".join(_with_interval(row, summary.level) for row in rows if row.value is not None)
+    return f"{summary.n:,} patients, {summary.events:,.6g} with {event}. {parts}."
+
+
+def _measures(summary: ClinicalSummary) -> str:
+    """Return the measures by group, and the methods of their intervals."""
+    groups = {group: [row.name for row in summary.rows if row.group == group and row.value is not None and not row.id.endswith(("_p", "_chi2"))] for group in
+              ("discrimination", "overall", "calibration")}  # fmt: skip
+    named = ". ".join(f"{group.capitalize()}: {', '.join(names)}" for group, names in groups.items() if names)
+    methods = dict.fromkeys(row.method for row in summary.rows if row.method)
+    how = ", ".join(
+        f"{method} ({', '.join(_short(row) for row in summary.rows if row.method == method)})" for method in methods
+    )
+    weights = " Rows have importance weights." if summary.weighted else ""
+    drawn = f" The bootstrap has {summary.n_resamples:,} resamples." if any("bootstrap" in m for m in methods) else ""
+    return f"{named}. Intervals ({100 * summary.level:g}%): {how}.{drawn}{weights}"
+
+
+def _short(row: ClinicalRow) -> str:
+    return row.name.split(" (")[0].split(",")[0]

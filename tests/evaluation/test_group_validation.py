@@ -1,0 +1,285 @@
+"""Validation by centre and by period: each estimate against plain loops, centres that cannot be used, weights, frames, dates and errors."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.errors import CalibrantError
+from calibrant.evaluation.discrimination import auroc_with_error
+from calibrant.evaluation.group_validation import GroupValidation
+
+DATA = cal.make_calibrated(900, distribution=(2, 5), rng=3)
+Y, P = np.asarray(DATA.y_true), np.round(np.asarray(DATA.y_prob), 2).clip(0.01, 0.99)
+CENTRE = np.repeat(["A", "B", "C"], 300)
+RESULT = cal.validate_by_group(Y, P, groups=CENTRE)
+
+
+def rows_of(group: str) -> tuple[list[int], list[float]]:
+    held = group == CENTRE
+    return Y[held].tolist(), P[held].tolist()
+
+
+def delong(y: list[int], p: list[float]) -> tuple[float, float]:
+    """The C statistic and its standard error by pairs of rows (DeLong et al. 1988)."""
+    events = [s for s, o in zip(p, y, strict=True) if o]
+    others = [s for s, o in zip(p, y, strict=True) if not o]
+
+    def kernel(x: float, z: float) -> float:
+        return 1.0 if x > z else 0.5 if x == z else 0.0
+
+    first = [sum(kernel(x, z) for z in others) / len(others) for x in events]
+    second = [sum(kernel(x, z) for x in events) / len(events) for z in others]
+    c = sum(first) / len(first)
+    parts = [sum((v - c) ** 2 for v in part) / (len(part) - 1) / len(part) for part in (first, second)]
+    return c, math.sqrt(sum(parts))
+
+
+@pytest.mark.parametrize("group", ["A", "B", "C"])
+def test_estimates_of_each_centre_by_plain_loops(group: str) -> None:
+    y, p = rows_of(group)
+    found = next(each for each in RESULT.groups if each.name == group).estimates
+    n, observed, expected = len(y), sum(y) / len(y), sum(p) / len(p)
+    residuals = [o / observed - s / expected for o, s in zip(y, p, strict=True)]
+    error = math.sqrt(sum(r * r for r in residuals) / (n - 1) / n)
+    assert (found["oe"].value, found["oe"].standard_error) == pytest.approx((observed / expected, error))
+    assert found["oe"].standard_error < math.sqrt(
+        (1 - observed) / sum(y)
+    )  # the binomial one, for risks that are unknown
+    assert found["oe"].high == pytest.approx(observed / expected * math.exp(1.959964 * error), rel=1e-6)
+    c, spread = delong(y, p)
+    assert (found["c"].value, found["c"].standard_error) == pytest.approx((c, spread / c / (1 - c)))
+    shift, slope = found["intercept"], found["slope"]
+    logits = [math.log(s / (1 - s)) for s in p]
+    means = [1 / (1 + math.exp(-shift.value - x)) for x in logits]
+    assert sum(means) == pytest.approx(sum(y))
+    assert shift.standard_error == pytest.approx(sum(m * (1 - m) for m in means) ** -0.5)
+    wanted = cal.interval(y, p, metric="cox_slope")
+    assert (slope.low, slope.high) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_pooled_estimates_are_those_of_pool_estimates() -> None:
+    oe = [each.estimates["oe"] for each in RESULT.groups]
+    direct = cal.pool_estimates(
+        [math.log(e.value) for e in oe], [e.standard_error for e in oe], transform="exp", names="ABC"
+    )
+    assert RESULT["oe"].estimate == pytest.approx(direct.estimate)
+    assert RESULT["oe"].prediction_high == pytest.approx(direct.prediction_high)
+    assert [e.weight for e in oe] == pytest.approx(direct.weights.tolist())
+    assert RESULT.overall.estimates["slope"].value == pytest.approx(cal.cox_slope(Y, P))
+    fixed = cal.validate_by_group(Y, P, groups=CENTRE, method="fixed")
+    assert math.isnan(fixed["slope"].prediction_low)
+    assert "prediction" not in repr(fixed)
+
+
+def test_centres_that_cannot_be_used_stay_in_the_table_with_the_reason() -> None:
+    y = np.concatenate([Y, [0] * 20, [1] * 20, [0, 1, 0], [0] * 10 + [1] * 10, [0, 1] * 10, [0] * 19 + [1]])
+    p = np.concatenate([P, [0.3] * 23, [0.2] * 20, [0.1] * 10 + [0.8] * 10, [0.5] * 20, np.linspace(0.1, 0.4, 20)])
+    names = ["none", "all", "few", "separated", "constant", "one"]
+    centre = np.concatenate([CENTRE, np.repeat(names, [20, 20, 3, 20, 20, 20])])
+    found = cal.validate_by_group(y, p, groups=centre)
+    left = found.left_out
+    common = {"none": "no events", "all": "only events", "few": "fewer than 10 rows"}
+    assert left["oe"] == common
+    assert left["intercept"] == common
+    assert {"separated", "constant"} <= set(left["slope"])
+    assert left["c"].items() >= common.items()
+    assert set(left["c"]) == {*common, "separated", "one", "constant"}
+    assert found["slope"].k == len(found.groups) - len(left["slope"])
+    assert len(found.groups) == 9
+    assert all(each.weight == 0 for group in found.groups for each in group.estimates.values() if each.reason)
+    text = repr(found)
+    assert "left out (no events): none" in text
+    assert "leaving them out raises" in text
+    assert "slope left out" in text
+    lines = [line.split() for line in text.split("\n")]
+    assert ["none", "20", "0", "-", "-", "-", "-"] in lines
+
+
+def test_fewer_than_two_usable_centres_are_not_pooled() -> None:
+    found = cal.validate_by_group([0, 1] * 20 + [0] * 20, [0.2, 0.6] * 20 + [0.1] * 20, groups=["a"] * 40 + ["b"] * 20)
+    assert found.pooled["oe"] is None
+    with pytest.raises(CalibrantError, match="fewer than two groups"):
+        found["oe"]
+    assert "pooled" in repr(found)
+    assert found.to_frame()["metric"].nunique() == 4
+
+
+def test_a_minimum_of_rows_can_be_chosen() -> None:
+    y, p = np.tile([0, 1, 0, 1, 0, 0], 4), np.tile([0.2, 0.5, 0.6, 0.7, 0.1, 0.3], 4)
+    groups = np.repeat([1, 2, 3, 4], 6)
+    assert cal.validate_by_group(y, p, groups=groups, min_rows=5)["oe"].k == 4
+    assert cal.validate_by_group(y, p, groups=groups).pooled["oe"] is None
+
+
+def test_counts_are_repeated_rows_and_equal_weights_change_nothing() -> None:
+    rng = np.random.default_rng(1)
+    counts = rng.integers(1, 4, len(Y))
+    repeated = np.repeat(np.arange(len(Y)), counts)
+    one = cal.validate_by_group(Y, P, groups=CENTRE, counts=counts)
+    other = cal.validate_by_group(Y[repeated], P[repeated], groups=CENTRE[repeated])
+    weighted = cal.validate_by_group(Y, P, groups=CENTRE, sample_weight=rng.uniform(0.999999, 1.000001, len(Y)))
+    for metric in ("intercept", "slope", "oe", "c"):
+        for first, second in zip(one.groups, other.groups, strict=True):
+            assert first.estimates[metric][:4] == pytest.approx(second.estimates[metric][:4], rel=1e-9)
+        assert weighted[metric].estimate == pytest.approx(RESULT[metric].estimate, rel=0.02, abs=0.01)
+    assert one.groups[0].rows == other.groups[0].rows
+    c = [group.estimates["c"].standard_error for group in (*weighted.groups, *RESULT.groups)]
+    assert c[:3] == pytest.approx(c[3:], rel=1e-4)
+
+
+def test_delong_with_one_event_has_no_standard_error() -> None:
+    view = cal.Predictions([0, 0, 1], [0.1, 0.2, 0.15])
+    value, error = auroc_with_error(cal.views.resolve.views_of(view, "auto")[0])  # type: ignore[attr-defined]
+    assert value == 0.5
+    assert math.isnan(error)
+
+
+def test_frames_and_columns_predictions_and_selections() -> None:
+    frame = pd.DataFrame({"y": Y, "p": P, "centre": CENTRE})
+    named = cal.validate_by_group(frame, label="y", prob="p", groups="centre")
+    assert named.to_dict() == RESULT.to_dict()
+    assert cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
+    two = cal.validate_by_group(Y, P, groups=CENTRE, where=CENTRE != "B")
+    assert [each.name for each in two.groups] == ["A", "C"]
+    periods = cal.validate_by_period(frame, label="y", prob="p", times="centre")
+    assert periods.kind == "period"
+    assert periods["slope"].estimate == RESULT["slope"].estimate
+
+
+def test_one_class_of_several() -> None:
+    drawn = cal.make_calibrated(900, distribution=(2, 3, 4), classes=3, rng=0)
+    names = np.array(["low", "mid", "high"])[drawn.y_true]
+    words: dict[str, Any] = {"classes": ["low", "mid", "high"], "groups": CENTRE}
+    found = cal.validate_by_group(names, drawn.y_prob, lens="class:high", metrics=["oe", "brier"], **words)
+    direct = cal.validate_by_group(names == "high", drawn.y_prob[:, 2], groups=CENTRE, metrics=["oe", "brier"])
+    assert found["oe"].estimate == pytest.approx(direct["oe"].estimate)
+    with pytest.raises(CalibrantError, match="about one event"):
+        cal.validate_by_group(names, drawn.y_prob, **words)
+
+
+def test_any_metric_with_an_interval_can_be_pooled() -> None:
+    found = cal.validate_by_group(Y, P, groups=CENTRE, metrics=["brier", cal.cox_slope, "auroc"])
+    assert list(found.pooled) == ["brier", "cox_slope", "c"]
+    ends = cal.interval(*rows_of("A"), metric="brier")
+    first = found.groups[0].estimates["brier"]
+    assert first.value == ends.value
+    assert first.standard_error == pytest.approx((ends.high - ends.low) / 2 / 1.959964, rel=1e-5)
+    assert found["cox_slope"].estimate == pytest.approx(RESULT["slope"].estimate)
+
+
+def test_forms_of_the_result() -> None:
+    frame = RESULT.to_frame()
+    assert frame.shape == (4 * (3 + 1 + 2), 11)
+    assert set(frame["row"]) == {"group", "all rows", "pooled", "prediction"}
+    plain = json.loads(json.dumps(RESULT.to_dict()))
+    assert plain["pooled"]["slope"]["estimate"] == RESULT["slope"].estimate
+    assert plain["groups"][0]["estimates"]["c"]["value"] == RESULT.groups[0].estimates["c"].value
+    assert RESULT._repr_html_().count("<tr>") == 1 + 3 + 1 + 5
+    again: GroupValidation = pickle.loads(pickle.dumps(RESULT))
+    assert again.to_dict() == RESULT.to_dict()
+    head = repr(RESULT).split("\n")[0]
+    assert head == f"3 groups, 900 rows, {Y.sum()} events; 95%, REML, Hartung-Knapp"
+    with pytest.raises(CalibrantError, match="was not estimated; choose one of intercept"):
+        RESULT["auc"]
+
+
+DAYS = np.datetime64("2019-11-15") + np.arange(900)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        DAYS,
+        DAYS.astype(str).tolist(),
+        DAYS.astype(object).tolist(),
+        pd.Series(pd.to_datetime(DAYS)),
+        [dt.datetime(2019, 11, 15, 23, 30, tzinfo=dt.UTC) + dt.timedelta(days=i) for i in range(900)],
+        [f"{day}T23:30:00" for day in DAYS],
+    ],
+    ids=["datetime64", "text", "date", "pandas", "with_zone", "with_time"],
+)
+def test_dates_are_divided_into_periods(times: Any) -> None:
+    found = cal.validate_by_period(Y, P, times=times, every="quarter", metrics="oe")
+    names = [each.name for each in found.groups]
+    assert names[:3] == ["2019 Q4", "2020 Q1", "2020 Q2"]
+    assert names == sorted(names)
+    assert found.groups[0].rows == 47
+    assert found.unit == "year"
+
+
+def test_trend_over_periods() -> None:
+    rng = np.random.default_rng(0)
+    year = np.repeat(np.arange(2010, 2020), 2000)
+    p = rng.beta(2, 5, len(year))
+    drift = 0.1 * (year - 2010)
+    y = (rng.random(len(year)) < 1 / (1 + (1 - p) / p * np.exp(-drift))).astype(int)
+    found = cal.validate_by_period(y, p, times=year)
+    trend = found["intercept"].trend
+    assert trend is not None
+    assert trend.slope == pytest.approx(0.1, abs=0.02)
+    assert trend.pvalue < 1e-4
+    assert found["slope"].trend is not None
+    assert found["slope"].trend.pvalue > 0.01
+    assert "intercept: trend" in repr(found)
+    assert "per year" in repr(found)
+    assert cal.validate_by_period(y, p, times=year, trend=False)["oe"].trend is None
+    labels = np.array(["before", "during", "after"])[np.repeat([0, 1, 2], [8000, 6000, 6000])]
+    ordered = cal.validate_by_period(y, p, times=labels, order=["before", "during", "after"], metrics="oe")
+    assert [each.name for each in ordered.groups] == ["before", "during", "after"]
+    assert ordered.unit == "period"
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({}, "groups: is missing"),
+        ({"groups": "centre"}, "is the name of a column"),
+        ({"groups": ["a"] * 900}, "one group only"),
+        ({"groups": ["a"] * 899}, "groups: expected one group"),
+        ({"groups": CENTRE, "metrics": []}, "empty list"),
+        ({"groups": CENTRE, "metrics": "slop"}, "slop"),
+        ({"groups": CENTRE, "method": "ML"}, "method: must be"),
+        ({"groups": CENTRE, "min_rows": 0}, "min_rows"),
+        ({"groups": CENTRE, "level": 2}, "level"),
+        ({"by": CENTRE}, "use groups"),
+    ],
+)
+def test_errors_of_groups(keywords: Any, words: str) -> None:
+    with pytest.raises(CalibrantError, match=words):
+        cal.validate_by_group(Y, P, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({}, "times: is missing"),
+        ({"times": DAYS}, "divided into periods; use every='year'"),
+        ({"times": CENTRE, "every": "year"}, "cannot be read as dates"),
+        ({"times": DAYS, "every": "week"}, "every: must be"),
+        ({"times": DAYS, "every": "year", "order": [1]}, "cannot be combined"),
+        ({"times": CENTRE, "order": ["A", "B"]}, "does not contain the period 'C'"),
+        ({"times": CENTRE, "order": ["A", "B", "B", "C"]}, "twice"),
+        ({"times": [*CENTRE[:-1], None]}, "missing"),
+        ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
+        ({"times": CENTRE, "groups": CENTRE}, "cannot be combined"),
+        ({"times": [2019] * 900}, "one period only"),
+        ({"times": pd.DataFrame({"a": CENTRE})}, "expected one column"),
+    ],
+)
+def test_errors_of_periods(keywords: Any, words: str) -> None:
+    with pytest.raises(CalibrantError, match=words):
+        cal.validate_by_period(Y, P, **keywords)
+
+
+def test_soft_labels_are_an_error() -> None:
+    with pytest.raises(CalibrantError, match="soft labels"):
+        cal.validate_by_group(P, P, groups=CENTRE, soft=True)

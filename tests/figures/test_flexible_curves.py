@@ -1,0 +1,255 @@
+"""The flexible calibration curve: the curve behind `ici`, its variance against the whole smoothing matrix, coverage, pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.curves.flexible import fit_flexible
+from calibrant.curves.local_regression import Groups, loess
+from calibrant.errors import ArgumentError, BoundaryScoresWarning, UndefinedMetricError, UnknownArgumentError
+from calibrant.figures.flexible_curves import _closed_form
+from calibrant.views import View
+
+from .pictures import assert_readable
+
+SIM = cal.make_miscalibrated(120, warp=cal.simulate.temperature(1.5), distribution=(2, 6), rng=5)
+Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
+CALIBRATED = cal.simulate.temperature(1.0)
+TIED = np.clip(np.round(P, 1), 0.05, 0.95)
+Z = 1.959963984540054
+
+
+def expit(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("risk", [P, TIED], ids=["distinct", "tied"])
+@pytest.mark.parametrize("weighted", ["none", "counts", "sample_weight"])
+@pytest.mark.parametrize("smoother", ["loess", "rcs"])
+def test_mean_distance_is_the_ici(risk: Any, weighted: str, smoother: str) -> None:
+    rng = np.random.default_rng(0)
+    weight = {
+        "none": np.ones(len(Y)),
+        "counts": rng.integers(1, 4, len(Y)),
+        "sample_weight": rng.exponential(size=len(Y)),
+    }
+    keywords = {} if weighted == "none" else {weighted: weight[weighted]}
+    curve = cal.flexible_calibration_curve(Y, risk, smoother=smoother, **keywords)
+    distance = np.abs(curve.at(risk)[0] - risk)
+    ici = cal.ici(Y, risk, smoother=smoother, surface="interpolate", **keywords)
+    assert np.average(distance, weights=weight[weighted]) == pytest.approx(ici, abs=1e-12)
+
+
+def matrix_of(risk: Any) -> Any:
+    """The smoothing matrix L of LOESS: its column j is the curve of an outcome that is 1 in row j and 0 elsewhere."""
+    order = np.argsort(risk, kind="stable")
+    score, n = risk[order], len(risk)
+    assert len(np.unique(score)) == n
+    columns = [
+        loess(Groups(score, row, np.ones(n), np.arange(1, n + 1)), 0.75, 2, "interpolate", False) for row in np.eye(n)
+    ]
+    return order, np.column_stack(columns)
+
+
+def test_intervals_of_loess_by_the_whole_matrix() -> None:
+    order, matrix = matrix_of(P)
+    y, x = Y[order], P[order]
+    fitted = matrix @ y
+    kept = np.clip(fitted, 0, 1)
+    assert cal.flexible_calibration_curve(Y, P).observed == pytest.approx(fitted, abs=1e-12)
+    rest = np.eye(len(y)) - matrix
+    sigma = np.sum((y - fitted) ** 2) / np.trace(rest @ rest.T)
+    unit = (matrix**2).sum(axis=1)
+    known = cal.flexible_calibration_curve(Y, P, uncertainty="residual")
+    assert known.lower == pytest.approx(np.clip(fitted - Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
+    assert known.upper == pytest.approx(np.clip(fitted + Z * np.sqrt(sigma * unit), 0, 1), abs=1e-10)
+    for i, (low, high) in enumerate(zip(*cal.flexible_calibration_curve(Y, P).at(x)[1:], strict=True)):
+        variance = sum(matrix[i, j] ** 2 * kept[j] * (1 - kept[j]) for j in range(len(y)))
+        # Wilson: the p with (p_hat - p)^2 = z^2 variance, for 1 / unit rows of the local variance.
+        rows = 1 / unit[i]
+        centre = (kept[i] + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
+        half = Z / (1 + Z**2 / rows) * np.sqrt(variance + Z**2 / (4 * rows**2))
+        assert (low, high) == pytest.approx((max(centre - half, 0), min(centre + half, 1)), abs=1e-10)
+
+
+def test_wald_intervals_of_the_spline_by_their_likelihood() -> None:
+    curve = cal.flexible_calibration_curve(Y, P, smoother="rcs", knots=3)
+    x = np.log(P / (1 - P))
+    k1, k2, k3 = np.quantile(x, [0.1, 0.5, 0.9])
+
+    def design(v: Any) -> Any:
+        cube = lambda k: np.maximum(v - k, 0) ** 3  # noqa: E731
+        bend = cube(k1) - cube(k2) * (k3 - k1) / (k3 - k2) + cube(k3) * (k2 - k1) / (k3 - k2)
+        return np.column_stack([np.ones(len(v)), v, bend / (k3 - k1) ** 2])
+
+    beta, columns = np.zeros(3), design(x)
+    for _ in range(30):
+        mu = expit(columns @ beta)
+        information = columns.T @ (columns * (mu * (1 - mu))[:, None])
+        beta = beta + np.linalg.solve(information, columns.T @ (Y - mu))
+    at = np.array([0.1, 0.25, 0.4])
+    new = design(np.log(at / (1 - at)))
+    error = np.sqrt(np.diag(new @ np.linalg.inv(information) @ new.T))
+    found = curve.at(at)
+    for sign, values in zip((0, -Z, Z), found, strict=True):
+        assert values == pytest.approx(expit(new @ beta + sign * error), abs=1e-9)
+
+
+def test_counts_are_repeated_rows() -> None:
+    times = np.random.default_rng(0).integers(1, 4, len(Y))
+    for smoother, uncertainty in (("loess", "binomial"), ("loess", "residual"), ("rcs", "wald")):
+        options = {"smoother": smoother, "uncertainty": uncertainty}
+        counted = cal.flexible_calibration_curve(Y, P, counts=times, **options)
+        repeated = cal.flexible_calibration_curve(np.repeat(Y, times), np.repeat(P, times), **options)
+        for name in ("risk", "observed", "lower", "upper", "slope", "intercept", "c_statistic"):
+            assert getattr(counted, name) == pytest.approx(getattr(repeated, name), abs=1e-9), name
+        assert counted.n == times.sum()
+
+
+def test_constant_importance_weights_change_nothing() -> None:
+    for smoother in ("loess", "rcs"):
+        plain = cal.flexible_calibration_curve(Y, P, smoother=smoother)
+        weighted = cal.flexible_calibration_curve(Y, P, smoother=smoother, sample_weight=np.full(len(Y), 3.7))
+        assert weighted.observed == pytest.approx(plain.observed, abs=1e-10)
+        if smoother == "loess":  # the spline has a sandwich covariance for weights
+            assert weighted.upper == pytest.approx(plain.upper, abs=1e-10)
+        else:
+            assert weighted.upper == pytest.approx(plain.upper, abs=0.2)
+
+
+def test_merged_cells_change_the_band_little() -> None:
+    data = cal.make_miscalibrated(6000, warp=CALIBRATED, distribution=(2, 6), rng=0)
+    few = np.arange(6000) < 4000
+    curve = cal.flexible_calibration_curve(data.y_true, data.y_prob)
+    assert len(curve.risk) <= 200
+    whole = cal.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="residual")
+    assert np.median(curve.upper - curve.lower) == pytest.approx(np.median(whole.upper - whole.lower), rel=0.25)
+    part = cal.flexible_calibration_curve(data.y_true, data.y_prob, where=few)
+    at = [0.1, 0.3, 0.5]
+    wide, narrow = (c.at(at)[2] - c.at(at)[1] for c in (part, curve))
+    assert wide / narrow == pytest.approx(np.full(3, np.sqrt(1.5)), rel=0.1)
+
+
+def test_bootstrap_agrees_with_the_closed_form() -> None:
+    data = cal.make_miscalibrated(600, warp=CALIBRATED, distribution=(2, 6), rng=0)
+    at = np.quantile(data.y_prob, [0.2, 0.5, 0.8])
+    for smoother in ("loess", "rcs"):
+        options = {"smoother": smoother, "n_resamples": 60, "rng": 0}
+        closed = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother=smoother).at(at)
+        drawn = cal.flexible_calibration_curve(data.y_true, data.y_prob, uncertainty="bootstrap", **options).at(at)
+        assert drawn[2] - drawn[1] == pytest.approx(closed[2] - closed[1], rel=0.35)
+    steps = cal.flexible_calibration_curve(data.y_true, data.y_prob, smoother="isotonic", n_resamples=50, rng=0)
+    assert (np.diff(steps.observed) >= 0).all()
+    assert ((steps.lower <= steps.observed + 1e-12) & (steps.observed <= steps.upper + 1e-12)).mean() > 0.9
+
+
+def test_coverage_of_the_band(deep: bool) -> None:
+    """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
+    trials = 1000 if deep else 30
+    for n, law in ((400, (2, 5)), (1000, (0.7, 20))):
+        rng = np.random.default_rng(1)
+        x = np.quantile(rng.beta(*law, 100_000), [0.25, 0.5, 0.95])
+        truth = expit(0.9 * np.log(x / (1 - x)) + 0.1)
+        hits = {"binomial": np.zeros(3), "residual": np.zeros(3), "wald": np.zeros(3)}
+        for _ in range(trials):
+            p = rng.beta(*law, n)
+            view = View(p, (rng.random(n) < expit(0.9 * np.log(p / (1 - p)) + 0.1)).astype(np.uint8))
+            fits = [fit_flexible(view, smoother, span=0.75, degree=2, knots=5) for smoother in ("loess", "rcs")]
+            for way, found in hits.items():
+                low, high = _closed_form(fits[way == "wald"], x, way, 0.95)
+                found += (low <= truth) & (truth <= high)
+        for way in ("binomial", "wald"):
+            assert (hits[way] / trials > (0.925 if deep else 0.79)).all(), hits
+    assert hits["residual"][2] / trials < 0.9, hits
+
+
+def test_regression_and_c_statistic() -> None:
+    curve = cal.flexible_calibration_curve(Y, P, level=0.9)
+    assert curve.slope.value == pytest.approx(cal.cox_slope(Y, P), abs=1e-9)
+    assert curve.intercept.value == pytest.approx(cal.calibration_in_the_large(Y, P, form="logit"), abs=1e-9)
+    assert curve.c_statistic.value == pytest.approx(cal.auroc(Y, P), abs=1e-12)
+    assert curve.slope.lower < curve.slope.value < curve.slope.upper
+    known = cal.clinical_summary(Y, P, level=0.9, n_resamples=100, rng=0)
+    for found, name in ((curve.intercept, "intercept"), (curve.slope, "slope"), (curve.c_statistic, "c")):
+        assert found == pytest.approx((known[name].value, known[name].lower, known[name].upper), abs=1e-12)
+
+
+def test_unfriendly_data() -> None:
+    one = cal.flexible_calibration_curve(np.arange(50) % 4 == 0, np.full(50, 0.3))
+    assert one.observed == pytest.approx([0.26])
+    assert np.isnan(one.slope.value)
+    assert_readable(one.plot())
+    same = cal.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40))
+    assert same.observed == pytest.approx(np.zeros(40), abs=1e-12)
+    assert (same.upper > 0).all()
+    assert same.intercept.value == -np.inf
+    assert np.isnan([same.slope.value, same.c_statistic.value]).all()
+    assert_readable(same.plot())
+    with pytest.raises(UndefinedMetricError, match="equal"):
+        cal.flexible_calibration_curve(np.zeros(40), np.linspace(0.1, 0.5, 40), smoother="rcs")
+    with pytest.warns(BoundaryScoresWarning):
+        cal.flexible_calibration_curve(Y, np.round(P, 1), smoother="rcs", knots=3)
+    curve = cal.flexible_calibration_curve([0, 0, 1, 0, 1, 1], [0.0, 0.2, 0.3, 0.5, 0.7, 1.0])
+    assert np.isfinite(curve.observed).all()
+    tiny = cal.flexible_calibration_curve([0, 1, 1], [0.2, 0.4, 0.6])
+    assert len(tiny.risk) == 3
+    assert np.isfinite(tiny.lower).all()
+    named = cal.flexible_calibration_curve(np.where(Y == 1, "ill", "well"), P, pos_label="ill")
+    assert named.observed == pytest.approx(cal.flexible_calibration_curve(Y, P).observed)
+    four = np.random.default_rng(0).dirichlet(np.ones(4), 60)
+    labels = np.arange(60) % 4
+    assert len(cal.flexible_calibration_curve(labels, four, lens="class:2").risk) == 60
+
+
+def test_outside_the_data_there_is_no_curve() -> None:
+    curve = cal.flexible_calibration_curve(Y, P)
+    for values in curve.at([0.0, 0.999]):
+        assert np.isnan(values).all()
+    assert curve.at(0.3)[0].shape == (1,)
+    free = cal.flexible_calibration_curve(Y, P, level=None)
+    assert free.how is None
+    assert np.isnan(free.lower).all()
+    assert list(curve.to_frame().columns) == ["risk", "observed", "lower", "upper"]
+    assert curve.to_dict()["slope"]["value"] == curve.slope.value
+    rows = curve.distribution
+    assert (rows.events.sum(), rows.others.sum()) == (Y.sum(), len(Y) - Y.sum())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"smoother": "spline"}, ArgumentError, "smoother"),
+        ({"uncertainty": "wald"}, ArgumentError, "not available"),
+        ({"smoother": "isotonic", "uncertainty": "binomial"}, ArgumentError, "bootstrap"),
+        ({"level": 95}, ArgumentError, "level"),
+        ({"knots": 7}, ArgumentError, "knots"),
+        ({"degree": 3}, ArgumentError, "degree"),
+        ({"span": 0}, ArgumentError, "span"),
+        ({"y_true": Y * 0.5, "soft": True}, UndefinedMetricError, "soft"),
+        ({"n_knots": 3}, UnknownArgumentError, "n_knots"),
+    ],
+)
+def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        cal.flexible_calibration_curve(**{"y_true": Y, "y_prob": P, **arguments})
+
+
+def test_the_plot() -> None:
+    curve = cal.flexible_calibration_curve(Y, P)
+    ax = curve.plot()
+    assert_readable(ax)
+    line = next(line for line in ax.lines if line.get_gid() == "curve")
+    assert line.get_ydata() == pytest.approx(curve.observed)
+    text = ax.get_legend().get_texts()[1].get_text()
+    assert f"slope {curve.slope.value:.2f} ({curve.slope.lower:.2f} to" in text
+    assert len([each for each in ax.collections if each.get_gid() == "spikes"]) == 2
+    with pytest.raises(ArgumentError, match="limit"):
+        curve.plot(limit=2)
+    rare = cal.make_miscalibrated(3000, warp=CALIBRATED, distribution=(0.7, 60), rng=0)
+    shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(distribution=False, estimates=False, name="m")
+    assert shown.get_xlim()[1] < 0.2
+    assert_readable(shown)

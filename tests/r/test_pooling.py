@@ -1,0 +1,93 @@
+"""Validation by centre against glm, pROC and metafor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+from tests.r.common import Compute, compare, data, every_call, values
+
+# metafor's Fisher scoring stops at steps of tau2 below 1e-13; estimates depend on it smoothly.
+TOLERANCE, DECIMALS = 1e-6, 1e-9
+MEASURES = {"intercept": "intercept", "slope": "slope", "oe": "oe", "cstat": "c"}
+FORWARD: dict[str | None, Callable[[float], float]] = {
+    None: float,
+    "exp": math.log,
+    "expit": lambda value: math.log(value / (1 - value)),
+}
+
+
+SETS = tuple(dict.fromkeys(entry["data"] for entry in values("pooling")))
+NAME_OF = {id(data(name)): name for name in SETS}
+
+
+@lru_cache
+def validated(name: str, **keywords: Any) -> Any:
+    d = data(name)
+    return cal.validate_by_period(d.y, d.risk, times=d.centre, **keywords)
+
+
+def result_of(d: Any, **keywords: Any) -> Any:
+    return validated(NAME_OF[id(d)], **keywords)
+
+
+def by_centre(measure: str) -> Compute:
+    def compute(d: Any) -> Any:
+        found = result_of(d)
+        forward = FORWARD[found[measure].transform]
+        kept = [group.estimates[measure] for group in found.groups if not group.estimates[measure].reason]
+        return [(forward(each.value), each.standard_error) for each in kept]
+
+    return compute
+
+
+def facts(measure: str, **keywords: Any) -> Compute:
+    def compute(d: Any) -> Any:
+        p = result_of(d, **keywords)[measure]
+        ends = [FORWARD[p.transform](value) for value in (p.estimate, p.low, p.high)]
+        return [ends[0], p.standard_error, *ends[1:], p.tau2, p.i2, p.q, p.q_pvalue]
+
+    return compute
+
+
+def ahead(measure: str, **keywords: Any) -> Compute:
+    def compute(d: Any) -> Any:
+        p = result_of(d, **keywords)[measure]
+        return [FORWARD[p.transform](value) for value in (p.prediction_low, p.prediction_high)]
+
+    return compute
+
+
+COMPUTED: dict[str, Compute] = {}
+for theirs, ours in MEASURES.items():
+    parts = f"by({theirs}, y, risk, centre)"
+    COMPUTED |= {
+        f"t({parts})": by_centre(ours),
+        f"facts(pool({parts}, test = 'knha'))": facts(ours),
+        f"ahead(pool({parts}, test = 'knha'))": ahead(ours),
+        f"ahead(pool({parts}), pi.type = 'riley')": ahead(ours, interval="normal", prediction_df="k-2"),
+        f"facts(pool({parts}))": facts(ours, interval="normal"),
+        f"facts(pool({parts}, method = 'DL', test = 'knha'))": facts(ours, method="dersimonian_laird"),
+        f"facts(pool({parts}, test = 'adhoc'))": facts(ours, interval="hartung_knapp_adhoc"),
+        f"facts(pool({parts}, method = 'FE'))": facts(ours, method="fixed"),
+        f"trend({parts})": lambda d, ours=ours: list(result_of(d)[ours].trend),  # type: ignore[misc]
+    }
+
+
+@every_call("pooling", COMPUTED)
+def test_as_metafor(call: str, compute: Compute) -> None:
+    compare("pooling", call, compute, TOLERANCE, DECIMALS)
+
+
+def test_sets_with_and_without_variation_and_with_centres_left_out() -> None:
+    tau2 = [result_of(data(name))[measure].tau2 for name in SETS for measure in MEASURES.values()]
+    assert min(tau2) == 0
+    assert np.sum(np.array(tau2) > 0.01) > 3
+    left = result_of(data("rare")).left_out
+    assert left["slope"] != left["c"]
+    assert set(left["c"].values()) <= {"no events", "only one event, or only one row without it"}
