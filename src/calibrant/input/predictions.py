@@ -91,7 +91,7 @@ class Predictions:
     clip : bool, default False
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
-        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
+        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
 
     Attributes
     ----------
