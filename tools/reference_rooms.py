@@ -76,7 +76,7 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
+            Section("Reliability", ("figures.reliability_diagrams", "figures.panels", "figures.polytomous")),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
