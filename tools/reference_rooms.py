@@ -68,6 +68,7 @@ ROOMS = {
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
             Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
+            Section("Internal validation", ("evaluation.optimism",)),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
@@ -76,7 +77,16 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels", "figures.polytomous")),
+            Section(
+                "Reliability",
+                (
+                    "figures.reliability_diagrams",
+                    "figures.survival_diagrams",
+                    "figures.panels",
+                    "figures.polytomous",
+                    "figures.optimism",
+                ),
+            ),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
@@ -95,7 +105,7 @@ ROOMS = {
                     "figures.stability",
                 ),
             ),
-            Section("The report", ("reporting.building", "reporting.comparing")),
+            Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
         ),
     ),
     "improve": Room(

@@ -79,6 +79,7 @@ from .evaluation import clinical_summary as clinical_summary
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes
+from .evaluation import internal_validation as internal_validation
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
 from .evaluation import validate_by_group as validate_by_group
@@ -95,6 +96,7 @@ from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import optimism_diagram as optimism_diagram
 from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram
@@ -103,6 +105,7 @@ from .figures import risk_coverage_diagram as risk_coverage_diagram
 from .figures import score_histogram as score_histogram
 from .figures import simplex_diagram as simplex_diagram
 from .figures import stability_diagram as stability_diagram
+from .figures import survival_diagram as survival_diagram
 from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..evaluation.clinical import clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
@@ -18,6 +16,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
+from .conditions import COMPARE, parse_condition
 from .listing import metric_named
 from .places import label_column
 from .screen import (
@@ -39,14 +38,6 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
 # The default of --resamples.
 RESAMPLES = 200
-COMPARE = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 class Gate(NamedTuple):
@@ -65,16 +56,8 @@ class Gate(NamedTuple):
 
 def parse_gate(text: str) -> Gate:
     """``"ece > 0.05"`` as a Gate."""
-    match = re.fullmatch(r"\s*([^<>=!]+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
-    try:
-        if match is None:
-            raise ValueError
-        limit = float(match[3])
-        if math.isnan(limit):  # no value is above or below it
-            raise ValueError
-    except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
-    return Gate(metric_named(match[1], "--fail-if"), match[2], limit)
+    name, sign, limit = parse_condition(text, "ece > 0.05")
+    return Gate(metric_named(name, "--fail-if"), sign, limit)
 
 
 def run(
@@ -98,11 +81,57 @@ def run(
     calibrator: str | None = None,
     stream: bool | None = None,
     outcome: str | None = None,
+    purpose: str | None = None,
     pool: bool = False,
     trend: bool = False,
+    time: str | None = None,
+    event: str | None = None,
+    horizons: tuple[float, ...] = (),
+    cause: int | None = None,
+    link: str | None = None,
     **source: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
+    if time or event or horizons:
+        from . import surviving
+
+        mine = {name: value for name, value in locals().items() if name in surviving.OTHERS}
+        return surviving.run(
+            file,
+            columns=split(source)[0],
+            time=time,
+            event=event,
+            horizons=horizons,
+            cause=cause,
+            link=link,
+            given=mine | source,
+            interval=interval,
+            resamples=resamples,
+            seed=seed,
+            as_json=as_json,
+            gates=gates,
+            stream=stream,
+        )
+    for option, value in (("--cause", cause), ("--link", link)):
+        if value is not None:
+            raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
+    if purpose is not None:
+        without = {
+            "--metrics": metrics != "recommended",
+            "--pool": pool,
+            "--by": source.get("by") is not None,
+            "--fail-if": bool(gates),
+            "--assess": assess,
+            "--calibrator": calibrator is not None,
+            "--stream": bool(stream),
+            "--bins": bins is not None,
+            "--binning": binning is not None,
+        }
+        for option, refused in without.items():
+            if refused:
+                raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
+        _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
+        return False
     if trend and not pool:
         raise ArgumentError("--trend", "requires --pool", "add --pool")
     if pool and source.get("by") is None:
@@ -168,6 +197,41 @@ def run(
     for line in failures:
         say(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
+
+
+def _clinical(
+    file: str,
+    source: Mapping[str, Any],
+    lens: str | None,
+    selections: tuple[str, ...],
+    interval: float | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    outcome: str | None,
+) -> None:
+    """Print the table of a validation study."""
+    keywords = rows_of(file, source)
+    outcome = outcome or _outcome(keywords)
+    with warnings_as_lines(), resampling_bar():
+        found = clinical_summary(
+            keywords.pop("y_true"),
+            keywords.pop("y_prob"),
+            level=0.95 if interval is None else interval,
+            n_resamples=resamples,
+            rng=seed,
+            lens=lens or "auto",
+            where=selection_of(selections),
+            outcome=outcome,
+            **keywords,
+        )
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **found.to_dict()})
+        return
+    headings, rows = found._table()
+    print_lines([found._title(), ""])
+    print_table(list(headings), [list(row) for row in rows], range(1, 4))
+    print_lines([f"note: {note}" for note in found.notes])
 
 
 def _pooled(

@@ -97,6 +97,12 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 )
 @click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the table of a validation study in place of the metrics, with intervals.",
+)
 @options.metric_options
 @click.option(
     "--budget",
@@ -112,6 +118,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
 @options.outcome_option
+@options.survival_options
 @options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
@@ -128,6 +135,9 @@ def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
     FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+
+    For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
+    the predicted risks by the horizon, with confidence intervals.
     """
     from . import evaluating
 
@@ -377,6 +387,14 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
+    "items of TRIPOD+AI.",
+)
+@options.written_option("--tripod", help="With --for clinical: also write the items of TRIPOD+AI to this .md file.")
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
 @options.meta_option

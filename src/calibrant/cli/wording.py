@@ -23,6 +23,7 @@ OPTIONS = {
     "ids": ("--id",),
     "metric": ("--metric", "--metrics"),
     "use_case": ("--for",),
+    "purpose": ("--for",),
     "input": ("--logits",),
     "sample_weight": ("--weight",),
     "groups": ("--by",),
@@ -30,6 +31,7 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "confidence_level": ("--confidence",),
+    "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
 }

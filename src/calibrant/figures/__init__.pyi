@@ -21,6 +21,8 @@ from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
+from .optimism import OptimismDiagram as OptimismDiagram
+from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
@@ -37,6 +39,8 @@ from .simplex import SimplexDiagram as SimplexDiagram
 from .simplex import simplex_diagram as simplex_diagram
 from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
+from .survival_diagrams import SurvivalDiagram as SurvivalDiagram
+from .survival_diagrams import survival_diagram as survival_diagram
 from .topk import TopkDiagram as TopkDiagram
 from .topk import topk_diagram as topk_diagram
 from .variations import UceDiagram as UceDiagram
