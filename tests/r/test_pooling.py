@@ -79,7 +79,9 @@ for theirs, ours in MEASURES.items():
         f"facts(pool({parts}, method = 'DL', test = 'knha'))": facts(ours, method="dersimonian_laird"),
         f"facts(pool({parts}, test = 'adhoc'))": facts(ours, interval="hartung_knapp_adhoc"),
         f"facts(pool({parts}, method = 'FE'))": facts(ours, method="fixed"),
-        f"confint(pool({parts}), control = list(tol = 1e-13, maxiter = 10000, tau2.max = 1e4))$random[1, 2:3]": limits(ours),
+        f"confint(pool({parts}), control = list(tol = 1e-13, maxiter = 10000, tau2.max = 1e4))$random[1, 2:3]": limits(
+            ours
+        ),
         f"trend({parts})": lambda d, ours=ours: list(result_of(d)[ours].trend),  # type: ignore[misc]
     }
 
