@@ -258,6 +258,14 @@ SECTIONS: dict[str, list[Entry]] = {
             "ax = cal.group_confidence_diagram(y, p, hierarchy=shapes).plot()",
         ),
         Entry(
+            "forest",
+            "Centres and periods",
+            "A square for each centre, with an area proportional to its weight, and its confidence interval. The diamond is the pooled slope with its interval, "
+            "the bar the prediction interval for a new centre. The vertical line is the slope of a calibrated model.",
+            'centre = np.array(["Leuven", "Oxford", "Paris", "Rome", "Utrecht", "Vienna"])[np.arange(3000) % 17 % 6]\n'
+            'ax = cal.forest_diagram(cal.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
+        ),
+        Entry(
             "interval_error",
             "Intervals of confidence",
             "The error in intervals that may be communicated as words. Recalibration can make one interval worse; the lower panel shows the "

@@ -107,8 +107,9 @@ calibration under context-specific definitions of reliability (arXiv:2205.11454)
 - **Network**: two hidden layers of {width} units, {epochs} epochs of AdamW; learning rate and weight decay with the best validation accuracy.
 - **Strengths**: smallest traditional error on validation data, mean over seeds, among those that lose at most {loss} percentage points of accuracy.
 - **Errors**: the traditional error has {bins} bins of equal width of the largest probability, as do the errors of intervals. All others are total variation
-  distances in cells of a k-d tree (at most {gamma} of the rows per cell). Ties are broken at random first: most probabilities of histogram binning are 0, and a cell
-  cannot be split at a median shared by most of its rows; otherwise these rows would stay in one cell, in which errors cancel.
+  distances in cells of a k-d tree (at most {gamma} of the rows per cell). Ties are broken at random first: most probabilities of histogram binning are 0, and rows with
+  equal probabilities stay in one cell, in which errors cancel. A median shared by most rows of a cell does not end the tree: the cell is split above
+  the tied rows, or by another coordinate.
 - **Arrows**: ↓ and ↑ mark values significantly lower and higher than those of the base network: the 95% interval of the paired differences excludes 0. With
   {seeds} seeds and this many comparisons some arrows are false positives; ± is the standard deviation over seeds, which does not include the sampling error of the
   fixed test rows.

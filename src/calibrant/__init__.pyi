@@ -79,6 +79,7 @@ from .evaluation import clinical_summary as clinical_summary
 from .evaluation import confidence_summary as confidence_summary
 from .evaluation import evaluate as evaluate
 from .evaluation import horizon_outcomes as horizon_outcomes
+from .evaluation import internal_validation as internal_validation
 from .evaluation import recommend as recommend
 from .evaluation import survival_summary as survival_summary
 from .evaluation import validate_by_group as validate_by_group
@@ -89,10 +90,12 @@ from .figures import cumulative_diagram as cumulative_diagram
 from .figures import decision_curve as decision_curve
 from .figures import entropy_diagram as entropy_diagram
 from .figures import flexible_calibration_curve as flexible_calibration_curve
+from .figures import forest_diagram as forest_diagram
 from .figures import group_confidence_diagram as group_confidence_diagram
 from .figures import group_error_diagram as group_error_diagram
 from .figures import interval_error_diagram as interval_error_diagram
 from .figures import murphy_diagram as murphy_diagram
+from .figures import optimism_diagram as optimism_diagram
 from .figures import ordinal_panels as ordinal_panels
 from .figures import reliability as reliability
 from .figures import reliability_diagram as reliability_diagram
@@ -119,6 +122,7 @@ from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomia
 from .inference import interval as interval
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
+from .inference import multinomial_recalibration as multinomial_recalibration
 from .inference import pit_test as pit_test
 from .inference import pool_estimates as pool_estimates
 from .inference import power as power

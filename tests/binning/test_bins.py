@@ -139,6 +139,22 @@ def test_bins_from_1_over_k_in_figures_intervals_and_tables() -> None:
     assert many.statistic == pytest.approx(value, abs=1e-12)
 
 
+def test_1_over_k_is_for_the_predicted_class_alone() -> None:
+    y, p = confidences(4)
+    words: dict[str, Any] = {"bins": 5, "binning": "equal_width:1/K"}
+    first = cal.ece(y, p, lens="top_label", **words)
+    assert cal.ece(y, p, lens="rank:1", **words) == first
+    assert cal.ece(y, p, lens="within_top:1", **words) == pytest.approx(first, abs=1e-12)
+    problem = "binning: '1/K' is the smallest confidence in the predicted class, but scores of the lens '{}' start at {}; use "
+    with pytest.raises(
+        LensError, match=problem.format("within_top:2", 0.5) + "'equal_width:0.5' or use lens='top_label'"
+    ):
+        cal.ece(y, p, lens="within_top:2", **words)
+    assert cal.ece(y, p, lens="within_top:2", bins=5, binning="equal_width:0.5") >= 0
+    with pytest.raises(LensError, match=problem.format("rank:2", 0) + "'equal_width' or use"):
+        cal.ece(y, p, lens="rank:2", **words)
+
+
 def test_sketches_take_a_range_in_numbers() -> None:
     y, p = confidences(4)
     rule = EqualWidth(10, range=(0.25, 1))

@@ -179,3 +179,36 @@ def test_no_bar_in_pipes(old: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Path) -> None:
+    out, items = tmp_path / "r.json", tmp_path / "items.md"
+    command = ("report", old, "--metrics", "brier", "--no-recalibration", "--for", "clinical", "--tripod", items)
+    code, printed, errors = run(*command, "--interval", "0.5", "--resamples", "20", "--out", out)
+    assert (code, errors) == (0, "")
+    assert printed.endswith(f"Wrote {out} and {items}.\n")
+    assert json.loads(out.read_text())["clinical"]["summary"]["n"] == 300
+    assert items.read_text().startswith("# TRIPOD+AI")
+    for more, text in (
+        (("report", old, "--tripod", items), "--tripod: requires --for clinical"),
+        (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "ends in .md"),
+        (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),
+    ):
+        code, _, errors = run(*more)
+        assert code == 2
+        assert text in errors
+
+
+def test_evaluate_prints_the_clinical_table(run: Run, old: Path) -> None:
+    code, printed, errors = run(
+        "evaluate", old, "--prob", "p", "--for", "clinical", "--interval", "0.5", "--resamples", "20"
+    )
+    assert (code, errors) == (0, "")
+    assert "Calibration slope" in printed
+    code, printed, _ = run(
+        "evaluate", old, "--prob", "p", "--for", "clinical", "--interval", "0.5", "--resamples", "20", "--json"
+    )
+    assert json.loads(printed)["rows"][0]["id"] == "n"
+    code, _, errors = run("evaluate", old, "--prob", "p", "--for", "clinical", "--by", "country")
+    assert code == 2
+    assert "--by: cannot be combined" in errors

@@ -106,6 +106,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "change point": lambda: locate_change([cal.Sketch.of(Y, P)] * 3),
     "e-process": lambda: start_eprocess(lens="binary").update(cal.Sketch.of(Y, P)),
     "detector": lambda: start_detector(run_length=100, lens="binary").update(cal.Sketch.of(Y, P)),
+    "centres": lambda: cal.validate_by_group(Y, P, groups=GROUPS),
+    "periods": lambda: cal.validate_by_period(Y, P, times=np.arange(400) // 100),
+    "pooled": lambda: cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
+    "forest": lambda: cal.forest_diagram(cal.validate_by_group(Y, P, groups=GROUPS), "oe"),
     "report": lambda: cal.report(Y, P),
 }
 

@@ -189,8 +189,28 @@ def test_words_have_their_checked_values() -> None:
     five = likert_error(**B, edges="five")
     assert five.error == pytest.approx(0.14)
     assert [band.error for band in five.bands] == pytest.approx([0.3, 0.2, 0, 0.2, 0])
-    assert [band.pvalue for band in five.bands] == pytest.approx([0.36, 0.64, 1, 0.64, 1])
+    assert [band.pvalue for band in five.bands] == pytest.approx([0.36, 1, 1, 1, 1])
     assert likert_error(**B, edges=[0, 1]).error == 0
+
+
+def test_p_values_of_likert_bands_hold_their_level() -> None:
+    """Exactly, for a true rate anywhere in the band; a side chosen by the data alone rejected a rate on an edge of a narrow band too often."""
+    for low, high, n in ((0.45, 0.55, 40), (0.2, 0.4, 30), (0.5, 0.51, 200), (0.0, 0.33, 25), (0.66, 1.0, 25)):
+        edges = sorted({0.0, low, high, 1.0})
+        at = edges.index(low)
+        pvalues = []
+        for k in range(n + 1):
+            found = likert_error([1] * k + [0] * (n - k), [(low + high) / 2] * n, edges=edges, within="one").bands[at]
+            pvalues.append(found.pvalue)
+            upper, lower = (stats.binom.sf(k - 1, n, high), stats.binom.cdf(k, n, low))
+            wanted = upper if low == 0 else lower if high == 1 else 2 * min(upper, lower)
+            assert found.pvalue == pytest.approx(1 if found.direction == "inside" else min(1, wanted))
+        for rate in np.linspace(low, high, 5):
+            chance = stats.binom.pmf(np.arange(n + 1), n, rate)
+            for level in (0.01, 0.05, 0.2):
+                assert chance[np.array(pvalues) <= level].sum() <= level + 1e-12
+    whole = likert_error([0, 1], [0.3, 0.6], edges=[0, 1], within="one").bands[0]
+    assert whole.pvalue == 1
 
 
 def halves(rows: list[int], score: list[float], most: float) -> list[list[int]]:

@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.errors import (
     ColumnError,
     GroupError,
+    InputError,
     InputTypeError,
     ProbabilityError,
     ShapeError,
@@ -33,7 +34,7 @@ type_ = kind(InputTypeError, TypeError, "y_prob")
 weight = kind(WeightError, ValueError, "sample_weight")
 count = kind(WeightError, ValueError, "counts")
 group = kind(GroupError, ValueError, "groups")
-feature = kind(GroupError, ValueError, "features")
+feature = kind(InputError, ValueError, "features")
 
 SHAPES = [
     shape("fewer labels", lambda: cal.ece([0, 1], P), "has 4 rows and y_true has 2", "one label per row is required"),
@@ -394,14 +395,14 @@ GROUPS = [
     feature(
         "nan feature",
         lambda: cal.ece(Y, P, features=[[1], [NAN], [1], [1]]),
-        "features must be finite",
-        "drop or fill the row",
+        "missing value",
+        "drop or fill these rows",
         row=1,
     ),
     feature(
         "inf feature",
         lambda: cal.ece(Y, P, features=[1, 1, INF, 1]),
-        "features must be finite",
+        "must be finite; got inf",
         "drop or fill the row",
         row=2,
     ),

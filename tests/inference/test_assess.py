@@ -423,3 +423,28 @@ def test_options_that_a_test_does_not_use_are_named() -> None:
     tiny = cal.assess([0, 1, 1], [0.2, 0.7, 0.6], metric="ece", fixed_design=False)
     assert tiny.unused == ("fixed_design",)
     assert cal.assess(calm.y_true, calm.y_prob, metric="ecce_mad").unused == ()
+
+
+@pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept"])
+def test_a_likelihood_ratio_shows_its_statistic(metric: str) -> None:
+    """The test is one of a chi-square statistic, not of the coefficient, whose critical value is unknown."""
+    y, p = overconfident(300)
+    found = cal.assess(y, p, metric=metric, method="lr")
+    assert found.critical_value is None
+    assert found.detail["critical_value"] == pytest.approx(5.991464547107979, rel=1e-12)
+    shown = f"chi-square {found.detail['chi_square']:.4g} with 2 degrees of freedom"
+    assert shown in repr(found)
+    assert "critical value at 0.05: chi-square 5.991" in repr(found)
+    assert "chi-square 5.991" in found._repr_html_()
+    assert found.to_dict()["detail"]["critical_value"] == found.detail["critical_value"]
+    assert (found.detail["chi_square"] > found.detail["critical_value"]) == found.rejected
+    alone = cal.assess(y, p, metric=metric, method="profile")
+    assert "critical value at 0.05: |z| 1.960" in repr(alone)
+    assert alone.detail["critical_value"] == pytest.approx(1.959963984540054, rel=1e-12)
+    less = cal.assess(y, p, metric=metric, method="profile", alternative="less")
+    assert "critical value at 0.05: z -1.645" in repr(less)
+
+
+def test_one_degree_of_freedom() -> None:
+    found = cal.assess([0, 1] * 100, [0.5] * 200, metric="hosmer_lemeshow", method="chi_square")
+    assert "chi-square with 1 degree of freedom" in found.null_distribution

@@ -124,6 +124,32 @@ def test_rounding_does_not_make_a_covariance_crooked() -> None:
     )
 
 
+def test_random_covariances_without_full_rank_are_refused() -> None:
+    """Of pivots alone 2% to 7% of these were taken for positive definite."""
+    rng = np.random.default_rng(21)
+    for number in range(500):
+        d = int(rng.integers(2, 9))
+        root = rng.normal(size=(d, int(rng.integers(1, d))))
+        root *= 10.0 ** rng.uniform(-5, 5, (d, 1)) if number % 2 else 1.0
+        with pytest.raises(cal.InputError, match="covariances must be positive definite"):
+            nees(np.zeros((3, d)), np.ones((3, d)), root @ root.T)
+
+
+def test_ill_conditioned_covariances_are_accepted_in_any_unit() -> None:
+    """Units whose scales differ by 1e-10 make a condition number of 1e20, correlations of 1 - 1e-10 one of 1e10."""
+    rng = np.random.default_rng(22)
+    for _ in range(100):
+        d = int(rng.integers(2, 9))
+        root, unit = rng.normal(size=(d, 3 * d)), 10.0 ** rng.uniform(-10, 10, d)
+        error = rng.normal(size=(4, d))
+        plain = nees(np.zeros((4, d)), error, root @ root.T)
+        scaled = nees(np.zeros((4, d)), error * unit, root @ root.T * unit[:, None] * unit)
+        assert scaled == pytest.approx(plain, rel=1e-8)
+        assert plain == pytest.approx(np.mean([e @ np.linalg.solve(root @ root.T, e) for e in error]), rel=1e-8)
+    close = np.array([[1, 1 - 1e-10], [1 - 1e-10, 1]])
+    assert nees([[0.0, 0.0]], [[1.0, 1.0]], close) == pytest.approx(2 / (2 - 1e-10), rel=1e-5)
+
+
 def test_every_singular_covariance_is_named() -> None:
     """Eigenvalues and pivots of a singular matrix round to either side of 0; the row is found all the same."""
     rng = np.random.default_rng(0)

@@ -268,14 +268,38 @@ class TestInput:
     def test_constant_features_explain_nothing(self, features: Any) -> None:
         result = cal.grouping_loss(self.y, self.p, features=features, n_resamples=9)
         assert (result.explained, result.pvalue, result.lower_bound) == (pytest.approx(0, abs=1e-15), 1, 0)
-        assert "no bin could be divided into regions" in str(result)
+        assert "no bin could be divided into regions: the features are constant" in str(result)
 
     def test_extreme_scores_and_labels(self) -> None:
         with pytest.warns(cal.errors.HardPredictionsWarning):
             one = cal.grouping_loss(np.ones(50, int), np.ones(50), features=np.arange(50), n_resamples=9)
         assert (one.value, one.calibration, one.grouping, one.irreducible, one.pvalue) == (0, 0, 0, 0, 1)
-        few = cal.grouping_loss([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4], n_resamples=9)
+        assert one.note == "no bin could be divided into regions: all outcomes are equal"
+        whole = cal.grouping_loss(np.ones(50, int), np.linspace(0.1, 0.9, 50), features=np.arange(50), n_resamples=400)
+        assert np.isnan([whole.low, whole.high]).all()
+        assert whole.note.endswith("all outcomes are equal")
+        with pytest.raises(
+            cal.UndefinedMetricError,
+            match=r"grouping_loss: requires at least 40 rows with 2 folds, .*; got 4; use more",
+        ):
+            cal.grouping_loss([0, 1, 1, 0], [0.1, 0.9, 1, 0], features=[1, 2, 3, 4])
+        few = cal.grouping_loss([0, 1] * 20, np.linspace(0, 1, 40), features=np.arange(40) % 7, n_resamples=9)
         assert few.value == pytest.approx(few.calibration + few.grouping + few.irreducible, abs=1e-15)
+        assert few.note.endswith("too few rows per bin, or features that are constant within bins")
+
+    @pytest.mark.parametrize("decimals", [1, 2, 12])
+    def test_the_order_of_rows_has_no_effect(self, decimals: int) -> None:
+        rng = np.random.default_rng(11)
+        p, x = rng.random(300).round(decimals), rng.integers(0, 3, (300, 2))
+        y, weight = (rng.random(300) < p).astype(int), rng.integers(1, 3, 300) / 2
+        for extra in ({}, {"sample_weight": weight}, {"counts": (2 * weight).astype(int)}):
+            expected = cal.grouping_loss(y, p, features=x, n_resamples=200, **extra)
+            for seed in range(3):
+                at = np.random.default_rng(seed).permutation(300)
+                moved = {keyword: values[at] for keyword, values in extra.items()}
+                assert cal.grouping_loss(y[at], p[at], features=x[at], n_resamples=200, **moved) == expected
+        one, other = (cal.grouping_loss(y, p, features=x, bins=2, n_resamples=0, rng=seed) for seed in range(2))
+        assert one.explained != other.explained
 
     def test_the_same_seed_gives_the_same_result(self) -> None:
         first, again = (cal.grouping_loss(self.y, self.p, features=self.x, n_resamples=9, rng=3) for _ in range(2))
@@ -291,7 +315,7 @@ class TestInput:
         [
             ({}, cal.InputTypeError, "features: required by grouping_loss; pass features"),
             ({"features": np.arange(3)}, cal.ShapeError, "features: expected 307 rows"),
-            ({"features": np.full(307, np.nan)}, cal.GroupError, "features must be finite"),
+            ({"features": np.full(307, np.nan)}, cal.InputError, "features: 307 missing values"),
             ({"features": ["a"] * 307}, cal.InputTypeError, "features: expected numbers"),
             ({"features": np.arange(307), "folds": 1}, cal.ArgumentError, "folds: must be an integer of at least 2"),
             ({"features": np.arange(307), "folds": 200}, cal.ArgumentError, "200 folds require at least 400 rows"),

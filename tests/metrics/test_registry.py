@@ -129,6 +129,18 @@ def test_find_by_facts_and_text() -> None:
         catalogue.find(bins=15)
     with pytest.raises(cal.UnknownArgumentError, match="did you mean 'full_vector'"):
         catalogue.find(full_vectors=True)
+    for criteria, problem in [
+        ({"proper": "yes"}, "proper: must be True, False, 'strictly' or 'no'; got 'yes'"),
+        ({"family": "bins"}, "family: must be 'point', 'bin', 'kernel', 'curve' or 'cumulative'; got 'bins'"),
+        ({"counts": "yes"}, "counts: must be True or False; got 'yes'"),
+        ({"needs": "feature"}, "needs: must be True, False, 'labels', 'groups' or 'features'; got 'feature'"),
+        ({"sketch": 1.5}, r"sketch: must be True or False; got 1\.5"),
+        ({"aliases": "ECE-WE"}, "aliases: no metric has the value 'ECE-WE'; did you mean 'ECE-EW'"),
+        ({"id": "zzzzzz"}, "id: no metric has the value 'zzzzzz'"),
+    ]:
+        with pytest.raises(cal.ArgumentError, match=problem):
+            catalogue.find(**criteria)  # type: ignore[arg-type]
+    assert catalogue.find(proper=False, family="bin") == catalogue.find(family="bin")
     assert cal.root_brier in catalogue.find(range=(0, math.sqrt(2)))
     assert cal.brier not in catalogue.find(range=(0, math.sqrt(2)))
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..evaluation.clinical import clinical_summary
+from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, choose_metrics, evaluate
+from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
@@ -78,6 +81,9 @@ def run(
     calibrator: str | None = None,
     stream: bool | None = None,
     outcome: str | None = None,
+    purpose: str | None = None,
+    pool: bool = False,
+    trend: bool = False,
     time: str | None = None,
     event: str | None = None,
     horizons: tuple[float, ...] = (),
@@ -109,6 +115,27 @@ def run(
     for option, value in (("--cause", cause), ("--link", link)):
         if value is not None:
             raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
+    if purpose is not None:
+        without = {
+            "--metrics": metrics != "recommended",
+            "--pool": pool,
+            "--by": source.get("by") is not None,
+            "--fail-if": bool(gates),
+            "--assess": assess,
+            "--calibrator": calibrator is not None,
+            "--stream": bool(stream),
+            "--bins": bins is not None,
+            "--binning": binning is not None,
+        }
+        for option, given in without.items():
+            if given:
+                raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
+        _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
+        return False
+    if trend and not pool:
+        raise ArgumentError("--trend", "requires --pool", "add --pool")
+    if pool and source.get("by") is None:
+        raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = [parse_gate(text) for text in gates]
     chosen = choose_metrics(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
@@ -123,10 +150,14 @@ def run(
         raise ArgumentError(
             "--calibrator", "cannot be applied to a stream", "use --no-stream, or calibrant apply first"
         )
+    if sketches is not None and pool:
+        raise ArgumentError("--pool", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"y_true": sketches}
+    given: dict[str, Any] = {}
     if sketches is None:
-        keywords = rows_of(file, source)
-        keywords |= {"by": keywords.pop("groups", None), "calibrator": calibrator}
+        keywords = given = rows_of(file, source)
+        keywords = {**given, "by": given.get("groups"), "calibrator": calibrator}
+        keywords.pop("groups", None)
         outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
@@ -151,15 +182,66 @@ def run(
             **draws,
             **keywords,
         )
+        pooled = _pooled(given, calibrator, where, lens, interval, trend) if pool else None
     result = _spoken(result, None if sketches is None else file)
     failures = judge(result, conditions)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures})
+        more = {} if pooled is None else {"pooled": pooled.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **more, "failed": failures})
     else:
         show(result)
+        if pooled is not None:
+            print_lines(["", pooled._title()])
+            print_table(*pooled._table(), pooled._numeric)
+            print_lines(pooled._notes())
     for line in failures:
         say(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
+
+
+def _clinical(
+    file: str,
+    source: Mapping[str, Any],
+    lens: str | None,
+    selections: tuple[str, ...],
+    interval: float | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    outcome: str | None,
+) -> None:
+    """Print the table of a validation study."""
+    keywords = rows_of(file, source)
+    outcome = outcome or _outcome(keywords)
+    with warnings_as_lines(), resampling_bar():
+        found = clinical_summary(
+            keywords.pop("y_true"),
+            keywords.pop("y_prob"),
+            level=0.95 if interval is None else interval,
+            n_resamples=resamples,
+            rng=seed,
+            lens=lens or "auto",
+            where=selection_of(selections),
+            outcome=outcome,
+            **keywords,
+        )
+    if as_json:
+        print_json({"calibrant": __version__, "file": file, **found.to_dict()})
+        return
+    headings, rows = found._table()
+    print_lines([found._title(), ""])
+    print_table(list(headings), [list(row) for row in rows], range(1, 4))
+    print_lines([f"note: {note}" for note in found.notes])
+
+
+def _pooled(
+    keywords: Mapping[str, Any], calibrator: str | None, where: Any, lens: str | None, level: float | None, trend: bool
+) -> GroupValidation:
+    """Validate each group of ``--by`` and pool the results."""
+    p = Predictions(**keywords)
+    p = p if calibrator is None else calibrated(p, calibrator)
+    validate = validate_by_period if trend else validate_by_group
+    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
 
 
 def _outcome(keywords: Mapping[str, Any]) -> str | None:

@@ -90,7 +90,19 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     options.score_options,
     options.by_option("Column with the group of each row; each group is also measured separately."),
 )
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
+)
+@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the table of a validation study in place of the metrics, with intervals.",
+)
 @options.metric_options
 @click.option(
     "--budget",
@@ -375,6 +387,14 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--calibrator", metavar="FILE", help="With --compare before-after and one file: the calibrator written by fit."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["clinical"]),
+    help="clinical: the report opens with the table, calibration curve and decision curve of a validation study, and closes with the "
+    "items of TRIPOD+AI.",
+)
+@options.written_option("--tripod", help="With --for clinical: also write the items of TRIPOD+AI to this .md file.")
 @click.option("--title", metavar="TEXT", help="Heading of the report.")
 @options.outcome_option
 @options.meta_option

@@ -27,6 +27,8 @@ def run(
     form: str | None,
     kind: str | None,
     calibrator: str | None,
+    purpose: str | None,
+    tripod: str | None,
     title: str | None,
     outcome: str | None,
     metadata: dict[str, str],
@@ -42,6 +44,7 @@ def run(
 ) -> None:
     """Build and write the report; ``--out -`` prints it instead."""
     _check(files, kind, calibrator)
+    _check_purpose(purpose, tripod, kind)
     target = out or f"report.{form or 'html'}"
     shape = _shape(target, form)
     several = kind is not None
@@ -62,6 +65,7 @@ def run(
         confidence_level,
         outcome,
         metadata,
+        purpose,
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
     found: Any
@@ -71,12 +75,14 @@ def run(
         else:
             found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
         text = found.text(shape)
+    if tripod is not None:
+        found.clinical.tripod.write(tripod)
     if target == "-":
         say(text, nl=False)
         return
     written = write_atomic(target, text.encode())
     print_lines([found.verdict.sentence if kind is None else found.sentence])
-    say(clean(f"Wrote {written}."))
+    say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
 
 
 def _shape(target: str, form: str | None) -> Form:
@@ -103,6 +109,15 @@ def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> 
         raise ArgumentError(
             "-", "standard input can be read only once, and several files are required", "name the files"
         )
+
+
+def _check_purpose(purpose: str | None, tripod: str | None, kind: str | None) -> None:
+    if purpose is not None and kind is not None:
+        raise ArgumentError("--for", "cannot be combined with --compare", "report on one file")
+    if tripod is not None and purpose is None:
+        raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
+    if tripod is not None and not tripod.lower().endswith(".md"):
+        raise ArgumentError("--tripod", f"must name a file that ends in .md; got {tripod}")
 
 
 def _name(file: str) -> str:

@@ -44,6 +44,9 @@ OTHERS: dict[str, Any] = {
     "assess": False,
     "calibrator": None,
     "outcome": None,
+    "purpose": None,
+    "pool": False,
+    "trend": False,
 }
 
 
@@ -93,7 +96,7 @@ def run(
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
         if given.get(name, default) != default:
-            option = {"selections": "--select"}.get(name, f"--{name.replace('_', '-')}")
+            option = {"selections": "--select", "purpose": "--for"}.get(name, f"--{name.replace('_', '-')}")
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")

@@ -23,6 +23,7 @@ OPTIONS = {
     "ids": ("--id",),
     "metric": ("--metric", "--metrics"),
     "use_case": ("--for",),
+    "purpose": ("--for",),
     "input": ("--logits",),
     "sample_weight": ("--weight",),
     "groups": ("--by",),

@@ -300,7 +300,7 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
 
 
 def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
-    """The rows of the table of changes: accuracy, for two classes the positive class, and the metrics."""
+    """The rows of the table of changes: for two classes the positive class, accuracy, and the metrics."""
     for (name, old), (_, new) in zip(_heads(before), _heads(after), strict=True):
         yield Change(name, old, None, None, new, None, None)
     for one, other in zip(before.results, after.results, strict=False):
@@ -308,15 +308,16 @@ def _changes(before: Evaluation, after: Evaluation) -> Iterator[Change]:
 
 
 def _heads(found: Evaluation) -> list[tuple[str, float | None]]:
-    """The rows above the metrics: accuracy and confidence, and for two classes the positive class."""
+    """The rows above the metrics: for two classes those of the positive class; accuracy and confidence."""
     header = found.header
     rows = [("accuracy", header.accuracy), ("mean confidence", header.mean_confidence)]
     if header.event_mean_score is not None:
         name = header.outcome or "the positive class"
-        rows += [
+        event = [
             (f"observed rate of {name}", header.prevalence[1]),
             (f"mean predicted probability of {name}", header.event_mean_score),
         ]
+        return [*event, *rows]
     return rows
 
 

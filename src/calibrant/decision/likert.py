@@ -51,7 +51,8 @@ class LikertBand:
     direction : {"below", "inside", "above", ""}
         Position of the observed rate of the band as a whole; empty without rows.
     pvalue : float
-        Exact binomial p-value of the null hypothesis that the rate equals the nearer edge; NaN with importance weights or soft labels.
+        Exact binomial p-value of the null hypothesis that the true rate lies in the band, edges included: two-sided, and one-sided for a
+        band that begins at 0 or ends at 1. NaN with importance weights or soft labels.
 
     Examples
     --------
@@ -168,7 +169,12 @@ def likert_error(
 
     and the total is the mean over the bands, weighted by their rows. Cells reveal deviations that cancel in the band as a whole, so that the
     error can be positive where ``direction`` is ``"inside"``; sampling noise of the rates adds to it near the edges of a band. ``rate``,
-    ``direction`` and ``pvalue`` refer to the band as a whole.
+    ``direction`` and ``pvalue`` refer to the band as a whole. With :math:`k` events in :math:`n` rows the p-value is
+
+    .. math:: \min\{1,\; 2 \min(P(\mathrm{Bin}(n, h) \ge k),\; P(\mathrm{Bin}(n, l) \le k))\},
+
+    which rejects a true rate anywhere in the band with probability at most the level; it is not doubled for :math:`l = 0` or :math:`h = 1`, where a
+    rate can lie outside on one side only, and 1 for an observed rate inside the band. The p-values are not corrected for the number of bands.
 
     References
     ----------
@@ -247,7 +253,9 @@ def _band(
     if not (isinstance(within, str) and within == "one"):
         weight, rates = _rates(part, within, bins)
         error = float((weight * _outside(rates, low, high)).sum()) / rows
-    pvalue = _edge_pvalue(rows, rows * rate, low, high, direction) if exact else math.nan
+    pvalue = math.nan
+    if exact:
+        pvalue = 1.0 if direction == "inside" else _edge_pvalue(rows, rows * rate, low, high)
     return LikertBand(name, low, high, rows, part.mean(part.score), rate, error, direction, pvalue)
 
 
@@ -266,13 +274,11 @@ def _rates(part: View, within: Any, bins: Any) -> tuple[Floats, Floats]:
     return weight[full], events[full] / weight[full]
 
 
-def _edge_pvalue(rows: float, events: float, low: float, high: float, direction: str) -> float:
-    """P(Bin(n, high) >= k) above the band, P(Bin(n, low) <= k) below it, 1 inside."""
+def _edge_pvalue(rows: float, events: float, low: float, high: float) -> float:
+    """Twice the smaller of P(Bin(n, high) >= k) and P(Bin(n, low) <= k); not doubled where an edge is 0 or 1, beyond which no rate lies."""
     from scipy.special import betainc
 
     k = round(events)
-    if direction == "inside":
-        return 1.0
-    if direction == "above":
-        return float(betainc(k, rows - k + 1, high))
-    return float(betainc(rows - k, k + 1, 1 - low))
+    above = float(betainc(k, rows - k + 1, high)) if k > 0 and high < 1 else 1.0
+    below = float(betainc(rows - k, k + 1, 1 - low)) if k < rows and low > 0 else 1.0
+    return min(1.0, ((high < 1) + (low > 0)) * min(above, below))

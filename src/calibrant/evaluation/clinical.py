@@ -619,9 +619,10 @@ def _bootstrap_limits(id: str, value: float, sample: Floats, level: float) -> tu
     low, high = quantiles(defined, ((1 - level) / 2, (1 + level) / 2))
     if BOOTSTRAP[id] == PERCENTILE:
         return (low, high), ""
-    # U may be negative and is unbounded, like a regression coefficient; the others are distances.
-    like = "cox_slope" if id == "u" else "ici"
-    return corrected_limits(catalogue[like], value, defined, low, high), ""
+    if id == "u":  # may be negative; its resamples are too high by their bias, and all of them are shifted by it
+        bias = float(defined[np.isfinite(defined)].mean()) - value
+        return (low - bias, high - bias), ""
+    return corrected_limits(catalogue["ici"], value, defined, low, high), ""
 
 
 def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
+__all__ = ["area_of", "auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
 
 Floats = NDArray[np.float64]
 
@@ -120,6 +120,12 @@ def average_precision(y_true: Any, y_prob: Any = None, **keywords: Any) -> float
 def discriminated(p: Predictions) -> tuple[float, float]:
     """AUROC and average precision of checked predictions; raises where they are undefined."""
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
+
+
+def area_of(view: View) -> float | None:
+    """AUROC of one event; None where only one outcome occurs."""
+    positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
+    return _auroc(positive, negative) if positive.sum() > 0 and negative.sum() > 0 else None
 
 
 def auroc_with_error(view: View) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The header of an evaluation: class shares, accuracy, mean confidence and their standard error; the name of the outcome."""
+"""The header of an evaluation: events and class shares, mean prediction, AUROC, accuracy and mean confidence; the name of the outcome."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..views.resolve import views_of
 from ..views.view import View
 from .confidence import ConfidenceDistribution, confidence_of, score_quantiles
+from .discrimination import area_of
 from .result import Header
 
 __all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_header"]
@@ -24,7 +25,7 @@ __all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_h
 
 def header_of(p: Predictions, outcome: str | None = None) -> Header:
     """Return the header of checked predictions; `outcome` names the event of two classes."""
-    accuracy = confidence = event = error = None
+    accuracy = confidence = event = error = events = area = None
     if p.kind != "multilabel":
         view = views_of(p, "top_label")[0]
         assert isinstance(view, View)
@@ -35,6 +36,13 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
         view = views_of(p, "binary")[0]
         assert isinstance(view, View)
         event = view.mean(view.score)
+        counted = view.weight if view.weight_kind == "counts" else None
+        events = (
+            None
+            if view.is_soft
+            else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
+        )
+        area = area_of(view)
     if p.kind == "confidence":
         shares: tuple[float, ...] = ()
     elif p.kind == "multilabel":
@@ -45,7 +53,9 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
     top = _top_k_accuracy(p)
     names = _positive(p.kind, p.classes), outcome_of(p, outcome)
     spread = None if p.kind == "multilabel" else confidence_of(p)
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread)
+    return Header(
+        p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread, events, area
+    )
 
 
 def check_outcome(outcome: Any) -> str | None:
@@ -126,12 +136,15 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
 def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
     """Return the header of sketches, as far as their lenses allow."""
     shares: tuple[float, ...] = ()
-    event = error = None
+    event = error = events = area = None
     if sketches.kind == "binary":
         held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
         rate = sketches.sketch(held[0]).positives / sketches.n if held else math.nan
         shares = (1 - rate, rate)
-        event = sketches.sketch(held[0]).mean_score if held else None
+        if held:
+            event = sketches.sketch(held[0]).mean_score
+            events = int(sketches.sketch(held[0]).positives)
+            area = area_of(sketches.sketch(held[0]).view())
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
     confidence, accuracy = sketches.confidence_and_accuracy()
@@ -142,7 +155,20 @@ def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
     named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
     names = _positive(kind, sketches.classes), named
     return Header(
-        n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, *names, _sketched_confidence(sketches)
+        n,
+        float(n),
+        kind,
+        k,
+        shares,
+        accuracy,
+        {},
+        confidence,
+        event,
+        error,
+        *names,
+        _sketched_confidence(sketches),
+        events,
+        area,
     )
 
 

@@ -34,7 +34,7 @@ NOT_SIGNIFICANT = "difference not significant"
 
 @dataclass(frozen=True)
 class Header:
-    """Description of the data: number of rows, classes, accuracy and mean confidence."""
+    """Description of the data: number of rows, and of events or classes, mean prediction, O/E and AUROC, or accuracy and mean confidence."""
 
     n: int
     weight: float
@@ -55,6 +55,15 @@ class Header:
     """Name of the event that the positive class represents, such as ``churn``; empty where it has no name."""
     confidence: ConfidenceDistribution | None = None
     """Mean and quantiles of the confidence and, for two classes, of the probability of the positive class."""
+    events: int | None = None
+    """Number of rows of the positive class of two, with counts added up; None for soft labels."""
+    auroc: float | None = None
+    """Area under the ROC curve of the positive class of two; None where only one class occurs."""
+
+    @property
+    def observed_expected(self) -> float | None:
+        """Observed over expected number of events of two classes; None where no event is expected."""
+        return self.prevalence[1] / self.event_mean_score if self.event_mean_score else None
 
     @property
     def direction(self) -> str:
@@ -83,28 +92,39 @@ class Header:
             return f"{means} ({NOT_SIGNIFICANT})"
         return f"{over if gap > 0 else under}: {means}"
 
-    def lines(self) -> list[str]:
-        """Return the header as lines of text."""
+    def lines(self, sentences: bool = True) -> list[str]:
+        """Return the header as lines of text; without `sentences`, the directions are left out and the means they state are numbers."""
         rows = f"{self.n:,} row{'' if self.n == 1 else 's'}" + (
             "" if self.weight == self.n else f" (weight {self.weight:,.6g})"
         )
+        if self.event_mean_score is not None:
+            return [*self._event_lines(rows), *([self.event, self.direction] if sentences else [])]
         first = f"{rows}, {self.classes} classes" if self.kind in ("binary", "multiclass") else f"{rows}, {self.kind}"
         if self.kind == "binary":
             first += f", positive class {self.positive}" if self.positive else ""
             first += f", prevalence {self.prevalence[1]:.4g}"
-        parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
+        stated = sentences and bool(self.direction)
+        parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None and not stated else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
-        parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None else []
-        return [line for line in (first, ", ".join(parts), *self._quantiles(), self.direction, self.event) if line]
+        parts += (
+            [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None and not stated else []
+        )
+        quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.words}"]
+        lines = [first, self.direction if stated else "", ", ".join(parts), *quantiles]
+        return [line for line in lines if line]
 
-    def _quantiles(self) -> list[str]:
-        """Quantiles of the confidence and of the probability of the positive class."""
-        found = self.confidence
-        if found is None:
-            return []
-        lines = [f"confidence: {found.top_label.words}"]
-        if found.positive is not None:
-            lines.append(f"P({self.outcome or 'positive class'}): {found.positive.words}")
+    def _event_lines(self, rows: str) -> list[str]:
+        """What a reader asks first about a predicted event; its accuracy depends on a threshold that nobody has chosen."""
+        first = f"{rows}, positive class {self.positive}" if self.positive else rows
+        if self.events is not None:
+            first += f", {self.events:,} event{'' if self.events == 1 else 's'}"
+        ratio = self.observed_expected
+        parts = [f"mean predicted probability {number(self.event_mean_score)}"]
+        parts += [f"O/E {number(ratio)}"] if ratio is not None else []
+        parts += [f"AUROC {self.auroc:.4f}"] if self.auroc is not None else []
+        lines = [f"{first}, prevalence {self.prevalence[1]:.4g}", ", ".join(parts)]
+        if self.confidence is not None and self.confidence.positive is not None:
+            lines.append(f"P({self.outcome or 'positive class'}): {self.confidence.positive.words}")
         return lines
 
 

@@ -11,6 +11,8 @@ from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
 from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
 from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
+from .forest import ForestDiagram as ForestDiagram
+from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
@@ -19,6 +21,8 @@ from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
+from .optimism import OptimismDiagram as OptimismDiagram
+from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels

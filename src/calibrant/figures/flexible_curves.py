@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.curves import fit_line
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
-from ..curves.logistic_regression import fit_logistic, groups_of, logit
 from ..decision.rows import check_level, finite_column
 from ..errors import ArgumentError, UndefinedMetricError
-from ..evaluation.discrimination import c_statistic
+from ..evaluation.clinical import _closed_forms, statistics
 from ..metrics.hints import warn_of_sure_scores
 from ..util.checks import check_choice, check_positive, check_whole
 from ..util.results import number, percent
@@ -105,7 +103,7 @@ class FlexibleCalibrationCurve(Diagram):
     slope : Estimate
         Calibration slope with its Wald interval.
     c_statistic : Estimate
-        C-statistic (area under the ROC curve) with its interval by DeLong on the logit scale.
+        C-statistic (area under the ROC curve) with DeLong's interval; without one for importance weights.
     distribution : RiskDistribution
         Rows with and without the event by risk: ``low``, ``high``, ``events`` and ``others``.
     n : int
@@ -364,6 +362,7 @@ def flexible_calibration_curve(
     See Also
     --------
     ici : Mean distance of the curve from the diagonal; `e50`, `e90` and `emax` are its quantiles.
+    clinical_summary : Performance of a risk model with intervals, of which three are in the legend.
     reliability_diagram : Bins, kernel regression, or isotonic regression with a simultaneous band.
 
     Notes
@@ -391,7 +390,7 @@ def flexible_calibration_curve(
     >>> [values.round(3).tolist() for values in curve.at([0.1, 0.3])]  # curve, lower, upper
     [[0.217, 0.318], [0.163, 0.245], [0.283, 0.401]]
     >>> round(curve.slope.value, 2)
-    0.75
+    0.61
     """
     if level is not None:
         check_level(level, "level")
@@ -408,7 +407,8 @@ def flexible_calibration_curve(
         choices = " or ".join(map(repr, WAYS[smoother]))
         raise ArgumentError("uncertainty", f"{uncertainty!r} is not available for {smoother!r}", f"use {choices}")
     view = one_view(flexible_calibration_curve, y_true, y_prob, lens, where, keywords)
-    warn_of_sure_scores(view, "flexible_calibration_curve")
+    if smoother == "rcs":
+        warn_of_sure_scores(view, "flexible_calibration_curve")
     how = None if level is None else WAYS[smoother][0] if uncertainty == "auto" else uncertainty
     if how is not None and view.is_soft:
         raise UndefinedMetricError("level", "intervals are not defined for soft labels", "use level=None")
@@ -435,8 +435,7 @@ def flexible_calibration_curve(
         *bounds,
         level,
         how,
-        *_regression(view, level or 0.95),
-        Estimate(*c_statistic(view, level or 0.95)),
+        *_estimates(view, level or 0.95),
         _distribution(view, end),
         size,
         float((view.weights * view.outcome).sum()) / view.total,
@@ -518,29 +517,13 @@ def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str,
     return fit
 
 
-def _regression(view: View, level: float) -> tuple[Estimate, Estimate]:
-    """Calibration intercept at slope 1 and calibration slope, with Wald intervals; NaN where they are infinite or undefined."""
-    from scipy.special import ndtri
-
-    z, groups = float(ndtri((1 + level) / 2)), groups_of(view)
-    feature = logit(groups.score)
-    unknown = Estimate(math.nan, math.nan, math.nan)
-    robust = view.weight_kind == "importance"
-
-    def estimate(fit: Any, place: int) -> Estimate:
-        error = math.sqrt(float((fit.sandwich if robust else fit.covariance)[place, place]))
-        value = float(fit.coefficients[place])
-        return Estimate(value, value - z * error, value + z * error)
-
-    intercept = slope = unknown
-    if groups.events.any() and groups.others.any():
-        fit = fit_logistic(groups, np.ones((len(feature), 1)), offset=feature)
-        intercept = estimate(fit, 0) if fit.converged else unknown
-        try:
-            slope = estimate(fit_line(groups), 1) if feature[0] < feature[-1] else unknown
-        except UndefinedMetricError:
-            slope = unknown
-    return intercept, slope
+def _estimates(view: View, level: float) -> list[Estimate]:
+    """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
+    values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
+    weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
+    closed = _closed_forms(view, values, level, weighted)
+    nothing = ("", (math.nan, math.nan))
+    return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
 
 
 def _distribution(view: View, end: float) -> RiskDistribution:

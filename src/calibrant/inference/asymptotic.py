@@ -21,6 +21,7 @@ from ..views.view import Block, VectorView, View
 from .cells import DistinctSampler, has_few_scores
 from .metric_tests import ANY_SIDE, NULL_DRAWS, TestInput, TestOutcome, effective_terms, own_test, too_few_terms
 from .resampling import generator
+from .verdicts import degrees_of_freedom
 
 __all__ = ["chi_square_found", "in_units_of", "normal_found", "steps_of", "too_few", "vector_view"]
 
@@ -37,7 +38,7 @@ def normal_found(
     tail = {"greater": -z, "less": z, "two-sided": -abs(z)}[asked.alternative]
     pvalue = float(ndtr(tail)) * (2 if asked.alternative == "two-sided" else 1)
     if at is None:
-        return TestOutcome(pvalue, None, null_distribution, {"z": z})
+        return TestOutcome(pvalue, None, null_distribution, {"z": z, "critical_value": far})
     lower = at(-far) if asked.alternative == "two-sided" else None
     return TestOutcome(
         pvalue,
@@ -60,13 +61,13 @@ def chi_square_found(asked: TestInput, statistic: float, df: float, is_the_metri
 
     if df <= 0:
         raise UndefinedMetricError(asked.metric.id, "leaves no degree of freedom for a test")
-    limit = float(chdtri(df, asked.alpha)) if is_the_metric else None
+    limit = float(chdtri(df, asked.alpha))
     pvalue = 0.0 if math.isinf(statistic) else float(chdtrc(df, max(statistic, 0.0)))
     return TestOutcome(
         pvalue,
-        limit,
-        f"chi-square with {df:g} degrees of freedom",
-        {"chi_square": statistic, "df": df},
+        limit if is_the_metric else None,
+        f"chi-square with {degrees_of_freedom(df)}",
+        {"chi_square": statistic, "df": df, **({} if is_the_metric else {"critical_value": limit})},
         by_chance=df if is_the_metric else None,
     )
 

@@ -26,7 +26,7 @@ from .fitted import refuse_importance
 from .metric_tests import few_events
 from .resampling import generator, many, seed_of
 from .significance import _check_alpha, adjust, read_source, refuse_rows_by_label
-from .verdicts import SignificanceResult
+from .verdicts import SignificanceResult, degrees_of_freedom
 
 __all__ = ["GradeTest", "GradeTests", "grade_tests", "hosmer_lemeshow_multinomial"]
 
@@ -426,7 +426,7 @@ def hosmer_lemeshow_multinomial(
         alternative="greater",
         null_hypothesis="the labels are drawn from the predicted probabilities",
         method="chi_square",
-        null_distribution=f"chi-square with {df} degrees of freedom",
+        null_distribution=f"chi-square with {degrees_of_freedom(df)}",
         n=int(view.total),
         lens="canonical",
         detail={"chi_square": statistic, "df": float(df), "groups": float(groups)},

@@ -30,6 +30,7 @@ from .metric_tests import (
     too_few_terms,
 )
 from .resampling import generator
+from .verdicts import degrees_of_freedom
 
 __all__ = ["bootstrap_sums", "multinomial_counts"]
 
@@ -342,7 +343,7 @@ def _few_at_locations(asked: TestInput) -> str:
         return why
     _, rank = quadratic_form(found.drift, found.spread)
     if few_events(asked.view, LEAST_PER_DEGREE * rank):
-        return f"there are too few varying outcomes for {rank} degrees of freedom"
+        return f"there are too few varying outcomes for {degrees_of_freedom(rank)}"
     return ""
 
 

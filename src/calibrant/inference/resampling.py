@@ -364,9 +364,11 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
     if exact or not may_count:
         return rows
-    if draws != "rows" and has_few_scores(first):
+    most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
+    # Where there are more distinct scores than cells, cells are faster.
+    if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
         return DistinctSampler(first)
-    if not all(m.sketch for m, _ in metrics) or first.n <= 2 * first_cells(metrics):
+    if not in_cells or first.n <= 2 * most:
         return rows
 
     def draw(number: int) -> Drawn:

@@ -15,9 +15,18 @@ from ..metrics.registry import catalogue
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from .resampling import not_used
 
-__all__ = ["GroupedSignificance", "SignificanceResult", "SignificanceTable"]
+__all__ = ["GroupedSignificance", "SignificanceResult", "SignificanceTable", "degrees_of_freedom"]
 
 Floats = NDArray[np.float64]
+
+
+def degrees_of_freedom(df: float) -> str:
+    """The number in words.
+
+    >>> degrees_of_freedom(1), degrees_of_freedom(2.5)
+    ('1 degree of freedom', '2.5 degrees of freedom')
+    """
+    return f"{df:g} degree{'' if df == 1 else 's'} of freedom"
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +64,8 @@ class SignificanceResult(Record):
     null : ndarray, optional
         Values of the statistic for the simulated data sets.
     detail : mapping of str to float, optional
-        Further quantities of the test, such as degrees of freedom.
+        Further quantities of the test, such as degrees of freedom. Where the test is one of another statistic than the metric, such as a
+        likelihood ratio, these are that statistic (``chi_square`` with ``df``, or ``z``) and its ``critical_value``.
     unused : tuple of str, default ()
         Arguments that were given but had no effect, because nothing was simulated.
     by_chance : float, optional
@@ -124,7 +134,29 @@ class SignificanceResult(Record):
     def _limits(self) -> str:
         """The critical values as text; the sides are named where there are two."""
         sides = self._sides()
+        if not sides and (own := self._test_statistic()) and "critical_value" in self.detail:
+            limit = number(self.detail["critical_value"])
+            if own == "chi_square":
+                return f"chi-square {limit}"
+            return (
+                f"|z| {limit}"
+                if self.alternative == "two-sided"
+                else f"z {'-' if self.alternative == 'less' else ''}{limit}"
+            )
         return " or ".join(number(value) if len(sides) == 1 else f"{side} {number(value)}" for side, value in sides)
+
+    def _test_statistic(self) -> str:
+        """The name of the statistic that is tested in place of the metric; empty where it is the metric itself."""
+        if self._sides():
+            return ""
+        return next((name for name in ("chi_square", "z") if name in self.detail), "")
+
+    def _tested(self) -> str:
+        own = self._test_statistic()
+        if own == "chi_square":
+            count = f" with {degrees_of_freedom(self.detail['df'])}" if "df" in self.detail else ""
+            return f", chi-square {number(self.detail[own])}{count}"
+        return f", z {number(self.detail[own])}" if own else ""
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "verdict": self.verdict}
@@ -147,7 +179,7 @@ class SignificanceResult(Record):
         lines = [
             self.verdict,
             f"  null hypothesis: {self.null_hypothesis}",
-            f"  statistic {number(self.statistic)}{chance}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
+            f"  statistic {number(self.statistic)}{chance}{self._tested()}, p-value {pvalue_text(self.pvalue)}, alternative {self.alternative}",
             f"  critical value at {self.alpha:g}: {self._limits() or 'unknown'}",
             f"  method: {self.method}; null distribution: {self.null_distribution}",
         ]

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, GroupError, InputTypeError, Remedy, ShapeError, Use, WeightError
-from .convert import column, is_hashable, is_missing, numbers
+from ..errors import Argument, GroupError, InputError, InputTypeError, Remedy, ShapeError, Use, WeightError
+from .convert import column, is_hashable, is_missing, missing_values, numbers
 
 __all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
 
@@ -116,9 +116,13 @@ def read_features(features: Any, n: int) -> Array | None:
     values = values[:, None] if values.ndim == 1 else values
     if len(values) != n:
         raise ShapeError("features", f"expected {n} rows, one for each prediction; got {len(values)}")
-    bad = ~np.isfinite(values).all(axis=1)
+    missing = np.isnan(values)
+    if missing.any():
+        count, row = int(missing.sum()), int(np.argmax(missing.any(axis=1)))
+        raise InputError("features", missing_values(count), "drop or fill these rows", row=row, count=count)
+    bad = np.isinf(values).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        value = values[row][~np.isfinite(values[row])][0]
-        raise GroupError("features", f"features must be finite; got {value}", "drop or fill the row", row=row)
+        value = values[row][np.isinf(values[row])][0]
+        raise InputError("features", f"must be finite; got {value}", "drop or fill the row", row=row)
     return values

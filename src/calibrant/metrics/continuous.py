@@ -15,8 +15,8 @@ from ..util.sums import accurate_sum
 __all__ = ["ecd_density", "ecd_gaussian", "excess_log_loss", "nees", "squared_errors"]
 
 Floats = NDArray[np.float64]
-# A smaller pivot of a covariance, relative to the variance and the dimension, is a rounding error.
-PIVOT = 10 * float(np.finfo(np.float64).eps)
+# A smaller eigenvalue of correlations, relative to the largest and the dimension, is a rounding error.
+LEAST_EIGENVALUE = 10 * float(np.finfo(np.float64).eps)
 
 
 def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
@@ -266,17 +266,19 @@ def _scaled_errors(error: Floats, variance: Floats) -> Floats:
 
 
 def _factor(spread: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Compute the Cholesky factor of each covariance, and whether it is positive definite beyond rounding errors."""
-    try:
-        root: Floats = np.asarray(np.linalg.cholesky(spread), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        if len(spread) == 1:
-            return spread, np.array([False])
-        definite = np.array([bool(_factor(matrix[None])[1][0]) for matrix in spread])
-        return spread, definite
-    # The pivots of a singular matrix are rounded to either side of 0; relative to the variances, no unit matters.
-    pivots, variances = np.square(np.einsum("nii->ni", root)), np.einsum("nii->ni", spread)
-    return root, np.asarray((pivots > PIVOT * spread.shape[1] * variances).all(axis=1))
+    """Compute the Cholesky factor of each covariance, and whether it is positive definite beyond rounding errors.
+
+    The least eigenvalue of the correlations is compared with the largest, so that units have no effect; that of a singular matrix is rounded to
+    either side of 0.
+    """
+    size = np.sqrt(np.maximum(np.einsum("nii->ni", spread), 0.0))
+    scale = np.where(size > 0, size, 1.0)
+    correlation = spread / scale[:, :, None] / scale[:, None, :]
+    values = np.linalg.eigvalsh((correlation + np.swapaxes(correlation, 1, 2)) / 2)
+    definite = (size > 0).all(axis=1) & (values[:, 0] > LEAST_EIGENVALUE * spread.shape[1] * values[:, -1])
+    if not definite.all():
+        return spread, np.asarray(definite)
+    return scale[:, :, None] * np.linalg.cholesky(correlation), np.asarray(definite)
 
 
 def _mean(values: Floats, sample_weight: Any, counts: Any) -> float:

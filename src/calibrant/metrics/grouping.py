@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -70,7 +71,8 @@ class GroupingLoss(Record):
     pvalue : float
         P-value of the null hypothesis that there is no grouping loss; NaN without resamples.
     low : float
-        Lower end of the interval of `grouping`, which is also a lower confidence limit of the grouping loss; NaN with few resamples.
+        Lower end of the interval of `grouping`, which is also a lower confidence limit of the grouping loss; NaN with few resamples or if no
+        bin could be divided into regions.
     high : float
         Upper end of the interval of `grouping`; not a limit of the grouping loss itself.
     level : float
@@ -358,7 +360,7 @@ def grouping_loss(
         Number of permutations of the test and of bootstrap replicates of the interval; 0 for neither. An interval requires
         10 / (1 - level) of them.
     rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator of the folds and resamples.
+        Seed or random generator of the folds and resamples. With a seed the result does not depend on the order of the rows.
     lens
     where
     **keywords
@@ -378,7 +380,7 @@ def grouping_loss(
     ArgumentError
         If an option is out of range.
     UndefinedMetricError
-        If the labels are soft.
+        If the labels are soft, or there are too few rows to divide (40 with two folds).
 
     See Also
     --------
@@ -435,9 +437,9 @@ def grouping_loss(
     >>> group = rng.integers(0, 2, 2000)
     >>> y_true = rng.random(2000) < np.where(group, 0.7, 0.3)
     >>> cal.grouping_loss(y_true, np.full(2000, 0.5), features=group)
-    brier (binary): 0.2500 = 0.0001153 calibration + 0.04160 grouping (lower bound) + 0.2083 irreducible (upper bound)
-    grouping: 0.04160 between 4 regions - 0 due to the bins
-    95% interval [0.03327, 0.04931]; p = 0.002 for no grouping loss
+    brier (binary): 0.2500 = 0.0001153 calibration + 0.04203 grouping (lower bound) + 0.2079 irreducible (upper bound)
+    grouping: 0.04203 between 4 regions - 0 due to the bins
+    95% interval [0.03401, 0.05010]; p = 0.002 for no grouping loss
     """
     if regions is not None:
         check_whole(regions, "regions", 2)
@@ -446,27 +448,37 @@ def grouping_loss(
     if not (is_number(level) and 0 < level < 1):
         raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
     sample, view = _sample(y_true, y_prob, lens, where, keywords)
-    if len(sample.score) < folds * 2:
-        raise ArgumentError("folds", f"{folds} folds require at least {2 * folds} rows; got {len(sample.score)}")
+    n = len(sample.score)
+    if n < folds * 2:
+        raise ArgumentError("folds", f"{folds} folds require at least {2 * folds} rows; got {n}")
+    least = -(-2 * LEAST_ROWS * folds // (folds - 1))
+    if n < least:
+        problem = f"requires at least {least} rows with {folds} folds, since features are divided among {2 * LEAST_ROWS} rows or more; got {n}"
+        raise UndefinedMetricError("grouping_loss", problem, "use more rows")
     try:
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
         problem = f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}"
         raise ArgumentError("rng", problem) from None
     cell, count = _bins(view, sample.score, binning, bins)
+    order = _content_order(sample)
+    sample, cell = Sample(*(values[order] for values in sample)), cell[order]
+    if is_number(rng):
+        # Rows of equal rank would be in the same fold for all samples of this size.
+        generator = np.random.default_rng([int(rng), zlib.crc32(sample.outcome.astype(np.uint8).tobytes())])
     partition = split_features(sample, cell, count, folds, regions, generator)
     found = estimate(sample, partition)
     value = float(sample.weight @ np.square(sample.score - sample.outcome) / sample.weight.sum())
     grouping = found.explained - found.induced
+    divided = partition.regions > len(np.unique(partition.owner))
     pvalue = low = high = math.nan
     if n_resamples:
         outcomes = permuted(sample, partition.part // count, generator)
         null = [explained(sample.weight, next(outcomes), partition) for _ in range(n_resamples)]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
-        if n_resamples >= 10 / (1 - level) * (1 - 1e-12):  # 1 - 0.9 is a little below 0.1
+        if divided and n_resamples >= 10 / (1 - level) * (1 - 1e-12):  # 1 - 0.9 is a little below 0.1
             low, high = _interval(sample, partition, level, n_resamples, generator)
-    divided = partition.regions > len(np.unique(partition.owner))
     return GroupingLoss(
         "brier",
         view.lens,
@@ -482,9 +494,25 @@ def grouping_loss(
         float(level),
         count,
         partition.regions,
-        len(sample.score),
-        "" if divided else "no bin could be divided into regions: too few rows per bin, or constant features",
+        n,
+        "" if divided else f"no bin could be divided into regions: {_why_undivided(sample)}",
     )
+
+
+def _content_order(sample: Sample) -> Cells:
+    """Return an order of the rows that depends on their content only: rows that tie are identical."""
+    order = np.argsort(sample.score)
+    if (np.diff(sample.score[order]) > 0).all():
+        return order
+    return np.lexsort((sample.weight, sample.outcome, *sample.features.T[::-1], sample.score))
+
+
+def _why_undivided(sample: Sample) -> str:
+    if np.ptp(sample.outcome) == 0:
+        return "all outcomes are equal"
+    if not np.ptp(sample.features, axis=0).any():
+        return "the features are constant"
+    return "too few rows per bin, or features that are constant within bins"
 
 
 def _sample(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any]) -> tuple[Sample, View]:

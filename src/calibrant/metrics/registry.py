@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -755,6 +756,10 @@ def _as_vector(view: AnyView) -> VectorView:
     return view.as_vector() if isinstance(view, View) else view
 
 
+# Largest number of values of a field that a message lists.
+MOST_VALUES = 12
+
+
 class Catalogue(Mapping[str, Metric]):
     """Mapping of all metrics by identifier; lookup also accepts names and aliases of the literature.
 
@@ -857,7 +862,7 @@ class Catalogue(Mapping[str, Metric]):
         UnknownArgumentError
             If a criterion is neither a property nor a field of the entries.
         ArgumentError
-            If a property is given another value than True or False.
+            If a property is given another value than True or False, or a field a value that no entry has.
 
         Examples
         --------
@@ -872,8 +877,7 @@ class Catalogue(Mapping[str, Metric]):
         for name in criteria:
             if name not in known:
                 raise unknown_keyword("find", name, criteria[name], known)
-            if name in PROPERTIES and name not in entry_fields and not isinstance(criteria[name], bool):
-                raise ArgumentError(name, f"must be True or False; got {criteria[name]!r}")
+            self._check_criterion(name, criteria[name], name in entry_fields)
 
         def fits(metric: Metric) -> bool:
             entry = metric.to_dict()
@@ -891,6 +895,22 @@ class Catalogue(Mapping[str, Metric]):
 
         called = {m.id for m in named(text, self._metrics.values())}
         return [m for m in self._metrics.values() if fits(m)]
+
+    def _check_criterion(self, name: str, wanted: Any, is_field: bool) -> None:
+        """Raise for a value that no entry has: it would find nothing without a word."""
+        known: list[Any] = [True, False] if name in PROPERTIES else []
+        for metric in self._metrics.values() if is_field else ():
+            value = metric.to_dict()[name]
+            several = isinstance(value, tuple) and name != "range"
+            known += [each for each in ((*value, True, False) if several else (value,)) if each not in known]
+        if wanted not in known:
+            shown = [repr(value) for value in known]
+            if len(shown) > MOST_VALUES:
+                near = get_close_matches(repr(wanted), shown, 1)
+                raise ArgumentError(
+                    name, f"no metric has the value {wanted!r}", f"did you mean {near[0]}?" if near else ""
+                )
+            raise ArgumentError(name, f"must be {', '.join(shown[:-1])} or {shown[-1]}; got {wanted!r}")
 
     def tree(self) -> dict[str, dict[str, list[Metric]]]:
         """Group the metrics by family and subfamily.

@@ -215,7 +215,8 @@ def recalibrate(
     safe : float, optional
         Probability with which the selected calibrator may be overconfident, such as 0.05. Every method, and the scores without
         recalibration, then has a counterpart made safe by `SafeCalibration`, at this level divided by the number of methods. Only these
-        counterparts, whose names begin with ``"safe_"``, are selected; the others show what safety costs.
+        counterparts, whose names begin with ``"safe_"``, are selected; the others show what safety costs. With `sample_weight` the
+        probability is approximate, because weights count relative to the largest one, which is taken from the data.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the assignment to folds. The result does not depend on the order of the rows.
     lens : str, Lens or mapping, optional
@@ -297,7 +298,8 @@ def recalibrate(
         )
     if names is not None:
         chosen.classes_ = names_array(names)
-    note = "; ".join(filter(None, (_whole_note(best, candidates, told), _safety(chosen, safe, best, candidates))))
+    safety = _safety(chosen, safe, best, candidates, p.weight_kind == "importance")
+    note = "; ".join(filter(None, (_whole_note(best, candidates, told), safety)))
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
     event = "" if target is None else target.name
     return Recalibration(
@@ -484,12 +486,15 @@ def _whole_note(best: Candidate, candidates: list[Candidate], told: Mapping[str,
     return "; ".join(filter(None, parts))
 
 
-def _safety(chosen: Calibrator, safe: float | None, best: Candidate, candidates: list[Candidate]) -> str:
+def _safety(
+    chosen: Calibrator, safe: float | None, best: Candidate, candidates: list[Candidate], weighted: bool
+) -> str:
     """The guarantee of a safe calibrator and what it costs; empty for others, and where the bound was not reached."""
     if not isinstance(chosen, SafeCalibration) or chosen.bound_ > chosen.tolerance:
         return ""
     margin = f" by more than {chosen.tolerance:g}" if chosen.tolerance > 0 else ""
     stated = f"mean confidence exceeds accuracy{margin} with probability at most {safe or chosen.alpha:g}"
+    stated += ", approximately because of the weights" if weighted else ""
     if safe is None:
         return f"{stated}; on held-out rows the shrinkage changes nll by {chosen.cost_nll_:+.3g} and brier by {chosen.cost_brier_:+.3g}"
     free = min((c for c in candidates if not c.method.startswith(SAFE) and not c.reason), key=lambda c: c.loss)

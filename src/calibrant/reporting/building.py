@@ -31,7 +31,7 @@ from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..util.checks import check_whole
+from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
@@ -39,9 +39,11 @@ from ..views.lenses import Lens, shared_name
 from ..views.resolve import as_predictions, views_of
 from ..views.selections import parse_selection
 from ..views.view import VectorView, View
+from .clinical import PURPOSES, clinical_part
 from .content import (
     BeforeAfter,
     CalibratorTable,
+    Clinical,
     Diagram,
     DiagramBin,
     MetricRow,
@@ -84,6 +86,7 @@ class Options:
     confidence_level: float
     outcome: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    purpose: str | None = None
 
     @property
     def known_level(self) -> float:
@@ -123,6 +126,9 @@ class Report(Document):
         Facts given by the user, such as model, version and owner.
     cells : Interactive or None
         Data of the interactive page; in no other form.
+    clinical : Clinical or None
+        Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``risks``, ``benefit``, ``subgroups`` and
+        ``tripod``.
     before_after : BeforeAfter or None
         Effect of a calibrator, where the report describes calibrated probabilities.
 
@@ -153,6 +159,7 @@ class Report(Document):
     metadata: Mapping[str, str] = field(default_factory=dict)
     cells: Interactive | None = field(default=None, compare=False)
     before_after: BeforeAfter | None = None
+    clinical: Clinical | None = None
 
     def to_html(self) -> str:
         """Render one self-contained HTML page.
@@ -176,7 +183,9 @@ class Report(Document):
 
     def _fields(self) -> dict[str, Any]:
         found = super()._fields()
-        return found if self.before_after is not None else {k: v for k, v in found.items() if k != "before_after"}
+        return {
+            name: part for name, part in found.items() if part is not None or name not in ("before_after", "clinical")
+        }
 
     def _columns(self) -> dict[str, list[Any]]:
         return {f.name: [getattr(row, f.name) for row in self.metrics.all_rows] for f in fields(MetricRow)}
@@ -199,6 +208,7 @@ def report(
     *,
     by: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = "recommended",
+    purpose: str | None = None,
     lens: str | Lens | None = None,
     where: Any = None,
     interval: float | None = 0.95,
@@ -229,6 +239,9 @@ def report(
         Group of each row, or the column of the frame that holds it; each group is tested.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
+    purpose : {"clinical"}, optional
+        ``"clinical"`` for the validation of a risk model: the report opens with the table of `clinical_summary`, the flexible calibration
+        curve, the distribution of the risks and the decision curve, and closes with the items of TRIPOD+AI.
     lens : str or Lens, optional
         Which binary event is evaluated; by default the positive class of two, else the top label.
     where
@@ -290,7 +303,18 @@ def report(
     """
     form = None if path is None else form_of(path, format)
     options = read_options(
-        title, metrics, lens, interval, n_resamples, rng, recalibration, accuracy, confidence_level, outcome, metadata
+        title,
+        metrics,
+        lens,
+        interval,
+        n_resamples,
+        rng,
+        recalibration,
+        accuracy,
+        confidence_level,
+        outcome,
+        metadata,
+        purpose,
     )
     more: dict[str, Any] = {"by": _shown(by), "where": None if where is None else "given"}
     if isinstance(y_true, (Sketch, Sketches)):
@@ -318,6 +342,7 @@ def read_options(
     confidence_level: Any,
     outcome: Any = None,
     metadata: Any = None,
+    purpose: Any = None,
 ) -> Options:
     """Check the options of a report before anything is computed."""
     if interval is not None:
@@ -326,6 +351,7 @@ def read_options(
         check_interval(interval, "wilson", "interval")
     infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
     assert infer is not None
+    check_choice(purpose, "purpose", (None, *PURPOSES))
     if not isinstance(recalibration, bool):
         raise ArgumentError("recalibration", f"must be True or False; got {recalibration!r}")
     if title is not None and not isinstance(title, str):
@@ -342,6 +368,7 @@ def read_options(
         confidence_level=check_level(confidence_level, "confidence_level"),
         outcome=check_outcome(outcome),
         metadata=_check_metadata(metadata),
+        purpose=purpose,
     )
 
 
@@ -387,7 +414,10 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
     """Fill every section; an empty one has a reason. Metrics that are `known` are not computed again."""
     views, notes = _main_views(p, options.lens)
     outcome = outcome_of(p, options.outcome)
-    with _staged(len(options.metrics) + 2) as stage:
+    with _staged(len(options.metrics) + 2 + (options.purpose is not None)) as stage:
+        clinical = _clinical(p, options, outcome)
+        if clinical is not None:
+            stage()
         diagram, table = _diagram(views, options.level, notes)
         settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
         metrics, header = measure(p, *settings, stage, known, outcome=options.outcome)
@@ -414,14 +444,22 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
         outcome=outcome,
         metadata=options.metadata,
         cells=_cells(p, options.lens),
+        clinical=clinical,
     )
+
+
+def _clinical(p: Predictions, options: Options, outcome: str) -> Clinical | None:
+    if options.purpose is None:
+        return None
+    settings = options.known_level, options.n_resamples, options.seed
+    return clinical_part(p, options.lens, *settings, outcome, options.metadata)
 
 
 def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(line for line in found.lines() if line not in (found.direction, found.event))
+    return tuple(found.lines(sentences=False))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
@@ -446,6 +484,7 @@ def _parameters(options: Options, more: dict[str, Any]) -> dict[str, Any]:
         "test": TEST,
         "alpha": ALPHA,
         "bins": BINS,
+        **({} if options.purpose is None else {"purpose": options.purpose}),
         **more,
     }
 

@@ -8,13 +8,39 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
-from .content import Diagram, MetricRow, Metrics
+from .content import BenefitPoint, CurvePoint, Diagram, MetricRow, Metrics, RiskBin
 from .interactive import shown
-from .plain import changes_table, mean_and_rate, places_found
-from .specs import ACCURACY, COVERAGE, histogram_spec, image_of, paper_spec, reliability_spec, threshold_spec
+from .plain import (
+    TO_BE_FILLED,
+    TRIPOD_NOTE,
+    TRIPOD_REFERENCE,
+    changes_table,
+    mean_and_rate,
+    places_found,
+    with_interval,
+)
+from .specs import (
+    ACCURACY,
+    COVERAGE,
+    ON_PAGE,
+    ON_PAPER,
+    WITH_EVENT,
+    WITHOUT_EVENT,
+    Palette,
+    benefit_spec,
+    curve_spec,
+    histogram_spec,
+    image_of,
+    paper_spec,
+    reliability_spec,
+    risks_spec,
+    threshold_spec,
+)
 from .wording import (
     ABOVE,
     BELOW,
@@ -37,6 +63,7 @@ __all__ = ["embedded_json", "environment", "render_report"]
 INTERVAL_LEVEL = 0.95
 # Longer names of events are cut in axis titles.
 EVENT_LENGTH = 32
+PAPER_WIDTH = 420
 
 
 def render_report(report: Report) -> str:
@@ -65,8 +92,11 @@ def render_report(report: Report) -> str:
             scripts=[_verbatim(script) for script in scripts],
             cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
             picture=_picture(report.diagram, report.outcome),
+            clinical_pictures={} if report.clinical is None else clinical_charts(report, ON_PAPER, PAPER_WIDTH),
+            summary_rows=() if report.clinical is None else _summary_groups(report.clinical.summary),
             picture_before=_picture(report.before_after.diagram, report.outcome) if report.before_after else "",
             tables=_metric_tables(report.metrics),
+            tripod={"note": TRIPOD_NOTE, "reference": TRIPOD_REFERENCE, "empty": TO_BE_FILLED},
             tile=_titles(report.verdict.lens, report.outcome),
             gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
             gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
@@ -95,6 +125,7 @@ def _environment() -> Any:
         means=mean_and_rate,
         places=places_found,
         changes=changes_table,
+        with_interval=with_interval,
     )
 
 
@@ -189,8 +220,95 @@ def _page_data(report: Report) -> dict[str, Any]:
             "reliability": reliability_spec(),
             "histogram": histogram_spec(),
             "threshold": threshold_spec(),
+            **({} if report.clinical is None else clinical_charts(report)),
         },
     }
+
+
+def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | None = None) -> dict[str, Any]:
+    """Return the charts of the clinical part by the ids of their places: specifications, or images in fixed colours."""
+    part = report.clinical
+    assert part is not None
+    event = shown(report.outcome, EVENT_LENGTH)
+    titles = (
+        f"predicted risk of {event}" if event else "predicted risk",
+        f"observed rate of {event}" if event else "observed rate",
+    )
+    end = _round_end(max(v for point in part.curve for v in (point.risk, point.observed)))
+    points = [
+        {**vars(point), "from": low, "to": high, "tip": _curve_tip(point, part.summary.level)}
+        for point, (low, high) in zip(part.curve, _strips([point.risk for point in part.curve], end), strict=True)
+    ]
+    found = {
+        "clinical-curve": curve_spec(points, end, palette, width=width, titles=titles),
+        "clinical-risks": risks_spec(_risk_values(part.risks), end, palette, width=width, title=titles[0]),
+    }
+    if part.benefit:
+        last = _round_end(part.benefit[-1].threshold)
+        places = _strips([point.threshold for point in part.benefit], last)
+        benefit = [
+            {**vars(point), "from": low, "to": high, "tip": _benefit_tip(point, part.summary.level)}
+            for point, (low, high) in zip(part.benefit, places, strict=True)
+        ]
+        found["clinical-benefit"] = benefit_spec(benefit, last, palette, width=width)
+    return found if palette is ON_PAGE else {name: image_of(spec) for name, spec in found.items()}
+
+
+def _round_end(largest: float) -> float:
+    """Return the end of an axis from 0: a round number of at least `largest`, at most 1."""
+    return next((end for end in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8) if largest <= end), 1)
+
+
+def _strips(at: list[float], end: float) -> list[tuple[float, float]]:
+    """Return the part of the axis that is nearest to each of the increasing places."""
+    edges = [0.0, *((first + second) / 2 for first, second in pairwise(at)), end]
+    return [*pairwise(edges)]
+
+
+def _curve_tip(point: CurvePoint, level: float) -> list[tuple[str, str]]:
+    return [
+        ("predicted risk", number(point.risk)),
+        ("observed, flexible curve", number(point.observed)),
+        *_interval_tip(point.lower, point.upper, level),
+        *([] if point.logistic is None else [("observed, logistic curve", number(point.logistic))]),
+    ]
+
+
+def _benefit_tip(point: BenefitPoint, level: float) -> list[tuple[str, str]]:
+    return [
+        ("threshold", number(point.threshold)),
+        ("net benefit of the model", number(point.model)),
+        *_interval_tip(point.lower, point.upper, level),
+        ("treat all", number(point.treat_all)),
+    ]
+
+
+def _interval_tip(lower: float | None, upper: float | None, level: float) -> list[tuple[str, str]]:
+    return (
+        []
+        if lower is None or upper is None
+        else [(f"{level_text(level)} interval", f"{number(lower)} to {number(upper)}")]
+    )
+
+
+def _risk_values(bins: tuple[RiskBin, ...]) -> list[dict[str, Any]]:
+    """Return a bar for each bin and outcome, as shares of the rows with that outcome; those without the event are negative."""
+    values = []
+    for what, name, sign in ((WITH_EVENT, "events", 1), (WITHOUT_EVENT, "others", -1)):
+        total = sum(getattr(bin, name) for bin in bins) or 1.0
+        for bin in bins:
+            count = getattr(bin, name)
+            tip = [("risk", f"{number(bin.low)} to {number(bin.high)}"), (what, _amount(count))]
+            values.append({"low": bin.low, "high": bin.high, "share": sign * count / total, "what": what, "tip": tip})
+    return values
+
+
+def _summary_groups(summary: ClinicalSummary) -> list[tuple[str, list[tuple[ClinicalRow, list[str]]]]]:
+    """Return the rows of the clinical table by group, each with its cells."""
+    groups = dict.fromkeys(row.group for row in summary.rows)
+    return [
+        (group.capitalize(), [(row, row_cells(row)) for row in summary.rows if row.group == group]) for group in groups
+    ]
 
 
 def _titles(lens: str, outcome: str) -> tuple[str, str]:

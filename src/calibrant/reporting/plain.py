@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from ..evaluation.clinical import ClinicalSummary, row_cells
+from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import NOTHING
 from ..evaluation.result import shown_number as number
 from .content import (
     BeforeAfter,
     CalibratorTable,
+    Clinical,
     Diagram,
     Metrics,
     Provenance,
@@ -37,6 +38,7 @@ __all__ = [
     "summary_markdown",
     "table_of",
     "tripod_markdown",
+    "with_interval",
 ]
 
 MOST_PLACES = 15
@@ -95,6 +97,9 @@ def markdown_of(report: Report) -> str:
         [f"# {line(report.title)}", "", f"**{escaped(report.verdict.sentence)}**", ""],
         metadata_lines(report.metadata),
         [*(f"- {line(text)}" for text in report.header), ""],
+        []
+        if report.clinical is None
+        else _section("Clinical summary", _clinical(report.clinical), "", report.clinical.notes),
         [] if report.before_after is None else _section("Before and after", _changes(report.before_after), "", ()),
         _section(
             "1. Reliability diagram", _diagram(report.diagram, outcome), report.diagram.reason, report.diagram.notes
@@ -109,6 +114,7 @@ def markdown_of(report: Report) -> str:
         _section("4. Recalibration", _calibrators(tried), tried.reason, tried.notes),
         _section("5. Confidence threshold", _threshold(report.threshold), report.threshold.reason, ()),
         _section("6. Methods and provenance", provenance_lines(report.provenance, report.verdict), "", ()),
+        [] if report.clinical is None else _section("TRIPOD+AI", tripod_markdown(report.clinical.tripod, 3), "", ()),
     ]
     return "\n".join(text for part in parts for text in part).rstrip() + "\n"
 
@@ -410,3 +416,26 @@ def tripod_markdown(found: Tripod, level: int = 2) -> list[str]:
         if item.number == "23a":
             lines += ["", *summary_markdown(found.summary)]
     return [*lines, "", TRIPOD_REFERENCE]
+
+
+def with_interval(row: ClinicalRow) -> str:
+    """Format the value of a row with its interval."""
+    value, low, high = row_cells(row)[1:4]
+    return f"{value} ({low} to {high})" if low else value
+
+
+def _clinical(part: Clinical) -> list[str]:
+    lines = summary_markdown(part.summary)
+    if part.benefit:
+        kept = [point for point in part.benefit if round(100 * point.threshold) % 5 == 0]
+        rows = [[number(p.threshold), number(p.model), _ends(p.lower, p.upper), number(p.treat_all)] for p in kept]
+        lines += ["", "### Decision curve", ""]
+        lines += table_of(["threshold", "net benefit", "interval", "treat all"], rows, range(4))
+    if part.subgroups:
+        names = [row.name for row in part.subgroups[0].rows]
+        cells = [
+            [escaped(g.name), f"{g.n:,}", f"{g.events:,.6g}", *(with_interval(row) for row in g.rows)]
+            for g in part.subgroups
+        ]
+        lines += ["", "### Subgroups", "", *table_of(["group", "patients", "events", *names], cells, (1, 2))]
+    return lines

@@ -13,10 +13,13 @@ __all__ = [
     "ON_PAGE",
     "ON_PAPER",
     "Palette",
+    "benefit_spec",
+    "curve_spec",
     "histogram_spec",
     "image_of",
     "paper_spec",
     "reliability_spec",
+    "risks_spec",
     "threshold_spec",
 ]
 
@@ -178,6 +181,120 @@ def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> S
     }  # fmt: skip
 
 
+IDEAL, FLEXIBLE, LOGISTIC = "ideal", "flexible (loess)", "logistic"
+WITH_EVENT, WITHOUT_EVENT = "with the event", "without the event"
+MODEL, TREAT_ALL, TREAT_NONE = "model", "treat all", "treat none"
+
+
+def curve_spec(
+    points: Values, end: float, palette: Palette = ON_PAGE, *, width: int | None = None, titles: tuple[str, str]
+) -> Spec:
+    """Return the flexible calibration curve with its band, the logistic curve and the diagonal, up to `end` on both axes.
+
+    `points` have `risk`, `observed`, `lower`, `upper`, `logistic`, `from`, `to` and `tip`.
+    """
+    x = {"field": "risk", **_unit(titles[0], grid=True, end=end)}
+    y = _unit(titles[1], grid=True, end=end)
+    lines = [{"risk": at, "value": at, "what": IDEAL} for at in (0, end)]
+    for what, name in ((FLEXIBLE, "observed"), (LOGISTIC, "logistic")):
+        lines += [{"risk": v["risk"], "value": v[name], "what": what} for v in points if v[name] is not None]
+    line = {
+        "data": {"values": lines},
+        "mark": {"type": "line", "strokeWidth": 2.2, "clip": True},
+        "encoding": {"x": x, "y": {"field": "value", **y}, **_series((IDEAL, FLEXIBLE, LOGISTIC), palette)},
+    }
+    return {
+        **_frame(palette, width, 380),
+        "layer": [_band(points, x, y, palette, "risk"), line, _steps(points, end)],
+    }
+
+
+def risks_spec(values: Values, end: float, palette: Palette = ON_PAGE, *, width: int | None = None, title: str) -> Spec:
+    """Return the distribution of the risks, rows with the event above 0 and rows without it below, as shares of each.
+
+    `values` have `low`, `high`, `share` (negative below 0), `what` and `tip`.
+    """
+    scale = {"domain": [WITH_EVENT, WITHOUT_EVENT], "range": [palette.over, palette.under]}
+    return {
+        **_frame(palette, width, 120),
+        "data": {"values": list(values)},
+        "mark": {"type": "bar", "opacity": 0.8, "binSpacing": 1, "tooltip": {"content": "data"}},
+        "encoding": {
+            "x": {"field": "low", "bin": {"binned": True}, **_unit(title, end=end)},
+            "x2": {"field": "high"},
+            "y": {
+                "field": "share",
+                "type": "quantitative",
+                "title": "share of each",
+                "stack": None,
+                "axis": {"tickCount": 4, "labelExpr": "format(abs(datum.value), '.0%')"},
+            },
+            "color": {"field": "what", "type": "nominal", "scale": scale, "legend": _legend()},
+        },
+    }
+
+
+def benefit_spec(points: Values, end: float, palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
+    """Return the decision curve; `points` have `threshold`, `model`, `lower`, `upper`, `treat_all`, `from`, `to` and `tip`."""
+    top = max((v["upper"] if v["upper"] is not None else v["model"] for v in points), default=0.1)
+    low = -0.25 * max(top, 0.02)
+    x = {"field": "threshold", **_unit("threshold probability", grid=True, end=end)}
+    scale = {"domain": [low, 1.05 * max(top, 0.02)], "nice": False}
+    y = {"type": "quantitative", "scale": scale, "axis": {"title": "net benefit", "grid": True, "tickCount": 5}}
+    lines = [{"threshold": at, "value": 0, "what": TREAT_NONE} for at in (0, end)]
+    for what, name in ((MODEL, "model"), (TREAT_ALL, "treat_all")):
+        lines += [{"threshold": v["threshold"], "value": v[name], "what": what} for v in points]
+    line = {
+        "data": {"values": lines},
+        "mark": {"type": "line", "strokeWidth": 2.2, "clip": True},
+        "encoding": {"x": x, "y": {"field": "value", **y}, **_series((TREAT_NONE, MODEL, TREAT_ALL), palette)},
+    }
+    return {
+        **_frame(palette, width, 300),
+        "layer": [_band(points, x, y, palette, "threshold"), line, _steps(points, None)],
+    }
+
+
+def _series(names: tuple[str, str, str], palette: Palette) -> Spec:
+    """Return colours and dashes of a reference, the main curve and another one, with one legend for both."""
+    colours = {"domain": list(names), "range": [palette.soft, palette.under, palette.over]}
+    dashes = {"domain": list(names), "range": [[5, 4], [1, 0], [2, 3]]}
+    shown = {"field": "what", "type": "nominal"}
+    return {
+        "color": {**shown, "scale": colours, "legend": {**_legend(), "symbolType": "stroke"}},
+        "strokeDash": {**shown, "scale": dashes},
+    }
+
+
+def _band(points: Values, x: Spec, y: Spec, palette: Palette, name: str) -> Spec:
+    band = [{name: v[name], "lower": v["lower"], "upper": v["upper"]} for v in points if v["lower"] is not None]
+    return {
+        "data": {"values": band},
+        "mark": {"type": "area", "opacity": 0.18, "color": palette.under, "clip": True},
+        "encoding": {"x": x, "y": {"field": "lower", **y}, "y2": {"field": "upper"}},
+    }
+
+
+def _steps(points: Values, end: float | None) -> Spec:
+    """Return invisible strips that show the numbers of a point under the pointer."""
+    steps = [{"from": v["from"], "to": v["to"], "tip": v["tip"]} for v in points]
+    rest: Spec = {} if end is None else {"y": {"datum": 0}, "y2": {"datum": end}}
+    return {
+        "data": {"values": steps},
+        "mark": {"type": "rect", "opacity": 0, "tooltip": {"content": "data"}},
+        "encoding": {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}, **rest},
+    }
+
+
+def _legend() -> Spec:
+    return {
+        "title": None,
+        "orient": "top",
+        "symbolOpacity": 1,
+        "columnPadding": COLUMN_ROOM,
+    }
+
+
 def paper_spec(values: Values, titles: Titles) -> Spec:
     """Return the diagram and its histogram in fixed colours, for readers without scripts."""
     points = [value for value in values if value["rate"] is not None]
@@ -192,12 +309,12 @@ def paper_spec(values: Values, titles: Titles) -> Spec:
 _WHOLE = ("config", "autosize", "background", "padding")
 
 
-def _unit(title: Any, grid: bool = False) -> Spec:
-    """Return the encoding of a quantity from 0 to 1."""
+def _unit(title: Any, grid: bool = False, end: float = 1) -> Spec:
+    """Return the encoding of a quantity from 0 to `end`."""
     return {
         "type": "quantitative",
-        "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"title": title, "grid": grid, "tickCount": 5, "format": ".1f"},
+        "scale": {"domain": [0, end], "nice": False},
+        "axis": {"title": title, "grid": grid, "tickCount": 5, "format": ".1f" if end == 1 else "~g"},
     }
 
 

@@ -253,6 +253,7 @@
   // ---- hovering ------------------------------------------------------------------------------------------------------
 
   function facts(datum) {
+    if ("tip" in datum) return datum.tip;
     if ("coverage" in datum) {
       return [
         ["confidence \u2265", datum.threshold.toFixed(3)],
@@ -273,7 +274,7 @@
 
   function tip(_, event, item, value) {
     const box = element("tip");
-    if (value === null || value === undefined || !("rows" in value)) {
+    if (value === null || value === undefined || !("rows" in value || "tip" in value)) {
       box.hidden = true;
       return;
     }
@@ -402,6 +403,9 @@
       draw("reliability", "reliability", { bins: found.filter((bin) => bin.rows > 0) }),
       draw("histogram", "histogram", { bins: found }),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
+      ...Object.keys(data.specs)
+        .filter((name) => name.startsWith("clinical-"))
+        .map((name) => draw(name, name, {})),
     ];
     for (const chart of charts) await chart;
     for (const part of document.querySelectorAll(".still")) part.hidden = true;

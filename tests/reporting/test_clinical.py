@@ -1,0 +1,124 @@
+"""A report for a validation study: its table, curves and subgroups in every form, and the items of TRIPOD+AI."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, InputTypeError, LensError
+from calibrant.reporting import Report, Tripod, html
+from calibrant.reporting.tripod_items import ITEMS
+
+RNG = np.random.default_rng(5)
+LP = RNG.normal(-1, 1, 300)
+Y = (RNG.random(300) < 1 / (1 + np.exp(-LP))).astype(int)
+RISK = 1 / (1 + np.exp(0.3 - 1.4 * LP))
+SEX = np.where(RNG.random(300) < 0.4, "<b>women", "men")
+FAST: dict[str, Any] = {"metrics": ["brier"], "recalibration": False, "interval": 0.5, "n_resamples": 20}
+
+
+@pytest.fixture(scope="module")
+def found() -> Report:
+    return cal.report(Y, RISK, purpose="clinical", by=SEX, outcome="death", metadata={"model": "model A"}, **FAST)
+
+
+def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
+    part = found.clinical
+    assert part is not None
+    own = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20, rng=0, outcome="death")
+    assert part.summary == own
+    assert part.curve[0].risk == RISK.min()
+    assert part.curve[-1].risk == RISK.max()
+    assert sum(bin.events for bin in part.risks) == Y.sum()
+    assert sum(bin.others for bin in part.risks) == (1 - Y).sum()
+    net = cal.net_benefit(Y, RISK, thresholds=[0.2])
+    at = next(point for point in part.benefit if point.threshold == 0.2)
+    assert at.model == pytest.approx(net.net_benefit[0])
+    assert at.treat_all == pytest.approx(net.treat_all[0])
+    men = next(group for group in part.subgroups if group.name == "men")
+    assert men.n == (SEX == "men").sum()
+    assert men.rows[2].value == pytest.approx(cal.cox_slope(Y[SEX == "men"], RISK[SEX == "men"]))
+    assert men.rows[2].lower is not None
+
+
+def test_every_form_opens_with_the_table_and_closes_with_tripod(
+    found: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "_drawing_library", lambda: "")  # bundling takes seconds
+    page, text, data = found.to_html(), found.to_markdown(), json.loads(found.to_json())
+    heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
+    assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")
+    assert "<b>women" not in page
+    assert page.count("data:image/svg+xml") >= 3
+    assert 'id="clinical-benefit"' in page
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert (heads[0], heads[-1]) == ("Clinical summary", "TRIPOD+AI")
+    assert "| Calibration slope |" in text
+    assert data["clinical"]["summary"]["rows"][0]["id"] == "n"
+    assert data["clinical"]["tripod"]["items"][0]["filled"] == "Evaluation of model A for death."
+    assert "clinical" not in cal.report(Y, RISK, **FAST).to_dict()
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ArgumentError, match="purpose: must be None or 'clinical'"):
+        cal.report(Y, RISK, purpose="medical", **FAST)
+    with pytest.raises(LensError, match="one event"):
+        cal.report(Y, np.column_stack([1 - RISK, RISK / 2, RISK / 2]), purpose="clinical", **FAST)
+    with pytest.raises(InputTypeError, match="clinical_summary"):
+        cal.tripod([1, 2])  # type: ignore[arg-type]
+
+
+class TestTripod:
+    summary = cal.clinical_summary(Y, RISK, level=0.5, n_resamples=20)
+
+    def test_items_are_those_of_the_statement(self) -> None:
+        numbers = [item.number for item in ITEMS]
+        assert len(numbers) == len(set(numbers)) == 52
+        assert sorted({int(re.sub(r"\D", "", number)) for number in numbers}) == list(range(1, 28))
+        parts = {whole: "".join(n[len(whole) :] for n in numbers if re.fullmatch(rf"{whole}[a-g]", n)) for whole in
+                 ("3", "5", "6", "8", "9", "12", "18", "20", "23", "27")}  # fmt: skip
+        assert parts == {
+            "3": "abc", "5": "ab", "6": "abc", "8": "abc", "9": "abc", "12": "abcdefg", "18": "abcdef", "20": "abc", "23": "ab", "27": "abc",
+        }  # fmt: skip
+        assert {item.number for item in ITEMS if item.studies == "E"} == {"12f", "12g", "20c", "24"}
+
+    def test_results_are_quoted_and_the_rest_is_for_the_authors(self) -> None:
+        found = cal.tripod(
+            self.summary, outcome="death", model="M|1", date="2026-11-16", groups=["men"], updated="None."
+        )
+        assert found["10"].filled == f"300 patients with {Y.sum()} events were available."
+        slope = self.summary["slope"]
+        assert (
+            f"Calibration slope {slope.value:.3f} (50% interval {slope.lower:.3f} to {slope.upper:.3f})"
+            in found["23a"].filled
+        )
+        assert "Wald (Calibration intercept" in found["12e"].filled
+        assert found["18f"].filled == f"Analysis with calibrant {cal.__version__}, 2026-11-16."
+        assert not found["17"].filled
+        text = found.to_markdown()
+        assert "M\\|1" in text
+        assert "To be filled by the authors." in text
+        assert "10.1136/bmj-2023-078378" in text
+        assert "Plots" not in found["12e"].filled
+        with pytest.raises(ArgumentError, match="not an item"):
+            found["28"]
+
+    def test_clusters_and_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+        summary = cal.clinical_summary(Y, RISK, groups=np.arange(300) // 4, cluster=True, level=0.5, n_resamples=20)
+        found = cal.tripod(summary)
+        assert isinstance(found, Tripod)
+        assert "75 clusters" in found["12d"].filled
+        assert "1970-01-01" in found["18f"].filled
+        written = Path(found.write(tmp_path / "t.md"))
+        assert written.read_text() == found.to_markdown()
+        assert len(found.to_frame()) == 52
+        assert "of 52 items" in repr(found)
+        with pytest.raises(ArgumentError, match=r"\.md"):
+            found.write(tmp_path / "t.html")
