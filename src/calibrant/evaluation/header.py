@@ -37,7 +37,11 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
         assert isinstance(view, View)
         event = view.mean(view.score)
         counted = view.weight if view.weight_kind == "counts" else None
-        events = None if view.is_soft else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
+        events = (
+            None
+            if view.is_soft
+            else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
+        )
         area = area_of(view)
     if p.kind == "confidence":
         shares: tuple[float, ...] = ()
@@ -49,7 +53,9 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
     top = _top_k_accuracy(p)
     names = _positive(p.kind, p.classes), outcome_of(p, outcome)
     spread = None if p.kind == "multilabel" else confidence_of(p)
-    return Header(p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread, events, area)
+    return Header(
+        p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread, events, area
+    )
 
 
 def check_outcome(outcome: Any) -> str | None:
@@ -149,7 +155,20 @@ def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
     named = (outcome or event_name(sketches.classes)) if kind == "binary" else ""
     names = _positive(kind, sketches.classes), named
     return Header(
-        n, float(n), kind, k, shares, accuracy, {}, confidence, event, error, *names, _sketched_confidence(sketches), events, area
+        n,
+        float(n),
+        kind,
+        k,
+        shares,
+        accuracy,
+        {},
+        confidence,
+        event,
+        error,
+        *names,
+        _sketched_confidence(sketches),
+        events,
+        area,
     )
 
 

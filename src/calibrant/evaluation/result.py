@@ -106,7 +106,9 @@ class Header:
         stated = sentences and bool(self.direction)
         parts = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None and not stated else []
         parts += [f"top-{k} accuracy {value:.4f}" for k, value in self.top_k_accuracy.items()]
-        parts += [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None and not stated else []
+        parts += (
+            [f"mean confidence {self.mean_confidence:.4f}"] if self.mean_confidence is not None and not stated else []
+        )
         quantiles = [] if self.confidence is None else [f"confidence: {self.confidence.top_label.words}"]
         lines = [first, self.direction if stated else "", ", ".join(parts), *quantiles]
         return [line for line in lines if line]
