@@ -296,6 +296,19 @@ SECTIONS: dict[str, list[Entry]] = {
             "ax = two.plot_difference()",
         ),
     ],
+    "Time to event": [
+        Entry(
+            "survival",
+            "Calibration curve at a horizon",
+            "Observed risk by five years, with rows censored before accounted for: a smooth curve with its pointwise band, and the Kaplan-Meier "
+            "estimate of ten risk groups. See [time to event](guides/time-to-event.md).",
+            "rng = np.random.default_rng(3)\n"
+            "risk = rng.beta(2, 3, 800)\n"
+            "death, censored = rng.exponential(-5 / np.log1p(-(risk**1.3))), rng.exponential(12, 800)\n"
+            "time, event = np.minimum(death, censored), death <= censored\n"
+            "ax = cal.survival_diagram(risk, time=time, event=event, horizon=5, rng=0).plot()",
+        ),
+    ],
     "Dependence on settings": [
         Entry(
             "stability_bins",

@@ -77,7 +77,10 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels", "figures.optimism")),
+            Section(
+                "Reliability",
+                ("figures.reliability_diagrams", "figures.survival_diagrams", "figures.panels", "figures.optimism"),
+            ),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),

@@ -104,6 +104,7 @@ from .figures import risk_coverage_diagram as risk_coverage_diagram
 from .figures import score_histogram as score_histogram
 from .figures import simplex_diagram as simplex_diagram
 from .figures import stability_diagram as stability_diagram
+from .figures import survival_diagram as survival_diagram
 from .figures import topk_diagram as topk_diagram
 from .figures import uce_diagram as uce_diagram
 from .figures import variation_diagram as variation_diagram

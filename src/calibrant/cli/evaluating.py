@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,6 +16,7 @@ from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
+from .conditions import COMPARE, parse_condition
 from .listing import metric_named
 from .places import label_column
 from .screen import (
@@ -40,14 +38,6 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
 # The default of --resamples.
 RESAMPLES = 200
-COMPARE = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 class Gate(NamedTuple):
@@ -66,16 +56,8 @@ class Gate(NamedTuple):
 
 def parse_gate(text: str) -> Gate:
     """``"ece > 0.05"`` as a Gate."""
-    match = re.fullmatch(r"\s*([^<>=!]+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
-    try:
-        if match is None:
-            raise ValueError
-        limit = float(match[3])
-        if math.isnan(limit):  # no value is above or below it
-            raise ValueError
-    except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
-    return Gate(metric_named(match[1], "--fail-if"), match[2], limit)
+    name, sign, limit = parse_condition(text, "ece > 0.05")
+    return Gate(metric_named(name, "--fail-if"), sign, limit)
 
 
 def run(
@@ -102,9 +84,37 @@ def run(
     purpose: str | None = None,
     pool: bool = False,
     trend: bool = False,
+    time: str | None = None,
+    event: str | None = None,
+    horizons: tuple[float, ...] = (),
+    cause: int | None = None,
+    link: str | None = None,
     **source: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
+    if time or event or horizons:
+        from . import surviving
+
+        mine = {name: value for name, value in locals().items() if name in surviving.OTHERS}
+        return surviving.run(
+            file,
+            columns=split(source)[0],
+            time=time,
+            event=event,
+            horizons=horizons,
+            cause=cause,
+            link=link,
+            given=mine | source,
+            interval=interval,
+            resamples=resamples,
+            seed=seed,
+            as_json=as_json,
+            gates=gates,
+            stream=stream,
+        )
+    for option, value in (("--cause", cause), ("--link", link)):
+        if value is not None:
+            raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
     if purpose is not None:
         without = {
             "--metrics": metrics != "recommended",
@@ -117,8 +127,8 @@ def run(
             "--bins": bins is not None,
             "--binning": binning is not None,
         }
-        for option, given in without.items():
-            if given:
+        for option, refused in without.items():
+            if refused:
                 raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
         _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
         return False

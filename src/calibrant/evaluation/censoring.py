@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InPython, ShapeError, UndefinedMetricError, WeightError
+from ..errors import ArgumentError, InputError, InPython, ShapeError, UndefinedMetricError, Use, WeightError
 from ..input.convert import column, is_number, numbers
 from ..input.weights import read_groups, read_weights
 from ..util.results import Result, number
@@ -352,7 +352,7 @@ def _cause(event: Whole, cause: Any) -> int:
                 "event",
                 f"the codes are {', '.join(map(str, codes))}, without 0 for censoring",
                 (
-                    InPython("pass cause=1 if no row is censored"),
+                    Use("cause", 1, "if no row is censored"),
                     InPython(f"pass event == {codes[-1]} if {codes[0]} means censored"),
                 ),
             )

@@ -19,6 +19,7 @@ NAMES = {
     "selective": ("risk_coverage_diagram",),
     "simplex": ("simplex_diagram",),
     "stability": ("stability_diagram",),
+    "survival_diagrams": ("survival_diagram",),
     "topk": ("topk_diagram",),
     "variations": ("uce_diagram", "variation_diagram"),
 }
@@ -39,6 +40,7 @@ TYPES = {
     "selective": ("RiskCoverageDiagram",),
     "simplex": ("SimplexDiagram",),
     "stability": ("StabilityDiagram",),
+    "survival_diagrams": ("SurvivalDiagram",),
     "topk": ("TopkDiagram",),
     "variations": ("UceDiagram", "VariationDiagram"),
 }

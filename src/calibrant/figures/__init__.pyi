@@ -37,6 +37,8 @@ from .simplex import SimplexDiagram as SimplexDiagram
 from .simplex import simplex_diagram as simplex_diagram
 from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
+from .survival_diagrams import SurvivalDiagram as SurvivalDiagram
+from .survival_diagrams import survival_diagram as survival_diagram
 from .topk import TopkDiagram as TopkDiagram
 from .topk import topk_diagram as topk_diagram
 from .variations import UceDiagram as UceDiagram
