@@ -62,11 +62,13 @@ ROOMS = {
         "assess.md",
         (
             Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
             Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
+            Section("Internal validation", ("evaluation.optimism",)),
             Section("Sample sizes", ("inference.power_analysis", "inference.precision")),
         ),
     ),
@@ -75,7 +77,16 @@ ROOMS = {
         "Figures and the report. The [gallery](../gallery.md) has a picture of each figure.",
         "show.md",
         (
-            Section("Reliability", ("figures.reliability_diagrams", "figures.panels")),
+            Section(
+                "Reliability",
+                (
+                    "figures.reliability_diagrams",
+                    "figures.survival_diagrams",
+                    "figures.panels",
+                    "figures.polytomous",
+                    "figures.optimism",
+                ),
+            ),
             Section(
                 "Without bins, and over whole rows",
                 ("figures.differences", "figures.variations", "figures.entropy", "figures.simplex"),
@@ -83,10 +94,16 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
-            Section("Risk models", ("figures.flexible_curves", "figures.decision_curves")),
+            Section("Risk models", ("figures.flexible_curves", "figures.belts", "figures.decision_curves")),
             Section(
                 "Where the error lies",
-                ("figures.intervals", "figures.classgroups", "figures.groupconfidence", "figures.stability"),
+                (
+                    "figures.intervals",
+                    "figures.classgroups",
+                    "figures.groupconfidence",
+                    "figures.forest",
+                    "figures.stability",
+                ),
             ),
             Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
         ),

@@ -330,3 +330,32 @@ def test_bins_of_confidences_begin_at_1_over_k(tmp_path: Path, run: Run) -> None
         assert code == 2
         assert "--binning" in problem
         assert "equal_width:1/K" in problem
+
+
+def test_groups_are_pooled(binary: Path, run: Run) -> None:
+    code, out, err = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)["pooled"]
+    assert list(found["pooled"]) == ["intercept", "slope", "oe", "c"]
+    assert {group["name"] for group in found["groups"]} == set(json.loads(out)["groups"])
+    assert sum(group["rows"] for group in found["groups"]) == json.loads(out)["header"]["n"]
+    code, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--interval", "0.9")
+    assert code == 0
+    assert "90% prediction" in out
+    assert "REML, Hartung-Knapp" in out
+    _, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--trend")
+    assert "period " in out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--pool",), "--pool: requires groups; name their column with --by"),
+        (("--by", "country", "--trend"), "--trend: requires --pool"),
+        (("--by", "country", "--pool", "--stream"), "--pool: requires the rows; use --no-stream"),
+    ],
+)
+def test_pooling_needs_groups_and_rows(binary: Path, run: Run, options: tuple[str, ...], words: str) -> None:
+    code, _, err = run("evaluate", binary, "--metrics", "brier", *options)
+    assert code == 2
+    assert words in err

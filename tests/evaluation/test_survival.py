@@ -261,7 +261,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"event": EVENT[:-1]}, ShapeError, "event: expected one code for each of 80 rows"),
     ({"event": ["dead"] * 80}, CalibrantError, "event: expected numbers"),
     ({"event": EVENT + 1}, InputError, "codes are 1, 2, without 0"),
-    ({"cause": 7}, ArgumentError, "cause: no row has the event 7; the events are 1"),
+    ({"cause": 7}, ArgumentError, "cause: no row has the event 7, only 1; pass cause=1"),
     ({"cause": 0}, ArgumentError, "cause: must be the code"),
     ({"y_prob": 100 * RISK}, CalibrantError, r"y_prob: risks must lie in \[0, 1\]"),
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),
@@ -298,6 +298,7 @@ def test_everyone_had_the_event_before_the_horizon() -> None:
     assert result["observed_risk"] == 1
     assert result["auroc"] is None
     assert result["calibration_slope"] is None
+    assert result["scaled_brier"] is None
     assert "has the event by 9" in repr(result)
 
 
@@ -407,4 +408,4 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     assert result["scaled_brier"] == pytest.approx(0, abs=1e-12)
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
     read = read_survival(np.full(80, rate), time, event, 4, None, None, None, None, None)
-    assert _brier(read.known(0), np.full(80, rate), 0.95)[0].value == pytest.approx(rate * (1 - rate), abs=1e-12)
+    assert _brier(read.known(0), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)

@@ -38,6 +38,7 @@ PICTURES: dict[str, Any] = {
     "entropy": lambda ax: cal.entropy_diagram(Y, THREE).plot(ax),
     "variation": lambda ax: cal.variation_diagram(Y, P).plot(ax),
     "uce": lambda ax: cal.uce_diagram(Y, P).plot(ax),
+    "forest": lambda ax: cal.forest_diagram(cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])).plot(ax),
 }
 every_picture = pytest.mark.parametrize("name", PICTURES)
 

@@ -25,8 +25,8 @@ values("stats", CENTRES, c(
   "p.adjust(tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value), 'holm')",
   "p.adjust(tests(y, risk, centre, function(x, n, p) binom.test(x, n, p, alternative = 'greater')$p.value), 'BH')",
   "tests(y, risk, centre, function(x, n, p) 2 * min(0.5, pbinom(x, n, p), pbinom(x - 1, n, p, lower.tail = FALSE)))"))
-# Isotonic regression. isoreg takes tied risks as they come; in decreasing order of the outcome they are pooled, as one risk must be.
-isotonic <- function(y, risk) isoreg(y[order(risk, -y)])$yf
+# Isotonic regression, in order of the risk; isoreg sorts tied risks by decreasing outcome, which pools them.
+isotonic <- function(y, risk) isoreg(risk, y)$yf
 values("stats", ALL, c(
   "range(isotonic(y, risk))",
   "mean((isotonic(y, risk) - sort(risk))^2)",

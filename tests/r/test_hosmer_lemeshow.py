@@ -50,7 +50,8 @@ COMPUTED: dict[str, Compute] = {
     **{f"statistic_of(logitgof(y, risk, g = {g}))": by_quantiles(g) for g in (5, 10)},
     **{f"statistic_of(logitgof(stage, cbind(p1, p2, p3, p4), g = {g}))": by_stage(g) for g in (4, 6, 9, 12)},
     "Hmisc::cut2(risk, g = 10, onlycuts = TRUE)": cut2,
-    "grouped(y, risk, Hmisc::cut2(risk, g = 10))": lambda d: cal.hosmer_lemeshow(d.y, d.risk, bins=inverted(d)),
+    # The groups of cut2 are the default, also with ties.
+    "grouped(y, risk, Hmisc::cut2(risk, g = 10))": lambda d: cal.hosmer_lemeshow(d.y, d.risk),
 }
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
 from ..evaluation.clinical import clinical_summary
+from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, choose_metrics, evaluate
+from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult
+from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
+from .conditions import COMPARE, parse_condition
 from .listing import metric_named
 from .places import label_column
 from .screen import (
@@ -38,14 +38,6 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
 # The default of --resamples.
 RESAMPLES = 200
-COMPARE = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 class Gate(NamedTuple):
@@ -64,16 +56,8 @@ class Gate(NamedTuple):
 
 def parse_gate(text: str) -> Gate:
     """``"ece > 0.05"`` as a Gate."""
-    match = re.fullmatch(r"\s*([^<>=!]+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
-    try:
-        if match is None:
-            raise ValueError
-        limit = float(match[3])
-        if math.isnan(limit):  # no value is above or below it
-            raise ValueError
-    except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is not a condition", 'write it as "ece > 0.05"') from None
-    return Gate(metric_named(match[1], "--fail-if"), match[2], limit)
+    name, sign, limit = parse_condition(text, "ece > 0.05")
+    return Gate(metric_named(name, "--fail-if"), sign, limit)
 
 
 def run(
@@ -98,12 +82,43 @@ def run(
     stream: bool | None = None,
     outcome: str | None = None,
     purpose: str | None = None,
+    pool: bool = False,
+    trend: bool = False,
+    time: str | None = None,
+    event: str | None = None,
+    horizons: tuple[float, ...] = (),
+    cause: int | None = None,
+    link: str | None = None,
     **source: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
+    if time or event or horizons:
+        from . import surviving
+
+        mine = {name: value for name, value in locals().items() if name in surviving.OTHERS}
+        return surviving.run(
+            file,
+            columns=split(source)[0],
+            time=time,
+            event=event,
+            horizons=horizons,
+            cause=cause,
+            link=link,
+            given=mine | source,
+            interval=interval,
+            resamples=resamples,
+            seed=seed,
+            as_json=as_json,
+            gates=gates,
+            stream=stream,
+        )
+    for option, value in (("--cause", cause), ("--link", link)):
+        if value is not None:
+            raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
     if purpose is not None:
         without = {
             "--metrics": metrics != "recommended",
+            "--pool": pool,
             "--by": source.get("by") is not None,
             "--fail-if": bool(gates),
             "--assess": assess,
@@ -112,11 +127,15 @@ def run(
             "--bins": bins is not None,
             "--binning": binning is not None,
         }
-        for option, given in without.items():
-            if given:
+        for option, refused in without.items():
+            if refused:
                 raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
         _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
         return False
+    if trend and not pool:
+        raise ArgumentError("--trend", "requires --pool", "add --pool")
+    if pool and source.get("by") is None:
+        raise ArgumentError("--pool", "requires groups", "name their column with --by")
     conditions = [parse_gate(text) for text in gates]
     chosen = choose_metrics(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
@@ -131,10 +150,14 @@ def run(
         raise ArgumentError(
             "--calibrator", "cannot be applied to a stream", "use --no-stream, or calibrant apply first"
         )
+    if sketches is not None and pool:
+        raise ArgumentError("--pool", "requires the rows", "use --no-stream")
     keywords: dict[str, Any] = {"y_true": sketches}
+    given: dict[str, Any] = {}
     if sketches is None:
-        keywords = rows_of(file, source)
-        keywords |= {"by": keywords.pop("groups", None), "calibrator": calibrator}
+        keywords = given = rows_of(file, source)
+        keywords = {**given, "by": given.get("groups"), "calibrator": calibrator}
+        keywords.pop("groups", None)
         outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
@@ -159,12 +182,18 @@ def run(
             **draws,
             **keywords,
         )
+        pooled = _pooled(given, calibrator, where, lens, interval, trend) if pool else None
     result = _spoken(result, None if sketches is None else file)
     failures = judge(result, conditions)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **result.to_dict(), "failed": failures})
+        more = {} if pooled is None else {"pooled": pooled.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **more, "failed": failures})
     else:
         show(result)
+        if pooled is not None:
+            print_lines(["", pooled._title()])
+            print_table(*pooled._table(), pooled._numeric)
+            print_lines(pooled._notes())
     for line in failures:
         say(clean(f"gate failed: {line}"), err=True)
     return bool(failures)
@@ -203,6 +232,16 @@ def _clinical(
     print_lines([found._title(), ""])
     print_table(list(headings), [list(row) for row in rows], range(1, 4))
     print_lines([f"note: {note}" for note in found.notes])
+
+
+def _pooled(
+    keywords: Mapping[str, Any], calibrator: str | None, where: Any, lens: str | None, level: float | None, trend: bool
+) -> GroupValidation:
+    """Validate each group of ``--by`` and pool the results."""
+    p = Predictions(**keywords)
+    p = p if calibrator is None else calibrated(p, calibrator)
+    validate = validate_by_period if trend else validate_by_group
+    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
 
 
 def _outcome(keywords: Mapping[str, Any]) -> str | None:

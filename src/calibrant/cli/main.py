@@ -90,6 +90,12 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     options.score_options,
     options.by_option("Column with the group of each row; each group is also measured separately."),
 )
+@click.option(
+    "--pool",
+    is_flag=True,
+    help="Add calibration intercept, slope, O/E and C of each group of --by, such as centres, pooled by random effects with a prediction interval.",
+)
+@click.option("--trend", is_flag=True, help="With --pool: the groups are periods in order, with a trend over time.")
 @click.option("--metrics", metavar="NAMES", default="recommended", help=NAMES)
 @click.option(
     "--for",
@@ -112,6 +118,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
     help="Add p-values for the null hypothesis of calibration, and the value by chance that each metric has under it.",
 )
 @options.outcome_option
+@options.survival_options
 @options.calibrator_option
 @options.stream_option
 @options.draw_options(200)
@@ -128,6 +135,9 @@ def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
     FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+
+    For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
+    the predicted risks by the horizon, with confidence intervals.
     """
     from . import evaluating
 

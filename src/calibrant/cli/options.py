@@ -265,6 +265,31 @@ outcome_option = click.option(
     help="Name of the event that the positive class represents; by default that class, or the label column for 0 and 1.",
 )
 
+survival_options = with_options(
+    click.option(
+        "--time", metavar="COLUMN", help="Column with the time to the event or to censoring, in place of --label."
+    ),
+    click.option(
+        "--event",
+        metavar="COLUMN",
+        help="Column with 0 for censoring, 1 for the event, and 2 and above for competing events.",
+    ),
+    click.option(
+        "--horizon",
+        "horizons",
+        type=float,
+        metavar="TIME",
+        multiple=True,
+        help="Time by which the risks predict the event, in the unit of --time. Can be repeated, with one column of --probs for each.",
+    ),
+    click.option("--cause", type=int, metavar="CODE", help="Code of the event that is predicted; 1 by default."),
+    click.option(
+        "--link",
+        type=click.Choice(["logit", "cloglog"]),
+        help="Scale of the calibration intercept and slope at the horizon; logit by default.",
+    ),
+)
+
 
 def _metadata(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return the values of ``--meta`` by key."""

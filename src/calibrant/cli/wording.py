@@ -31,6 +31,7 @@ OPTIONS = {
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
     "confidence_level": ("--confidence",),
+    "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
 }

@@ -102,8 +102,9 @@ def pluto_tasche(
     Notes
     -----
     With n obligors and k defaults in the pooled grades and independent defaults, the bound is the Clopper-Pearson bound, the rate p at which
-    :math:`P(\mathrm{Bin}(n, p) \le k) = 1 - \text{level}`. With correlation :math:`\varrho` the probability is averaged over a standard normal
-    factor Z with conditional rate :math:`\Phi\left((\Phi^{-1}(p) - \sqrt{\varrho} Z) / \sqrt{1 - \varrho}\right)`.
+    :math:`P(\mathrm{Bin}(n, p) \le k) = 1 - \text{level}`. A bound below that of a better grade is raised to it. With correlation
+    :math:`\varrho` the probability is averaged over a standard normal factor Z with conditional rate
+    :math:`\Phi\left((\Phi^{-1}(p) - \sqrt{\varrho} Z) / \sqrt{1 - \varrho}\right)`.
 
     References
     ----------

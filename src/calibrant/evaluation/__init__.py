@@ -1,6 +1,6 @@
-"""Many metrics at once (`evaluate`), the performance of a risk model (`clinical_summary`), by centre or period (`validate_by_group`, `validate_by_period`) and for a time to
-event (`survival_summary`, `horizon_outcomes`), the distribution of the confidence (`confidence_summary`), discrimination (`auroc`,
-`average_precision`), and which metrics to use (`recommend`)."""
+"""Many metrics at once (`evaluate`), the performance of a risk model (`clinical_summary`), by centre or period (`validate_by_group`,
+`validate_by_period`), for a time to event (`survival_summary`, `horizon_outcomes`) and corrected for optimism (`internal_validation`), the
+distribution of the confidence (`confidence_summary`), discrimination (`auroc`, `average_precision`), and which metrics to use (`recommend`)."""
 
 from ..util.namespace import namespace
 
@@ -11,6 +11,7 @@ NAMES = {
     "discrimination": ("auroc", "average_precision"),
     "group_validation": ("validate_by_group", "validate_by_period"),
     "measure": ("evaluate",),
+    "optimism": ("internal_validation",),
     "recommendation": ("recommend",),
     "survival": ("survival_summary",),
 }
@@ -20,6 +21,7 @@ TYPES = {
     "confidence": ("ConfidenceDistribution",),
     "group_validation": ("GroupValidation",),
     "measure": ("Evaluation",),
+    "optimism": ("InternalValidation", "OptimismCurve", "OptimismRow"),
     "recommendation": ("Recommendation",),
     "survival": ("SurvivalSummary",),
 }

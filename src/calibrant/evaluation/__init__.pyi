@@ -13,6 +13,10 @@ from .group_validation import validate_by_group as validate_by_group
 from .group_validation import validate_by_period as validate_by_period
 from .measure import Evaluation as Evaluation
 from .measure import evaluate as evaluate
+from .optimism import InternalValidation as InternalValidation
+from .optimism import OptimismCurve as OptimismCurve
+from .optimism import OptimismRow as OptimismRow
+from .optimism import internal_validation as internal_validation
 from .recommendation import Recommendation as Recommendation
 from .recommendation import recommend as recommend
 from .survival import SurvivalSummary as SurvivalSummary

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -13,20 +15,23 @@ from numpy.typing import NDArray
 from ..errors import (
     Argument,
     ArgumentError,
+    BoundaryScoresWarning,
     CalibrantError,
     GroupError,
+    InputError,
     InputTypeError,
     InPython,
     LensError,
     UndefinedMetricError,
     Use,
 )
+from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
 from ..input.predictions import Predictions
-from ..metrics.curve.coefficients import line_of
+from ..metrics.curve.coefficients import Edge
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
@@ -41,6 +46,8 @@ Floats = NDArray[np.float64]
 
 STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
+# Whole numbers in this range are years.
+EARLIEST, LATEST = 1800, 2200
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 
@@ -267,6 +274,7 @@ def validate_by_group(
     level: float = 0.95,
     prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
+    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
@@ -296,6 +304,8 @@ def validate_by_group(
         Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator, for metrics with a bootstrap interval.
     lens
@@ -363,7 +373,7 @@ def validate_by_group(
     """
     p = _with_groups(y_true, y_prob, groups, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _validated(p, list(p.group_names), lens, _estimators(metrics, level, rng, lens), min_rows, pooling)
+    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
 
 
 @checks_keywords()
@@ -381,6 +391,7 @@ def validate_by_period(
     level: float = 0.95,
     prediction_df: Literal[None, "k-1", "k-2"] = None,
     min_rows: int = 10,
+    edge: Edge = "clip",
     rng: Any = 0,
     lens: Any = "auto",
     where: Any = None,
@@ -414,6 +425,8 @@ def validate_by_period(
         Degrees of freedom of the prediction interval, as for `pool_estimates`.
     min_rows : int, default 10
         Periods with fewer rows are left out of the pool.
+    edge : {"clip", "drop"}, default "clip"
+        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator, for metrics with a bootstrap interval.
     lens
@@ -460,27 +473,38 @@ def validate_by_period(
     """
     if "groups" in keywords:
         raise GroupError("groups", ("cannot be combined with ", Argument("times")), "use validate_by_group for groups")
-    if isinstance(y_true, Predictions):
-        raise InputTypeError("y_true", "expected labels or a frame, got Predictions", "pass the labels themselves")
-    if times is None:
-        raise GroupError("times", "is missing", "pass the date or period of each row")
     check_choice(every, "every", EVERY)
-    values = column(
-        pick_columns(y_true, times, "times") if isinstance(times, str) else _frame_free(times), "times"
-    ).array
-    code, names, x, unit = _periods(values, every, order)
-    keywords["groups"] = code
-    p = as_predictions(y_true, y_prob, keywords, where)
-    kept = [int(each) for each in p.group_names]
+    if isinstance(y_true, Predictions):
+        p = _with_groups(y_true, y_prob, times, keywords, where)
+        values = np.array(p.group_names)
+        if every is not None:
+            raise ArgumentError("every", "cannot be combined with Predictions", "pass labels, probabilities and times")
+        _, position, unit = _periods(
+            values if values.dtype.kind in "iufU" else np.array(p.group_names, object), None, order
+        )
+    else:
+        if times is None:
+            raise GroupError("times", "is missing", "pass the date or period of each row")
+        given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
+        keywords["groups"], position, unit = _periods(_one_column(given), every, order)
+        try:
+            p = as_predictions(y_true, y_prob, keywords, where)
+        except InputError as error:
+            raise (error.replaced(argument="times") if error.argument == "groups" else error) from None
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    chosen = _estimators(metrics, level, rng, lens)
-    return _validated(p, [names[c] for c in kept], lens, chosen, min_rows, pooling, x[kept] if trend else None, unit)
+    chosen = _estimators(metrics, level, rng, lens, edge)
+    return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)
 
 
-def _frame_free(times: Any) -> Any:
-    if is_frame(times):
-        raise InputTypeError("times", "expected one column, got a frame", "pass the column of dates or periods")
-    return times
+def _one_column(times: Any) -> Any:
+    if isinstance(times, str) or is_frame(times):
+        raise InputTypeError(
+            "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
+        )
+    values = column(times, "times").array
+    if values.ndim != 1:
+        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
+    return values
 
 
 def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any], where: Any) -> Predictions:
@@ -502,18 +526,15 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
     return p
 
 
-def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, list[Any], Floats, str]:
-    """Return the period of each row as a number, their names in order, their position in time, and its unit."""
-    if values.ndim != 1:
-        raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
+def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, dict[Any, float], str]:
+    """Return the period of each row, the position in time of each period, and its unit."""
     if every is not None:
         if order is not None:
             raise ArgumentError("order", ("cannot be combined with ", Argument("every")), "dates have an order")
-        months = _dates(values).astype("datetime64[M]").astype(np.int64)
         length = {"year": 12, "quarter": 3, "month": 1}[every]
-        found, code = np.unique(months // length, return_inverse=True)
-        starts = found * length
-        return code, [_period_name(int(start), every) for start in starts], starts / 12, "year"
+        found, code = np.unique(_dates(values).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True)
+        names = [_period_name(int(period) * length, every) for period in found]
+        return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
     if values.dtype.kind == "M":
         raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
     listed = values.tolist()
@@ -521,26 +542,19 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
     if missing:
         raise GroupError("times", "missing period", "drop these rows", row=missing[0], count=len(missing))
     if order is not None:
-        names = list(order)
-        unknown = next((value for value in dict.fromkeys(listed) if value not in names), None)
-        if unknown is not None or len(set(names)) < len(names):
+        unknown = next((value for value in dict.fromkeys(listed) if value not in order), None)
+        if unknown is not None or len(set(order)) < len(order):
             problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
             raise ArgumentError("order", problem, "list every period once, from first to last")
-    else:
-        try:
-            names = sorted(set(listed))
-        except TypeError:
-            raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
-    place = {name: position for position, name in enumerate(names)}
-    code = np.array([place[value] for value in listed], dtype=np.intp)
-    numeric = order is None and values.dtype.kind in "iuf"
-    years = values.dtype.kind in "iu" and 1800 <= min(names) <= max(names) <= 2200 if numeric else False
-    return (
-        code,
-        names,
-        np.array(names if numeric else range(len(names)), dtype=np.float64),
-        "year" if years else "unit of time" if numeric else "period",
-    )
+        return values, {name: float(place) for place, name in enumerate(order)}, "period"
+    try:
+        names = sorted(set(listed))
+    except TypeError:
+        raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
+    if values.dtype.kind not in "iuf":
+        return values, {name: float(place) for place, name in enumerate(names)}, "period"
+    years = values.dtype.kind in "iu" and names[0] >= EARLIEST and names[-1] <= LATEST
+    return values, {name: float(name) for name in names}, "year" if years else "unit of time"
 
 
 def _dates(values: Any) -> Any:
@@ -572,15 +586,22 @@ def _period_name(month: int, every: str) -> str:
     )
 
 
-def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tuple[Measure, Estimator]]:
+def _estimators(metrics: Any, level: float, rng: Any, lens: Any, edge: Edge) -> dict[str, tuple[Measure, Estimator]]:
+    check_choice(edge, "edge", ("clip", "drop"))
+    own = {
+        "intercept": _coefficient("fixed_slope_intercept", edge=edge),
+        "slope": _coefficient("cox_slope", edge=edge),
+        "oe": _oe,
+        "c": _c,
+    }
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     if not given:
         raise ArgumentError("metrics", "is an empty list", 'name at least one, for example ["slope"]')
     found: dict[str, tuple[Measure, Estimator]] = {}
     for each in given:
         name = "c" if isinstance(each, str) and each in ("auroc", "auc") else each
-        if isinstance(name, str) and name in OWN:
-            found[name] = OWN[name]
+        if isinstance(name, str) and name in own:
+            found[name] = MEASURES[name], own[name]
         else:
             metric = catalogue[name]
             found[metric.id] = Measure(metric.id, None, metric.ideal), _by_interval(metric, level, rng, lens)
@@ -588,37 +609,58 @@ def _estimators(metrics: Any, level: float, rng: Any, lens: Any) -> dict[str, tu
 
 
 def _by_interval(metric: Metric, level: float, rng: Any, lens: Any) -> Estimator:
-    def estimate(p: Predictions, view: View) -> tuple[float, float]:
-        from scipy.special import ndtri
+    options = {} if lens == "auto" else {"lens": lens}
 
-        options = {} if lens == "auto" else {"lens": lens}
-        found = metric_interval(p, metric=metric, level=level, rng=rng, **options)
-        return found.value, (found.high - found.low) / (2 * float(ndtri((1 + level) / 2)))
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        return _half_width(metric_interval(p, metric=metric, level=level, rng=rng, **options))
 
     return estimate
 
 
+def _coefficient(metric: str, **options: Any) -> Estimator:
+    """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
+
+    def estimate(p: Predictions, view: View) -> tuple[float, float]:
+        method: Any = "sandwich" if view.weight_kind == "importance" else "wald"
+        return _half_width(metric_interval(view, metric=metric, method=method, **options))
+
+    return estimate
+
+
+def _half_width(found: Interval) -> tuple[float, float]:
+    from scipy.special import ndtri
+
+    return found.value, (found.high - found.low) / (2 * float(ndtri((1 + found.level) / 2)))
+
+
 def _validated(
     p: Predictions,
-    names: list[Any],
     lens: Any,
     chosen: Mapping[str, tuple[Measure, Estimator]],
     min_rows: int,
     pooling: dict[str, Any],
-    x: Floats | None = None,
+    position: Mapping[Any, float] | None = None,
     unit: str = "",
+    *,
+    trend: bool = False,
 ) -> GroupValidation:
     check_whole(min_rows, "min_rows")
     level = pooling["level"]
     pool_estimates([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], **pooling)  # options are checked before the groups are estimated
     assert p.groups is not None
-    kind = "period" if unit else "group"
+    kind, names = "period" if unit else "group", p.group_names
     present = [code for code in range(len(names)) if (p.groups == code).any()]
+    if position is not None:
+        present.sort(key=lambda code: position[names[code]])
+    elif all(isinstance(name, str) for name in names):
+        present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
         raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
     overall = _group("all rows", p, lens, chosen, 1, level)
-    parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundaryScoresWarning)  # all rows have warned already
+        parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
     pooled: dict[str, PooledEstimate | None] = {}
     for id, (measure, _) in chosen.items():
         used = [place for place, part in enumerate(parts) if not part.estimates[id].reason]
@@ -627,7 +669,9 @@ def _validated(
             continue
         values = [_forth(parts[place].estimates[id].value, measure.transform) for place in used]
         errors = [parts[place].estimates[id].standard_error for place in used]
-        times = None if x is None or len(used) < 3 else x[np.array(present)[used]]
+        times = None
+        if trend and position is not None and len(used) > 2:
+            times = [position[parts[place].name] for place in used]
         found = pool_estimates(
             values, errors, names=[parts[i].name for i in used], transform=measure.transform, covariate=times, **pooling
         )
@@ -637,6 +681,11 @@ def _validated(
             parts[place] = replace(parts[place], estimates={**kept, id: kept[id]._replace(weight=weight)})
     measures = {id: measure for id, (measure, _) in chosen.items()}
     return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures)
+
+
+def _natural(name: str) -> list[Any]:
+    """Key of an order in which "Centre 2" is before "Centre 10"."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def _forth(value: float, transform: str | None) -> float:
@@ -695,29 +744,6 @@ def _one_event(p: Predictions, lens: Any) -> View:
     return view
 
 
-def _intercept(p: Predictions, view: View) -> tuple[float, float]:
-    """Intercept given slope 1; scores of 0 and 1 are not affected by a shift and carry no information."""
-    value = float(catalogue["fixed_slope_intercept"](view))
-    if not math.isfinite(value):
-        raise UndefinedMetricError(
-            "y_prob", "the intercept is infinite: every outcome of scores inside (0, 1) is the same"
-        )
-    score, rest = np.asarray(view.score), np.asarray(1 - view.score if view.rest is None else view.rest)
-    free = (score > 0) & (rest > 0)
-    mean = 1 / (1 + rest[free] / score[free] * math.exp(-value))
-    weight, outcome = view.weights[free], view.outcome[free]
-    information = float(weight @ (mean * (1 - mean)))
-    if view.weight_kind == "importance":
-        return value, math.sqrt(float(np.square(weight * (outcome - mean)).sum())) / information
-    return value, 1 / math.sqrt(information)
-
-
-def _slope(p: Predictions, view: View) -> tuple[float, float]:
-    fit = line_of(view, None)
-    spread = fit.sandwich if view.weight_kind == "importance" else fit.covariance
-    return float(fit.coefficients[1]), math.sqrt(float(spread[1, 1]))
-
-
 def _oe(p: Predictions, view: View) -> tuple[float, float]:
     rate, mean = view.mean(view.outcome), view.mean(view.score)
     if mean <= 0:
@@ -735,9 +761,9 @@ def _c(p: Predictions, view: View) -> tuple[float, float]:
     return math.log(value / (1 - value)), error / (value * (1 - value))
 
 
-OWN: dict[str, tuple[Measure, Estimator]] = {
-    "intercept": (Measure("intercept", None, 0.0, 2), _intercept),
-    "slope": (Measure("slope", None, 1.0, 2), _slope),
-    "oe": (Measure("O/E", "exp", 1.0, 2), _oe),
-    "c": (Measure("C", "expit", None, 3), _c),
+MEASURES = {
+    "intercept": Measure("intercept", None, 0.0, 2),
+    "slope": Measure("slope", None, 1.0, 2),
+    "oe": Measure("O/E", "exp", 1.0, 2),
+    "c": Measure("C", "expit", None, 3),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -27,9 +27,11 @@ from ..errors import (
     WeightError,
     warn_caller,
 )
+from ..inference.intervals import corrected_limits, quantiles
 from ..inference.resampling import generator, many, seed_of
 from ..input.convert import column, is_frame, is_number, numbers, pick_columns
 from ..metrics.point.totals import logit_shift
+from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, plain_value
 from ..views.keywords import checks_keywords
@@ -298,7 +300,7 @@ def survival_summary(
     - Calibration intercept (slope fixed at 1) and slope: regression of the outcome on the log-odds of the predicted risk, or on
       :math:`\log(-\log(1 - p))`, weighted by :math:`w_i`, with sandwich standard errors.
     - ICI, E50, E90: distances of the predicted risks of all rows, censored ones too, from a LOESS curve (degree 2, span 0.75, as for `ici`) of the outcome with
-      weights :math:`w_i` [3]_. Percentile bootstrap, in which the weights are estimated anew.
+      weights :math:`w_i` [3]_. The bootstrap, in which the weights are estimated anew, is corrected for bias as by `interval`.
     - Brier score :math:`\sum_i w_i (y_i - p_i)^2 / \sum_i w_i` [2]_. The scaled Brier score, or index of prediction accuracy (IPA), is one minus its ratio to the
       Brier score :math:`O (1 - O)` of the observed risk as the prediction for all rows.
     - AUROC: weighted proportion of concordant pairs of a row with the event by the horizon and a row without it [4]_, [5]_; rows with a competing event by
@@ -330,18 +332,18 @@ def survival_summary(
     >>> time, event = np.minimum(death, censored), death <= censored
     >>> cal.survival_summary(risk, time=time, event=event, horizon=5, rng=0)
     400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it
-    measure                     value  95% low    high  interval
-    observed risk              0.4314   0.3780  0.4890  cloglog, Greenwood
-    mean predicted risk        0.4029        -       -
-    O/E ratio                   1.071   0.9413   1.218  log, Greenwood
-    calibration intercept      0.1335  -0.1190  0.3861  sandwich
-    calibration slope          0.8815   0.5435   1.220  sandwich
-    ICI                       0.04379  0.02919  0.1108  bootstrap
-    E50                       0.04615  0.01980  0.1095  bootstrap
-    E90                       0.07022  0.05173  0.1986  bootstrap
-    Brier score                0.2171   0.1964  0.2378  jackknife
-    scaled Brier score (IPA)   0.1149  0.03802  0.1919  jackknife
-    AUROC                      0.7057   0.6412  0.7629  logit, jackknife
+    measure                     value  95% low     high  interval
+    observed risk              0.4314   0.3780   0.4890  cloglog, Greenwood
+    mean predicted risk        0.4029        -        -
+    O/E ratio                   1.071   0.9413    1.218  log, Greenwood
+    calibration intercept      0.1335  -0.1190   0.3861  sandwich
+    calibration slope          0.8815   0.5435    1.220  sandwich
+    ICI                       0.04414        0  0.07528  corrected bootstrap
+    E50                       0.04884        0  0.08233  corrected bootstrap
+    E90                       0.06613        0   0.1282  corrected bootstrap
+    Brier score                0.2171   0.1964   0.2378  jackknife
+    scaled Brier score (IPA)   0.1149  0.03802   0.1919  jackknife
+    AUROC                      0.7057   0.6412   0.7629  logit, jackknife
     censoring: Kaplan-Meier; intercept and slope on the logit scale
     """
     check_choice(link, "link", ("logit", "cloglog"))
@@ -485,8 +487,8 @@ def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
         ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
         ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
-        ("brier", "jackknife", lambda: _brier(found, risk, level)[0]),
-        ("scaled_brier", "jackknife", lambda: _brier(found, risk, level)[1]),
+        ("brier", "jackknife", lambda: _brier(found, risk, level)),
+        ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
         ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
     ]
     for name, method, task in tasks:
@@ -578,9 +580,7 @@ def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
 
 def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start: Floats, found: Known) -> Floats:
     """Maximise the weighted likelihood by Fisher scoring, with halved steps where it would fall."""
-    if not 0 < w @ y < w.sum():
-        which = "no" if not (w @ y) else "every"
-        raise UndefinedMetricError("y_prob", f"{which} row with a known outcome has the event by {found.horizon:g}")
+    _rate_inside(found)
 
     def loss(line: Floats) -> float:
         hazard = np.exp(np.clip(offset + columns @ line, -700, 6.5))
@@ -599,20 +599,33 @@ def _fit(columns: Floats, offset: Floats, y: Floats, w: Floats, link: str, start
     raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
 
 
-def _brier(found: Known, risk: Floats, level: float) -> tuple[Interval, Interval]:
-    """The Brier score, and its scaled form."""
-    w, y = found.weight, found.outcome
-    losses = np.square(y - risk)
-    value = float(w @ losses) / found.total
-    share = w * (losses - value) / found.total
-    rate = float(w @ y) / found.total
+def _brier(found: Known, risk: Floats, level: float) -> Interval:
+    value, share = _mean_loss(found, risk)
+    return _wald(value, found.standard_error(share), level)
+
+
+def _mean_loss(found: Known, risk: Floats) -> tuple[float, Floats]:
+    """The Brier score, and its derivative with respect to each weight, times the weight."""
+    losses = np.square(found.outcome - risk)
+    value = float(found.weight @ losses) / found.total
+    return value, found.weight * (losses - value) / found.total
+
+
+def _scaled_brier(found: Known, risk: Floats, level: float) -> Interval:
+    rate = _rate_inside(found)
+    value, share = _mean_loss(found, risk)
     reference = rate * (1 - rate)
-    brier = _wald(value, found.standard_error(share), level)
-    if not reference > 0:
-        return brier, Interval(math.nan, math.nan, math.nan, math.nan)
-    scaled = 1 - value / reference
     own = value / reference**2 * (1 - 2 * rate) * risk_share(found, rate) - share / reference
-    return brier, _wald(scaled, found.standard_error(own), level)
+    return _wald(1 - value / reference, found.standard_error(own), level)
+
+
+def _rate_inside(found: Known) -> float:
+    """The observed risk; raises if it is 0 or 1."""
+    rate = float(found.weight @ found.outcome) / found.total
+    if not 0 < rate < 1:
+        which = "no row" if rate == 0 else "every row"
+        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+    return rate
 
 
 def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]:
@@ -628,10 +641,7 @@ def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]
 
 
 def _auroc(found: Known, risk: Floats, level: float) -> Interval:
-    rate = float(found.weight @ found.outcome) / found.total
-    if not 0 < rate < 1:
-        which = "no row" if rate == 0 else "every row"
-        raise UndefinedMetricError("y_prob", f"{which} with a known outcome has the event by {found.horizon:g}")
+    _rate_inside(found)
     area, share = _area(risk, found.outcome, found.weight)
     error = found.standard_error(share)
     if not 0 < area < 1 or error == 0:
@@ -662,7 +672,7 @@ def _smooth(
 ) -> list[SurvivalMeasure]:
     risk = data.risk[:, place]
     value = _indices(found, risk)
-    ends: Sequence[Sequence[float | None]] = [(None, None)] * len(value)
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(SMOOTH)
     reason = ""
     if n_resamples:
 
@@ -670,10 +680,16 @@ def _smooth(
             rows = generator(seed, count).integers(len(risk), size=len(risk))
             return _indices(replicate(data, place, rows), risk[rows])
 
-        ends, reason = percentile_ends(drawn, n_resamples, level, len(value))
+        sample, reason = replicates(drawn, n_resamples, len(SMOOTH))
+        if not reason:
+            tails = ((1 - level) / 2, (1 + level) / 2)
+            ends = [
+                corrected_limits(catalogue[name], float(v), column, *quantiles(column, tails))
+                for name, v, column in zip(SMOOTH, value, sample.T, strict=True)
+            ]
     return [
-        SurvivalMeasure(name, float(v), *end, None, "bootstrap" if end[0] is not None else "", reason)
-        for name, v, end in zip(SMOOTH, value, ends, strict=True)
+        SurvivalMeasure(name, float(v), low, high, None, "corrected bootstrap" if low is not None else "", reason)
+        for name, v, (low, high) in zip(SMOOTH, value, ends, strict=True)
     ]
 
 
@@ -683,10 +699,8 @@ def replicate(data: SurvivalInput, place: int, rows: NDArray[np.int64]) -> Known
     return known_outcomes(data.follow_up.take(rows), data.horizons[place], given)
 
 
-def percentile_ends(
-    drawn: Callable[[int], Floats], n_resamples: int, level: float, wide: int
-) -> tuple[Sequence[Sequence[float | None]], str]:
-    """Percentile intervals of the replicates; without intervals and with a reason where too many have no value."""
+def replicates(drawn: Callable[[int], Floats], n_resamples: int, wide: int) -> tuple[Floats, str]:
+    """The values of bootstrap replicates; a reason to use none where too many of them have no value."""
 
     def one(number: int) -> Floats:
         try:
@@ -696,8 +710,5 @@ def percentile_ends(
 
     values = np.array(many(one, n_resamples))
     values = values[~np.isnan(values).any(axis=1)]
-    if len(values) < (1 - MOST_UNDEFINED) * n_resamples:
-        share = 1 - len(values) / n_resamples
-        return [(None, None)] * wide, f"no interval: undefined for {share:.0%} of the bootstrap replicates"
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)], ""
+    lost = 1 - len(values) / n_resamples
+    return values, f"no interval: undefined for {lost:.0%} of the bootstrap replicates" if lost > MOST_UNDEFINED else ""

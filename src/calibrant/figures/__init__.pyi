@@ -1,5 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .belts import CalibrationBelt as CalibrationBelt
+from .belts import calibration_belt as calibration_belt
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
 from .decision_curves import BenefitDifference as BenefitDifference
@@ -11,6 +13,8 @@ from .entropy import EntropyDiagram as EntropyDiagram
 from .entropy import entropy_diagram as entropy_diagram
 from .flexible_curves import FlexibleCalibrationCurve as FlexibleCalibrationCurve
 from .flexible_curves import flexible_calibration_curve as flexible_calibration_curve
+from .forest import ForestDiagram as ForestDiagram
+from .forest import forest_diagram as forest_diagram
 from .groupconfidence import GroupConfidenceDiagram as GroupConfidenceDiagram
 from .groupconfidence import group_confidence_diagram as group_confidence_diagram
 from .histograms import ScoreHistogram as ScoreHistogram
@@ -19,11 +23,15 @@ from .intervals import IntervalDiagram as IntervalDiagram
 from .intervals import interval_error_diagram as interval_error_diagram
 from .murphy import MurphyDiagram as MurphyDiagram
 from .murphy import murphy_diagram as murphy_diagram
+from .optimism import OptimismDiagram as OptimismDiagram
+from .optimism import optimism_diagram as optimism_diagram
 from .panels import ReliabilityPanels as ReliabilityPanels
 from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
 from .panels import ordinal_panels as ordinal_panels
 from .panels import reliability_panels as reliability_panels
+from .polytomous import ClasswiseCurves as ClasswiseCurves
+from .polytomous import classwise_curves as classwise_curves
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability as reliability
 from .reliability_diagrams import reliability_diagram as reliability_diagram
@@ -33,6 +41,8 @@ from .simplex import SimplexDiagram as SimplexDiagram
 from .simplex import simplex_diagram as simplex_diagram
 from .stability import StabilityDiagram as StabilityDiagram
 from .stability import stability_diagram as stability_diagram
+from .survival_diagrams import SurvivalDiagram as SurvivalDiagram
+from .survival_diagrams import survival_diagram as survival_diagram
 from .topk import TopkDiagram as TopkDiagram
 from .topk import topk_diagram as topk_diagram
 from .variations import UceDiagram as UceDiagram

@@ -14,6 +14,9 @@ from .grades import grade_tests as grade_tests
 from .grades import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .intervals import Interval as Interval
 from .intervals import interval as interval
+from .multinomial import MultinomialFit as MultinomialFit
+from .multinomial import MultinomialRecalibration as MultinomialRecalibration
+from .multinomial import multinomial_recalibration as multinomial_recalibration
 from .pooling import PooledEstimate as PooledEstimate
 from .pooling import pool_estimates as pool_estimates
 from .power_analysis import PowerResult as PowerResult

@@ -243,6 +243,8 @@ def _ratio(limits: Callable[[Asked, float, float], Ends]) -> Callable[[Asked], E
     def ends(asked: Asked) -> Ends:
         view = asked.view
         expected, observed = accurate_sum(view.weights * view.score), accurate_sum(view.weights * view.outcome)
+        if expected == 0:
+            raise UndefinedMetricError(asked.metric.id, "no event is expected, so it has no interval")
         low, high = limits(asked, expected, observed)
         if asked.options["form"] == "observed_expected":
             return low, high

@@ -432,8 +432,10 @@ def _ratio(asked: Asked) -> Ends:
     """Observed over expected, a weighted number of events, by gamma limits; for expected over observed both ends are exchanged."""
     view = asked.view
     inverse = asked.options["form"] == "expected_observed"
-    ratio = 1 / asked.value if inverse else asked.value
     mean = float(view.mean(view.score))
+    if mean == 0:
+        raise UndefinedMetricError(asked.metric.id, "no event is expected, so it has no interval")
+    ratio = 1 / asked.value if inverse else asked.value
     rows = (view.outcome - view.score * ratio) / mean
     difference = catalogue["calibration_in_the_large"]
     more = -surprise_of(difference, view, dict(difference.options)) / mean

@@ -1,0 +1,214 @@
+"""``calibrant evaluate --horizon``: predicted risks of a time to event, from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
+from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
+from ..input.convert import match_columns
+from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
+from ..util.files import read_npz
+from ..util.version import __version__
+from .conditions import COMPARE, parse_condition
+from .places import remember_read
+from .rows import connect, kind_of_all, on_disk, open_rows
+from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
+from .source import _stack, named_as_written
+from .wording import in_options
+
+__all__ = ["run"]
+
+RISK_NAMES = ("risk", *PROB_NAMES)
+# Options that concern an outcome that is known for all rows, by the value without effect.
+OTHERS: dict[str, Any] = {
+    "label": None,
+    "logits": None,
+    "confidence": None,
+    "counts": None,
+    "classes": None,
+    "pos_label": None,
+    "normalize": False,
+    "clip": False,
+    "metrics": "recommended",
+    "lens": None,
+    "bins": None,
+    "binning": None,
+    "gamma": None,
+    "distance": None,
+    "class_groups": None,
+    "selections": (),
+    "budget": 60.0,
+    "assess": False,
+    "calibrator": None,
+    "outcome": None,
+    "purpose": None,
+    "pool": False,
+    "trend": False,
+}
+
+
+class Gate(NamedTuple):
+    """A condition on a measure that makes the command fail."""
+
+    measure: str
+    sign: str
+    limit: float
+
+    def failures(self, result: SurvivalSummary, place: str) -> list[str]:
+        """The horizons at which the condition holds."""
+        found = []
+        for part in result.horizons:
+            value = next(m.value for m in part.measures if m.measure == self.measure)
+            named = f"{self.measure} {self.sign} {self.limit:g}"
+            at = f" at {part.horizon:g}" if len(result.horizons) > 1 else ""
+            if value is None:
+                raise ArgumentError("--fail-if", f"{named} cannot be evaluated{at}{place}: the measure is undefined")
+            if COMPARE[self.sign](value, self.limit):
+                found.append(f"{named} holds{at}{place}: the value is {value:.6g}")
+        return found
+
+
+def run(
+    file: str,
+    *,
+    columns: Columns,
+    time: str | None,
+    event: str | None,
+    horizons: tuple[float, ...],
+    cause: int | None,
+    link: str | None,
+    given: Mapping[str, Any],
+    interval: float | None,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+    gates: tuple[str, ...],
+    stream: bool | None,
+) -> bool:
+    """Evaluate and print; True if a gate failed."""
+    if not (time and event and horizons):
+        missing = [
+            option for option, value in (("--time", time), ("--event", event), ("--horizon", horizons)) if not value
+        ]
+        raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
+    for name, default in OTHERS.items():
+        if given.get(name, default) != default:
+            option = {"selections": "--select", "purpose": "--for"}.get(name, f"--{name.replace('_', '-')}")
+            raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
+    if stream:
+        raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
+    conditions = [_gate(text) for text in gates]
+    arrays = _load(file, columns, time, event, given)
+    by = arrays.pop("by", None)
+    options: dict[str, Any] = {
+        "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
+        "cause": cause,
+        "link": link or "logit",
+        "level": 0.95 if interval is None else interval,
+        "n_resamples": resamples,
+        "rng": seed,
+    }
+    with warnings_as_lines(), resampling_bar():
+        parts = {"": survival_summary(**arrays, **options)}
+        undefined: dict[str, str] = {}
+        for name in [] if by is None else sorted(set(by.tolist())):
+            rows = by == name
+            try:
+                parts[str(name)] = survival_summary(
+                    **{word: values[rows] for word, values in arrays.items()}, **options
+                )
+            except UndefinedMetricError as error:
+                undefined[str(name)] = in_options(error)
+    failures = []
+    for name, part in parts.items():
+        for gate in conditions:
+            failures += gate.failures(part, f" (group {name})" if name else "")
+    whole = parts.pop("")
+    if as_json:
+        each = {name: part.to_dict() for name, part in parts.items()} | {
+            name: {"error": why} for name, why in undefined.items()
+        }
+        groups = {"groups": each} if by is not None else {}
+        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, "failed": failures})
+    else:
+        show(whole)
+        for name, part in parts.items():
+            print_lines(["", f"{columns.by} = {name}"])
+            show(part)
+        print_lines([f"{columns.by} = {name}: {why}" for name, why in undefined.items()])
+    for line in failures:
+        say(clean(f"gate failed: {line}"), err=True)
+    return bool(failures)
+
+
+def show(result: SurvivalSummary) -> None:
+    """Print the counts, the table and the notes."""
+    print_lines([*result._title().split("\n"), ""])
+    headings, rows = result._table()
+    print_table(headings, rows, range(1, 4))
+    print_lines(result._notes())
+
+
+def _gate(text: str) -> Gate:
+    name, sign, limit = parse_condition(text, "calibration_slope < 0.8")
+    key = name.lower().replace(" ", "_")
+    if key not in NAMES:
+        raise ArgumentError("--fail-if", f"unknown measure {name!r}", f"use {', '.join(NAMES)}")
+    return Gate(key, sign, limit)
+
+
+def _load(file: str, columns: Columns, time: str, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
+    where, text = given.get("where"), [("--by", columns.by)] if columns.by else []
+    with on_disk(file) as paths:
+        kind = kind_of_all(paths, given.get("format"))
+        if kind == "npz":
+            if where is not None:
+                raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
+            remember_read(paths, kind, where)
+            arrays = read_npz(Path(paths[0]))
+            risks, named = _named(list(arrays), columns, time, event)
+        else:
+            connection = connect()
+            try:
+                rows = open_rows(connection, paths, file, kind, where=where, table=given.get("table"), as_text=text)
+                risks, named = _named(rows.names, columns, time, event)
+                wanted = dict.fromkeys([*risks, *named.values()])
+                listed = [
+                    f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n == columns.by else quoted(n) for n in wanted
+                ]
+                arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
+            finally:
+                connection.close()
+            if len(arrays[time]) == 0:
+                remedy = "relax --where" if where is not None else "check the program that wrote it"
+                raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
+            if columns.by and rows.printed:
+                arrays[columns.by] = named_as_written(arrays[columns.by])
+    return {"y_prob": _stack([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+
+
+def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:
+    """The columns of the risks, and the other columns by argument."""
+    options = {"--time": time, "--event": event, "--weight": columns.weight, "--by": columns.by}
+    words = {"--time": "time", "--event": "event", "--weight": "sample_weight", "--by": "by"}
+    named = {words[option]: match_columns(existing, [name], option)[0] for option, name in options.items() if name}
+    if columns.prob and columns.probs:
+        raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
+    if columns.prob or columns.probs:
+        option = "--prob" if columns.prob else "--probs"
+        spec = [part.strip() for part in (columns.prob or columns.probs or "").split(",")]
+        risks = match_columns(existing, spec, option)
+    else:
+        lower = {name.lower(): name for name in reversed(existing)}
+        risks = [lower[name] for name in RISK_NAMES if name in lower][:1]
+        if not risks:
+            remedy = f"name the column; the columns are {', '.join(existing[:20])}"
+            raise ColumnError("--prob", "no column has a common name for risks", remedy)
+    twice = next((name for name in [*risks, *named.values()] if [*risks, *named.values()].count(name) > 1), None)
+    if twice is not None:
+        raise ColumnError(twice, "the column is named for two purposes", "name different columns")
+    return risks, named

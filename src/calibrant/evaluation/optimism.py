@@ -1,0 +1,959 @@
+"""internal_validation: performance of a model corrected for optimism, by the bootstrap, .632, .632+ or cross-validation."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    Argument,
+    ArgumentError,
+    CalibrantError,
+    CalibrantWarning,
+    InputTypeError,
+    LabelError,
+    ShapeError,
+    UndefinedMetricError,
+    Use,
+)
+from ..inference.resampling import FEW_GROUPS, generator, many, seed_of
+from ..input.convert import column, is_frame
+from ..input.frames import positive_of
+from ..input.predictions import Predictions
+from ..input.weights import read_groups
+from ..metrics.curve.indices import curve_of
+from ..metrics.registry import Metric, catalogue
+from ..util.checks import check_choice, check_whole
+from ..util.results import Result, number
+from ..views.keywords import documents_keywords
+from ..views.resolve import views_of
+from ..views.view import View
+from .discrimination import auroc, average_precision
+
+__all__ = ["InternalValidation", "OptimismCurve", "OptimismRow", "internal_validation"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Method = Literal["bootstrap", "632", "632+", "cross_validation"]
+Formula = Callable[[Predictions], float]
+
+METHODS = ("bootstrap", "632", "632+", "cross_validation")
+SMOOTHERS = ("lowess", "loess", "rcs", "logistic")
+CLINICAL = ("auroc", "brier", "fixed_slope_intercept", "cox_slope", "oe", "ici")
+SEVERAL_CLASSES = ("auroc", "brier", "nll")
+# Share of the rows that a bootstrap resample contains, 1 - 1/e, as Efron rounds it.
+INSIDE = 0.632
+# Permutations of the outcomes for the value of a metric without information, where it has no closed form.
+PERMUTATIONS = 100
+# Points of the curve, and the rows beyond its ends, as in rms::calibrate.
+POINTS, BEYOND = 50, 4
+# With a smaller share of successful refits the estimate is not that of the model as it was specified.
+MOST_FAILED = 0.1
+
+
+def _oe(p: Predictions) -> float:
+    return catalogue["expected_observed_ratio"].of(p, form="observed_expected")[0]
+
+
+# Statistics that are not metrics of the catalogue, by the names that they may be given.
+NAMED: dict[str, tuple[str, Formula]] = {
+    **dict.fromkeys(("auroc", "c", "c_statistic"), ("auroc", auroc)),
+    "average_precision": ("average_precision", average_precision),
+    **dict.fromkeys(("oe", "o/e"), ("oe", _oe)),
+}
+
+
+@dataclass(frozen=True)
+class OptimismRow:
+    """One metric of an internal validation.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    apparent : float or None
+        Value on the rows that the model was fitted on; None where it is undefined.
+    training : float or None
+        Mean value of the refitted models on the rows of their own resample.
+    test : float or None
+        Mean value of the refitted models on all rows (bootstrap) or on the rows left out (all other methods).
+    optimism : float or None
+        Estimated optimism: `apparent` minus `corrected`.
+    corrected : float or None
+        Value corrected for optimism, which estimates the performance of the model on new rows of the same population.
+    n : int
+        Number of resamples (or folds, or repeats of pooled folds) in which the metric was defined.
+    error : float or None
+        Standard error of `optimism` due to the number of resamples; None for fewer than two.
+
+    Examples
+    --------
+    >>> from calibrant.evaluation import OptimismRow
+    >>> OptimismRow("cox_slope", 1.0, 1.0, 0.8, 0.2, 0.8, 200, 0.01).corrected
+    0.8
+    """
+
+    metric: str
+    apparent: float | None
+    training: float | None
+    test: float | None
+    optimism: float | None
+    corrected: float | None
+    n: int
+    error: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class OptimismCurve(Result):
+    """Calibration curve of a model, apparent and corrected for optimism.
+
+    Parameters
+    ----------
+    score : ndarray of shape (G,)
+        Predicted risks at which the curve is given.
+    apparent : ndarray of shape (G,)
+        Smooth calibration curve on the rows that the model was fitted on.
+    corrected : ndarray of shape (G,)
+        The curve minus its mean optimism; NaN where no resample reaches the risk.
+    n : ndarray of shape (G,)
+        Number of resamples whose curve reaches each risk.
+    smoother : {"lowess", "loess", "rcs", "logistic"}
+        Smoother of the curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.evaluation import OptimismCurve
+    >>> at = np.array([0.2, 0.8])
+    >>> curve = OptimismCurve(at, at, np.array([0.3, 0.7]), np.array([200, 200]), "lowess")
+    >>> curve.mean_error
+    0.1
+    """
+
+    score: Floats
+    apparent: Floats
+    corrected: Floats
+    n: NDArray[np.int64]
+    smoother: str
+
+    _numeric = (0, 1, 2, 3)
+
+    @property
+    def mean_error(self) -> float:
+        """Mean absolute difference between the corrected curve and the diagonal, over the points of the curve."""
+        return float(np.round(np.nanmean(np.abs(self.corrected - self.score)), 15))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: getattr(self, name).tolist() for name in ("score", "apparent", "corrected", "n")}
+
+    def _title(self) -> str:
+        return f"Calibration curve ({self.smoother}), apparent and corrected for optimism; mean error {number(self.mean_error)}"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = self._columns()
+        rows = zip(*columns.values(), strict=True)
+        return list(columns), [[*(number(value) for value in row[:3]), str(row[3])] for row in rows]
+
+
+@dataclass(frozen=True, repr=False)
+class InternalValidation(Result):
+    """Apparent and optimism-corrected performance of a model.
+
+    ``result["cox_slope"].corrected`` is one number.
+
+    Parameters
+    ----------
+    rows : tuple of OptimismRow
+        One row per metric.
+    method : {"bootstrap", "632", "632+", "cross_validation"}
+        How the optimism was estimated.
+    n : int
+        Number of rows.
+    events : int or None
+        Number of rows with the event; None for more than two classes.
+    event : object
+        The class whose probability is evaluated; None for more than two classes.
+    n_resamples : int
+        Number of refits: bootstrap resamples, or folds times repeats.
+    failures : dict of str to int
+        Refits that failed, by reason; they are left out.
+    warned : dict of str to int
+        Refits that emitted a warning such as ``ConvergenceWarning``, by its class; they are kept.
+    curve : OptimismCurve or None
+        Apparent and corrected calibration curve; None if it was not requested, or for more than two classes.
+    estimator : object
+        The estimator fitted on all rows, whose performance this is.
+    note : str, default ""
+        Caveats; empty if there are none.
+    """
+
+    _hidden = ("estimator",)
+    _numeric = (1, 2, 3, 4, 5, 6)
+
+    rows: tuple[OptimismRow, ...]
+    method: str
+    n: int
+    events: int | None
+    event: Any
+    n_resamples: int
+    failures: dict[str, int]
+    warned: dict[str, int]
+    curve: OptimismCurve | None
+    estimator: Any = field(default=None, compare=False)
+    note: str = ""
+
+    def __getitem__(self, metric: str) -> OptimismRow:
+        names = [row.metric for row in self.rows]
+        wanted = NAMED[metric][0] if metric in NAMED else metric
+        if wanted not in names and metric in catalogue:
+            wanted = catalogue[metric].id
+        if wanted not in names:
+            raise ArgumentError("metric", f"unknown metric {metric!r}", f"choose one of {names}")
+        return self.rows[names.index(wanted)]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [vars(row) for row in self.rows]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _title(self) -> str:
+        whose = "" if self.event is None else f", {self.events:,} with the event {self.event}"
+        how = {
+            "bootstrap": f"bootstrap, {self.n_resamples:,} resamples",
+            "632": f".632 bootstrap, {self.n_resamples:,} resamples",
+            "632+": f".632+ bootstrap, {self.n_resamples:,} resamples",
+            "cross_validation": f"cross-validation, {self.n_resamples:,} refits",
+        }[self.method]
+        return f"Internal validation by {how}; {self.n:,} rows{whose}"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        return ["metric", "apparent", "optimism", "corrected", "error", "resamples"], [
+            [r.metric, number(r.apparent), number(r.optimism), number(r.corrected), number(r.error), str(r.n)]
+            for r in self.rows
+        ]
+
+    def _notes(self) -> list[str]:
+        return [f"note: {text}" for text in self.note.split("\n") if text]
+
+
+@documents_keywords()
+def internal_validation(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    metrics: Any = None,
+    method: Method = "bootstrap",
+    n_resamples: int = 200,
+    folds: int = 10,
+    repeats: int = 1,
+    pooled: bool = True,
+    stratify: bool | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    curve: Literal["lowess", "loess", "rcs", "logistic"] | None = "lowess",
+    grid: Any = None,
+    resamples: Iterable[Any] | None = None,
+    rng: Any = None,
+) -> InternalValidation:
+    r"""Estimate the performance of a model on new data, corrected for the optimism of evaluating it on its own training rows.
+
+    A model fits its training rows better than new ones: its apparent calibration slope is 1 even if its risks are far too extreme. Every step of
+    the model's development is repeated in each resample, so pass a pipeline with all of them (imputation, selection of variables,
+    choice of a penalty). The model that is evaluated is the one fitted on all rows. Use data of another place or
+    period for external validation.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Classifier with ``fit`` and ``predict_proba``, such as a scikit-learn pipeline; it is cloned and not changed.
+    X : array-like or frame of shape (N, D)
+        Predictors: a NumPy array, a sparse matrix, or a frame of pandas or polars. One resample is held in memory at a time.
+    y : array-like of shape (N,)
+        Observed classes.
+    metrics : str, Metric, callable or sequence of these, optional
+        Metrics by identifier or alias, ``"auroc"`` (the C statistic), ``"average_precision"``, ``"oe"`` (observed over expected
+        events), or functions of ``(y_true, y_prob)`` that return a number. By default for two classes the C statistic, Brier score,
+        calibration intercept (slope 1), calibration slope, O/E and ICI, and for more classes AUROC, Brier score and log loss.
+    method : {"bootstrap", "632", "632+", "cross_validation"}, default "bootstrap"
+        Estimator of the optimism; see Notes.
+    n_resamples : int, default 200
+        Number of bootstrap resamples.
+    folds : int, default 10
+        Number of folds of cross-validation.
+    repeats : int, default 1
+        Number of repeats of cross-validation, with other folds.
+    pooled : bool, default True
+        Whether metrics of cross-validation are computed once on the held-out predictions of all folds, or, if False, in each fold and
+        averaged as in ``rms::validate``. A calibration slope needs more events than a fold of a small data set has.
+    stratify : bool, optional
+        Whether resamples or folds keep the number of rows of each class; by default folds do, resamples do not.
+    groups : array-like of shape (N,), optional
+        Cluster of each row, such as the patient: whole clusters are resampled, or assigned to folds.
+    sample_weight : array-like of shape (N,), optional
+        Weight of each row, passed to ``fit`` (of the last step of a pipeline) and used by the metrics.
+    pos_label : object, optional
+        The event. By default the larger of two numbers, or the one that the names of two classes determine, such as ``"yes"``.
+    curve : {"lowess", "loess", "rcs", "logistic"} or None, default "lowess"
+        Smoother of the calibration curve; None for no curve.
+    grid : array-like of float, optional
+        Risks at which the curve is given; by default 50 between the fifth smallest and the fifth largest apparent risk.
+    resamples : iterable of array-like of int, optional
+        Resamples to use in place of random ones: row indices for the bootstrap, ``(train, test)`` pairs of them for cross-validation,
+        such as those of a scikit-learn splitter.
+    rng
+
+    Returns
+    -------
+    InternalValidation
+        Result with ``rows`` (``apparent``, ``optimism``, ``corrected`` of each metric; ``result["cox_slope"]`` is one of them), ``curve``,
+        ``failures``, ``warned``, ``note`` and ``estimator`` (fitted on all rows).
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or the estimator lacks ``fit`` or ``predict_proba``.
+    LabelError
+        If `y` has a single class, or the event among two classes is not determined.
+    UndefinedMetricError
+        If every refit failed.
+
+    Warns
+    -----
+    CalibrantWarning
+        If more than a tenth of the refits failed.
+
+    See Also
+    --------
+    clinical_summary : Performance on a validation set, with intervals.
+    calibrant.recalibrate : Choice of a calibrator by cross-validation.
+
+    Notes
+    -----
+    Let :math:`\theta(m, d)` be the metric of model :math:`m` on rows :math:`d`, :math:`\theta_0` its apparent value, and :math:`m_b` the model
+    refitted on resample :math:`d_b` of the rows :math:`d`.
+
+    - ``"bootstrap"`` (Harrell): :math:`\theta_0 - \frac{1}{B} \sum_b [\theta(m_b, d_b) - \theta(m_b, d)]`.
+    - ``"632"``: :math:`0.368\, \theta_0 + 0.632\, \theta_\mathrm{out}`, with :math:`\theta_\mathrm{out}` the mean over resamples of
+      :math:`\theta(m_b, d \setminus d_b)`.
+    - ``"632+"``: :math:`(1 - w)\, \theta_0 + w\, \theta_\mathrm{out}`, :math:`w = 0.632 / (1 - 0.368 R)`, with the relative overfitting rate
+      :math:`R = (\theta_\mathrm{out} - \theta_0) / (\gamma - \theta_0)` within [0, 1] and :math:`\gamma` the value of the metric if predictors
+      and outcome were independent (0.5 for the C statistic; from permuted outcomes where there is no formula). It is meant for models that
+      overfit strongly, for which the other bootstrap estimates are optimistic.
+    - ``"cross_validation"``: the metric on held-out predictions.
+
+    Differences are taken on the scale of each metric. A metric that is undefined in a resample (the slope, where the outcomes are
+    separated) is left out of the mean there; ``n`` is the number of resamples in which it was defined.
+
+    The curve is corrected in the same manner at each risk, as by ``rms::calibrate``, and truncated to [0, 1].
+
+    References
+    ----------
+    .. [1] Harrell, F. E., Lee, K. L. and Mark, D. B. (1996). Multivariable prognostic models: issues in developing models, evaluating
+       assumptions and adequacy, and measuring and reducing errors. Statistics in Medicine 15, 361-387.
+    .. [2] Efron, B. and Tibshirani, R. (1997). Improvements on cross-validation: the .632+ bootstrap method. JASA 92, 548-560.
+    .. [3] Steyerberg, E. W. et al. (2001). Internal validation of predictive models: efficiency of some procedures for logistic
+       regression analysis. Journal of Clinical Epidemiology 54, 774-781.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(150, 12))  # one predictor and eleven that are noise
+    >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> model = LogisticRegression(C=np.inf)
+    >>> cal.internal_validation(model, X, y, metrics=["auroc", "cox_slope"], n_resamples=100, rng=0)
+    Internal validation by bootstrap, 100 resamples; 150 rows, 91 with the event True
+    metric     apparent  optimism  corrected     error  resamples
+    auroc        0.7826   0.06632     0.7163  0.003553        100
+    cox_slope    1.0000    0.3113     0.6887   0.01326        100
+    """
+    check_choice(method, "method", METHODS)
+    check_whole(n_resamples, "n_resamples")
+    check_whole(folds, "folds", 2)
+    check_whole(repeats, "repeats")
+    if curve is not None:
+        check_choice(curve, "curve", SMOOTHERS)
+    _check_estimator(estimator)
+    data = _Data.read(X, y, groups, sample_weight, pos_label)
+    if stratify and data.groups is not None:
+        raise ArgumentError("stratify", ("cannot be combined with ", Argument("groups")), "give one of them")
+    fit = _fit_of(estimator, data)
+    statistics = _statistics(metrics, data.k)
+    fitted, probs = fit(np.arange(data.n))
+    apparent = data.predictions(probs)
+    smooth = _Smooth.of(apparent, curve if data.k == 2 else None, grid)
+    start = _Values.of(apparent, statistics, smooth)
+    seed = seed_of(rng)
+    cross = method == "cross_validation"
+    if resamples is not None:
+        plan = list(_given(resamples, data.n, cross))
+    elif cross:
+        plan = list(_folds(data, folds, repeats, stratify is not False, seed))
+    else:
+        plan = [_resample(data, bool(stratify), generator(seed, number_)) for number_ in range(n_resamples)]
+    if not plan:
+        raise ArgumentError("resamples", "is empty", "give at least one")
+    refits = _Refits(data, fit, statistics, smooth)
+    if cross and pooled:
+        held_out = refits.pooled(plan, start)
+    else:
+        refits.run(
+            plan, "all" if method == "bootstrap" else "outside", training=method in ("bootstrap", "cross_validation")
+        )
+        held_out = None
+    if refits.worked == 0:
+        raise UndefinedMetricError(
+            "internal_validation",
+            f"every refit failed: {next(iter(refits.failures))}",
+            "check the estimator and the data",
+        )
+    none = _no_information(apparent, statistics, smooth, seed) if method == "632+" else None
+    estimates = _corrected(method, start.both, refits, held_out, none)
+    count = len(statistics)
+    rows = tuple(
+        OptimismRow(
+            name,
+            *(_number(part[place]) for part in estimates[:5]),
+            int(estimates[5][place]),
+            _number(estimates[6][place]),
+        )
+        for place, (name, _) in enumerate(statistics)
+    )
+    found = None
+    if smooth is not None:
+        assert curve is not None
+        # Smoothers of 0 and 1, and differences of curves, can leave the interval from 0 to 1.
+        before, after = (np.clip(part[count:], 0, 1) for part in (estimates[0], estimates[4]))
+        found = OptimismCurve(smooth.at, before, after, estimates[5][count:].astype(int), curve)
+    failed = sum(refits.failures.values())
+    if failed > MOST_FAILED * len(plan):
+        _warn_failed(failed, len(plan), refits.failures)
+    return InternalValidation(
+        rows,
+        method,
+        data.n,
+        None if data.k > 2 else int((data.codes == 1).sum()),
+        data.classes[1] if data.k == 2 else None,
+        len(plan),
+        dict(refits.failures),
+        dict(refits.warned),
+        found,
+        fitted,
+        "\n".join(_remarks(data, start, statistics, refits, len(plan))),
+    )
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The rows: predictors, class codes (1 is the event of two), weights and clusters."""
+
+    X: Any
+    take: Callable[[Indices], Any]
+    y: NDArray[Any]
+    codes: NDArray[np.int64]
+    classes: tuple[Any, ...]
+    weight: Floats | None
+    groups: NDArray[Any] | None
+
+    @property
+    def n(self) -> int:
+        return len(self.codes)
+
+    @property
+    def k(self) -> int:
+        return len(self.classes)
+
+    @classmethod
+    def read(cls, X: Any, y: Any, groups: Any, sample_weight: Any, pos_label: Any) -> _Data:
+        labels = column(y, "y").array
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 1:
+            raise ShapeError("y", f"expected one label per row, got shape {labels.shape}")
+        if labels.dtype.kind == "f" and np.isnan(labels).any():
+            row = int(np.isnan(labels).argmax())
+            raise LabelError("y", "missing label", "drop or fill these rows", row=row)
+        X, take, rows = _taker(X)
+        if rows != len(labels):
+            raise ShapeError("X", f"has {rows} rows, and y has {len(labels)}")
+        classes = _classes(labels, pos_label)
+        code = {name: place for place, name in enumerate(classes)}
+        codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
+        # Reading the weights as those of predictions checks them.
+        checked = Predictions((codes > 0).astype(int), np.full(len(codes), 0.5), sample_weight=sample_weight)
+        weight = None if checked.weight is None else np.asarray(sample_weight, dtype=np.float64)
+        found, _ = read_groups(groups, len(labels))
+        if found is not None and found.max() < 1:
+            raise ArgumentError("groups", "holds a single cluster", "leave groups out")
+        return cls(X, take, labels, codes, classes, weight, found)
+
+    def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
+        weight = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        return Predictions(self.codes[rows], probs[rows], **weight)
+
+
+def _taker(X: Any) -> tuple[Any, Callable[[Indices], Any], int]:
+    """The predictors, a function that takes rows of them, and their number."""
+    if is_frame(X) and not isinstance(X, dict):
+        import narwhals.stable.v2 as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return X, lambda rows: frame[rows, :].to_native(), len(frame)
+    if not hasattr(X, "shape"):
+        try:
+            X = np.asarray(X)
+        except ValueError:
+            raise ShapeError("X", "rows have different lengths", "pass one row of predictors per label") from None
+    if len(X.shape) < 2:
+        raise ShapeError("X", f"expected one row of predictors per label, got shape {tuple(X.shape)}")
+    # Sparse matrices in coordinate form have no rows to take.
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    return X, lambda rows: X[rows], int(X.shape[0])
+
+
+def _classes(labels: NDArray[Any], pos_label: Any) -> tuple[Any, ...]:
+    """The classes in increasing order, of two the event last."""
+    names = list(set(labels.tolist()))
+    try:
+        names.sort()
+    except TypeError:
+        raise LabelError("y", "mixes labels that have no order, such as text and numbers or missing values") from None
+    if len(names) < 2:
+        raise LabelError(
+            "y", f"only the class {names[0] if names else None!r} occurs", "pass rows of at least two classes"
+        )
+    if len(names) > 2:
+        if pos_label is not None:
+            raise ArgumentError("pos_label", f"requires two classes, and y has {len(names)}", "leave it out")
+        return tuple(names)
+    if pos_label is not None:
+        if pos_label not in names:
+            raise LabelError("pos_label", f"{pos_label!r} does not occur in y", f"choose one of {names}")
+        place: int | None = names.index(pos_label)
+    else:
+        place = positive_of(names)
+    if place is None:
+        raise LabelError(
+            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", Use("pos_label", names[1])
+        )
+    return names[1 - place], names[place]
+
+
+def _check_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        raise InputTypeError("estimator", "is a class", f"pass an instance, such as {estimator.__name__}()")
+    for needed in ("fit", "predict_proba"):
+        if not hasattr(estimator, needed):
+            hint = "pass a classifier with fit and predict_proba"
+            if needed == "predict_proba" and hasattr(estimator, "decision_function"):
+                hint = "wrap it, for example in calibrant.sklearn.CalibratedModel"
+            raise ArgumentError("estimator", f"{type(estimator).__name__} has no {needed}", hint)
+
+
+def _clone(estimator: Any) -> Any:
+    """An unfitted copy, by scikit-learn where it can."""
+    if hasattr(estimator, "get_params"):
+        try:
+            from sklearn.base import clone
+        except ImportError:
+            pass
+        else:
+            return clone(estimator)
+    return copy.deepcopy(estimator)
+
+
+def _weight_keyword(estimator: Any) -> str:
+    """The keyword by which an estimator, or the last step of a pipeline, accepts weights."""
+    steps = getattr(estimator, "steps", None)
+    last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
+    parameters = inspect.signature(last.fit).parameters.values()
+    if any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters):
+        return f"{prefix}sample_weight"
+    raise ArgumentError(
+        "sample_weight",
+        f"{type(last).__name__}.fit does not accept weights",
+        "leave sample_weight out, or use another estimator",
+    )
+
+
+def _fit_of(estimator: Any, data: _Data) -> Callable[[Indices], tuple[Any, Floats]]:
+    """A function that fits a copy of the estimator to rows, and returns it with its probabilities for all rows."""
+    keyword = "" if data.weight is None else _weight_keyword(estimator)
+    original = np.arange(data.n)
+
+    def fit(rows: Indices) -> tuple[Any, Floats]:
+        model = _clone(estimator)
+        whole = len(rows) == data.n and bool((rows == original).all())
+        more = {} if data.weight is None else {keyword: data.weight[rows]}
+        model = model.fit(data.X if whole else data.take(rows), data.y[rows], **more) or model
+        probs = np.asarray(model.predict_proba(data.X), dtype=np.float64)
+        known = list(np.asarray(getattr(model, "classes_", sorted(data.classes))).tolist())
+        if probs.ndim == 1 and data.k == 2:
+            return model, probs
+        if probs.shape != (data.n, data.k) or set(known) != set(data.classes):
+            raise ShapeError(
+                "estimator", f"predict_proba returned shape {probs.shape} for {data.n} rows and {data.k} classes"
+            )
+        probs = probs[:, [known.index(name) for name in data.classes]]
+        return model, np.ascontiguousarray(probs[:, 1]) if data.k == 2 else probs
+
+    return fit
+
+
+def _statistics(metrics: Any, k: int) -> list[tuple[str, Formula]]:
+    """Names and formulas of the statistics."""
+    if metrics is None:
+        metrics = CLINICAL if k == 2 else SEVERAL_CLASSES
+    if isinstance(metrics, Mapping):
+        found = [(str(name), _statistic(each)[1]) for name, each in metrics.items()]
+    else:
+        several = isinstance(metrics, Iterable) and not isinstance(metrics, (str, Metric))
+        found = [_statistic(each) for each in (metrics if several else [metrics])]
+    names = [name for name, _ in found]
+    if not names:
+        raise ArgumentError("metrics", "is empty", "name at least one, for example ['auroc', 'cox_slope']")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ArgumentError("metrics", f"{twice!r} occurs twice", "pass a dict with a name for each")
+    return found
+
+
+def _statistic(given: Any) -> tuple[str, Formula]:
+    if given in (auroc, average_precision):
+        return NAMED[given.__name__]
+    if isinstance(given, str) and given.lower() in NAMED:
+        return NAMED[given.lower()]
+    if isinstance(given, (str, Metric)):
+        metric = catalogue[given]
+        return metric.id, _OfMetric(metric)
+    if not callable(given):
+        raise ArgumentError(
+            "metrics",
+            f"must be names, metrics or functions of (y_true, y_prob); got {given!r}",
+            "for example ['auroc']",
+        )
+    return getattr(given, "__name__", type(given).__name__), _Function(given)
+
+
+@dataclass(frozen=True)
+class _OfMetric:
+    """A metric of the catalogue."""
+
+    metric: Metric
+
+    def __call__(self, p: Predictions) -> float:
+        return self.metric.of(p)[0]
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A statistic given as a function of labels and probabilities."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, p: Predictions) -> float:
+        return float(self.function(np.asarray(p.labels), np.asarray(p.probs)))
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """The smoother of the calibration curve, and the risks at which it is read."""
+
+    at: Floats
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, p: Predictions, smoother: str | None, grid: Any) -> _Smooth | None:
+        if grid is not None:
+            try:
+                at = np.asarray(grid, dtype=np.float64)
+            except (TypeError, ValueError):
+                at = np.empty(0)
+            if at.ndim != 1 or len(at) == 0 or not ((at >= 0) & (at <= 1)).all():
+                raise ArgumentError("grid", "must be risks in [0, 1]", "for example numpy.linspace(0.05, 0.95, 19)")
+        if smoother is None:
+            return None
+        if grid is None:
+            ordered = np.sort(np.asarray(p.probs))
+            cut = BEYOND if len(ordered) > 2 * BEYOND + 2 else 0
+            at = np.linspace(ordered[cut], ordered[len(ordered) - 1 - cut], POINTS)
+        return cls(at, {**catalogue["ici"].options, "smoother": smoother})
+
+    def values(self, p: Predictions) -> Floats:
+        view = views_of(p, "binary")[0]
+        assert isinstance(view, View)
+        groups, fitted = curve_of(view, **self.options)
+        return np.interp(self.at, groups.score, fitted, left=math.nan, right=math.nan)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values of the statistics and of the curve for one set of predictions, NaN where undefined, and why they are."""
+
+    both: Floats
+    reasons: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, strict: bool = True
+    ) -> _Values:
+        found, reasons = [], {}
+        for name, formula in statistics:
+            value = math.nan
+            try:
+                value = formula(p)
+            except UndefinedMetricError as error:
+                reasons[name] = str(error)
+            except CalibrantError:
+                if strict:
+                    raise
+            except (ValueError, ZeroDivisionError, FloatingPointError):  # of a function of the user
+                if strict:
+                    raise
+            if math.isinf(value):
+                reasons[name] = "infinite"
+            found.append(value if math.isfinite(value) else math.nan)
+        if smooth is None:
+            return cls(np.array(found), reasons)
+        try:
+            line = smooth.values(p)
+        except CalibrantError:
+            line = np.full(len(smooth.at), math.nan)
+        return cls(np.concatenate([found, line]), reasons)
+
+
+class _Refits:
+    """Refits of the model and the values of each, with the failures counted."""
+
+    def __init__(
+        self,
+        data: _Data,
+        fit: Callable[[Indices], tuple[Any, Floats]],
+        statistics: list[tuple[str, Formula]],
+        smooth: _Smooth | None,
+    ) -> None:
+        self.data, self.fit, self.statistics, self.smooth = data, fit, statistics, smooth
+        self.failures: Counter[str] = Counter()
+        self.warned: Counter[str] = Counter()
+        self.worked = 0
+        self.training: list[Floats] = []
+        self.test: list[Floats] = []
+
+    def run(self, plan: list[Any], where: str, training: bool) -> None:
+        """Refit on every resample; metrics are computed on all rows or on those outside of the resample, and inside of it for `training`."""
+        many(lambda number_: self._one(plan[number_], where, training), len(plan))
+
+    def _one(self, resample: Any, where: str, training: bool) -> None:
+        train, test = resample if isinstance(resample, tuple) else (resample, None)
+        if test is None:
+            test = np.setdiff1d(np.arange(self.data.n), train) if where == "outside" else np.arange(self.data.n)
+        if len(test) == 0:
+            self.failures["no row is left out of the resample"] += 1
+            return
+        probs = self._probabilities(train)
+        if probs is not None:
+            if training:
+                self.training.append(self._values(probs, train))
+            self.test.append(self._values(probs, test))
+
+    def pooled(self, plan: list[Any], start: _Values) -> Floats:
+        """Values of the held-out predictions of all folds, one row per repeat."""
+        repeats: list[Floats] = []
+        shape = self.data.n if self.data.k == 2 else (self.data.n, self.data.k)
+        held_out, seen = np.full(shape, math.nan), np.zeros(self.data.n, bool)
+
+        def fold(number_: int) -> None:
+            train, test = plan[number_]
+            if seen[test].any():  # the first fold of another repeat
+                finish()
+            seen[test] = True
+            probs = self._probabilities(train)
+            if probs is not None:
+                held_out[test] = probs[test]
+
+        def finish() -> None:
+            rows = np.flatnonzero(~np.isnan(held_out if self.data.k == 2 else held_out[:, 0]))
+            repeats.append(self._values(held_out, rows) if len(rows) else np.full(len(start.both), math.nan))
+            held_out[:] = math.nan
+            seen[:] = False
+
+        many(fold, len(plan))
+        finish()
+        return np.array(repeats)
+
+    def _probabilities(self, train: Indices) -> Floats | None:
+        """Probabilities of all rows by the model fitted to some of them; None, counted, where that fails."""
+        present = len(np.unique(self.data.codes[train]))
+        if present < self.data.k:
+            self.failures["one class only in a resample" if present == 1 else "a class is missing in a resample"] += 1
+            return None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                _, probs = self.fit(train)
+                self.data.predictions(probs)
+            except Exception as error:  # whatever an estimator raises is a failure of this refit, which is reported
+                self.failures[
+                    f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".rstrip(": ")
+                ] += 1
+                return None
+        unrelated = (DeprecationWarning, FutureWarning, CalibrantWarning)
+        self.warned.update({each.category.__name__ for each in caught if not issubclass(each.category, unrelated)})
+        self.worked += 1
+        return probs
+
+    def _values(self, probs: Floats, rows: Indices) -> Floats:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _Values.of(self.data.predictions(probs, rows), self.statistics, self.smooth, strict=False).both
+
+
+def _resample(data: _Data, stratify: bool, rng: np.random.Generator) -> Indices:
+    """Rows of a bootstrap resample: of all rows, within classes, or whole clusters."""
+    if data.groups is not None:
+        order = np.argsort(data.groups, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(data.groups[order])) + 1)
+        return np.concatenate([parts[place] for place in rng.integers(len(parts), size=len(parts))])
+    if stratify:
+        rows = [np.flatnonzero(data.codes == code) for code in range(data.k)]
+        return np.concatenate([part[rng.integers(len(part), size=len(part))] for part in rows])
+    return rng.integers(data.n, size=data.n)
+
+
+def _folds(data: _Data, folds: int, repeats: int, stratify: bool, seed: int) -> Iterator[tuple[Indices, Indices]]:
+    """Rows for training and test of every fold of every repeat."""
+    units = data.n if data.groups is None else int(data.groups.max()) + 1
+    if folds > units:
+        raise ArgumentError(
+            "folds",
+            f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}",
+        )
+    for repeat in range(repeats):
+        rng = generator(seed, repeat)
+        fold = np.empty(data.n, np.intp)
+        if data.groups is not None:
+            size, load = np.bincount(data.groups), np.zeros(folds)
+            mine = np.empty(units, np.intp)
+            for place in rng.permutation(units):
+                mine[place] = load.argmin()
+                load[mine[place]] += size[place]
+            fold = mine[data.groups]
+        else:
+            order = rng.permutation(data.n)
+            order = order[np.argsort(data.codes[order], kind="stable")] if stratify else order
+            fold[order] = np.arange(data.n) % folds
+        for place in range(folds):
+            yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
+
+
+def _given(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
+    """Resamples of the user, checked."""
+    for place, given in enumerate(resamples):
+        parts = tuple(given) if cross else (given,)
+        if len(parts) != (2 if cross else 1):
+            raise ArgumentError("resamples", f"entry {place} is not a pair of training and test rows")
+        found = []
+        for part in parts:
+            rows = np.asarray(part)
+            if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0 or rows.min() < 0 or rows.max() >= n:
+                what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
+                raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
+            found.append(rows.astype(np.intp))
+        yield tuple(found) if cross else found[0]
+
+
+def _no_information(p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, seed: int) -> Floats:
+    """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
+    labels, probs = np.asarray(p.labels), np.asarray(p.probs)
+    weight = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
+    orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shuffled = [Predictions(labels[order], probs, **weight) for order in orders]
+        for name, formula in statistics:
+            if formula is auroc:
+                found.append(0.5)
+                continue
+            if isinstance(formula, _OfMetric) and formula.metric.is_row_mean:
+                # Every label with every prediction: a mean over rows needs one constant label at a time.
+                shares = np.bincount(labels, p.weight, probs.shape[1] if probs.ndim == 2 else 2)
+                each = [formula(Predictions(np.full(len(labels), k), probs, **weight)) for k in range(len(shares))]
+                found.append(float(shares @ each) / float(shares.sum()))
+                continue
+            values = [_Values.of(each, [(name, formula)], None, strict=False).both[0] for each in shuffled]
+            found.append(float(np.nanmean(values)) if not np.isnan(values).all() else math.nan)
+    rate = float(np.average(labels, weights=weight.get("sample_weight"))) if smooth is not None else math.nan
+    return np.concatenate([found, np.full(0 if smooth is None else len(smooth.at), rate)])
+
+
+def _corrected(
+    method: str, apparent: Floats, refits: _Refits, held_out: Floats | None, none: Floats | None
+) -> tuple[Floats, ...]:
+    """Apparent, training, test, optimism, corrected, number of resamples, and standard error, of each statistic."""
+    training = np.array(refits.training) if refits.training else None
+    test = np.array(refits.test) if held_out is None else held_out
+    defined = ~np.isnan(test) if training is None else ~np.isnan(training + test)
+    n = defined.sum(axis=0)
+    if training is not None:
+        change, inside = training - test, _mean(training, defined)
+        optimism = _mean(change, defined)
+        factor = np.ones(len(n))
+    else:
+        change, inside = test, np.full(len(n), math.nan)
+        outside = _mean(test, defined)
+        factor = np.full(len(n), 1.0 if method == "cross_validation" else INSIDE)
+        if none is not None:
+            room = none - apparent
+            rate = np.divide(outside - apparent, room, out=np.zeros(len(n)), where=room != 0)
+            outside = np.where(rate > 1, none, outside)
+            factor = INSIDE / (1 - (1 - INSIDE) * np.clip(np.nan_to_num(rate), 0, 1))
+        optimism = factor * (apparent - outside)
+    spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
+    error = np.where(n > 1, factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
+    return apparent, inside, _mean(test, defined), optimism, apparent - optimism, n, error
+
+
+def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:
+    count = defined.sum(axis=0)
+    total = np.where(defined, values, 0).sum(axis=0)
+    return np.divide(total, count, out=np.full(len(count), math.nan), where=count > 0)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _remarks(
+    data: _Data, start: _Values, statistics: list[tuple[str, Formula]], refits: _Refits, count: int
+) -> Iterator[str]:
+    for reason, times in refits.failures.items():
+        yield f"{times} of {count} refits failed and were left out: {reason}"
+    for name, times in refits.warned.items():
+        yield f"{times} of {count} refits emitted {name}"
+    for name, reason in start.reasons.items():
+        yield f"{name} is undefined on the training rows: {reason}"
+    if data.groups is not None and data.groups.max() + 1 < FEW_GROUPS:
+        yield f"only {int(data.groups.max()) + 1} clusters: the estimate depends on few of them"
+
+
+def _warn_failed(failed: int, count: int, failures: Mapping[str, int]) -> None:
+    from ..errors import warn_caller
+
+    most = max(failures, key=lambda reason: failures[reason])
+    warn_caller(
+        f"{failed} of {count} refits failed, so the estimate describes the others only; most often: {most}",
+        CalibrantWarning,
+    )

@@ -1,0 +1,398 @@
+"""Forest plot: the estimates of all centres or periods, the pooled estimate and the prediction interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, Drop, InputTypeError
+from ..evaluation.group_validation import GroupValidation
+from ..inference.pooling import PooledEstimate, back
+from ..util.checks import check_choice
+from ..util.results import number
+from .base import COLORS, SMALL, Diagram, color_on, documents_plot, finish, none_for_nan, plain
+from .canvas import ink_on, is_ours, new_ax, tones_of
+from .labels import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ForestDiagram", "forest_diagram"]
+
+Floats = NDArray[np.float64]
+
+WIDTH = 4.6
+# Height of a row in inches: with few rows, and with many.
+ROW, DENSE, MANY = 0.18, 0.125, 45
+# Rows of this many inches are too low for names.
+LOWEST = 0.085
+# Intervals are cut, with an arrow, where they extend farther than this beyond the estimates, relative to the range of these.
+BEYOND = 0.6
+# Largest width of the names in inches.
+NAMES = 1.7
+
+
+@dataclass(frozen=True, repr=False)
+class ForestDiagram(Diagram):
+    """Data of a forest plot.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the groups.
+    counts : tuple of str
+        Events and rows of each group as text; empty if unknown.
+    estimate, low, high : ndarray
+        Estimate of each group and its confidence limits; NaN for groups that are left out.
+    weight : ndarray
+        Share of each group in the pooled estimate.
+    reasons : tuple of str
+        Why a group is left out of the pool; empty where it is not.
+    pooled : PooledEstimate
+        The pooled estimate with its confidence and prediction intervals.
+    kind : str
+        What the groups are: ``"group"`` or ``"period"``.
+    heading : str
+        Name of the measure.
+    ideal : float or None
+        Its value for a calibrated model.
+    decimals : int or None
+        Decimals of the values beside the rows.
+    """
+
+    names: tuple[str, ...]
+    counts: tuple[str, ...]
+    estimate: Floats
+    low: Floats
+    high: Floats
+    weight: Floats
+    reasons: tuple[str, ...]
+    pooled: PooledEstimate
+    kind: str
+    heading: str
+    ideal: float | None
+    decimals: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows, one list per column, and the pooled estimate.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
+        return {"heading": self.heading, "ideal": self.ideal, **self._columns(), "pooled": self.pooled.to_dict()}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        values = {word: none_for_nan(getattr(self, word)) for word in ("estimate", "low", "high", "weight")}
+        return {self.kind: list(self.names), **values, "reason": list(self.reasons)}
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = self._columns()
+        rows = [[name, *map(number, values), why] for name, *values, why in zip(*columns.values(), strict=True)]
+        p = self.pooled
+        rows.append(["pooled", number(p.estimate), number(p.low), number(p.high), "", ""])
+        if not math.isnan(p.prediction_low):
+            rows.append(["prediction", "", number(p.prediction_low), number(p.prediction_high), "", ""])
+        return list(columns), rows
+
+    def _title(self) -> str:
+        return f"{self.heading} by {self.kind} ({self.pooled._how()})"
+
+    @documents_plot
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        order: Literal["given", "estimate", "weight"] = "given",
+        values: bool | None = None,
+    ) -> Axes:
+        """Plot the forest.
+
+        Each group is a square, with an area proportional to its weight, and its confidence interval. Below them are the pooled estimate as a diamond, with
+        its confidence interval as the width, and the prediction interval as a bar. The solid line is the value of a calibrated model. Intervals that extend far
+        beyond the estimates are cut and end in an arrow.
+
+        Parameters
+        ----------
+        ax
+        order : {"given", "estimate", "weight"}, default "given"
+            Order of the groups, from top to bottom; decreasing weights for ``"weight"``. Groups that are left out are last.
+        values : bool, optional
+            Whether to write the estimates and intervals beside the rows; by default in new figures.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        check_choice(order, "order", ("given", "estimate", "weight"))
+        below = 1 + (not math.isnan(self.pooled.prediction_low))
+        count = len(self.names) + below
+        height = ROW if count <= MANY else DENSE
+        ax = new_ax(ax, width=WIDTH, height=0.75 + height * (count + 0.6))
+        room = height if is_ours(ax.figure) else ax.bbox.height / ax.figure.dpi / (count + 0.6)
+        letters = max(3.5, min(SMALL, 72 * room * 0.85))
+        values = is_ours(ax.figure) if values is None else values
+        self._scale(ax)
+        places = self._order(order)
+        heights = [*range(count, below, -1)]
+        self._groups(ax, places, heights, room, letters)
+        self._pooled(ax, below)
+        ax.set_ylim(0.3, count + 0.7)
+        names = [self._name(place) for place in places] + ["pooled", "prediction"][:below]
+        shown = room >= LOWEST
+        ax.set_yticks(
+            [*heights, *range(below, 0, -1)] if shown else range(below, 0, -1), names if shown else names[-below:]
+        )
+        head = self.kind + (" (events/rows)" if any(self.counts) else "")
+        scale = " (log scale)" if self.pooled.transform == "exp" else ""
+        # Above the names there is room in a new figure only.
+        finish(ax, self.heading + scale, "" if is_ours(ax.figure) else head)
+        ax.tick_params(axis="y", length=0, labelsize=letters if shown else SMALL)
+        ax.yaxis.grid(False)
+        ax.spines["left"].set_visible(False)
+        if values and shown:
+            self._values(ax, places, heights, below, letters)
+        if is_ours(ax.figure):
+            above: dict[str, Any] = {"xytext": (-4, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
+            ax.annotate(head, (0, 1), xycoords="axes fraction", fontsize=letters, color=ink_on("white"), **above)
+        return ax
+
+    def _order(self, order: str) -> list[int]:
+        kept = [place for place, why in enumerate(self.reasons) if not why]
+        left = [place for place, why in enumerate(self.reasons) if why]
+        if order != "given":
+            key = self.estimate if order == "estimate" else -self.weight
+            kept.sort(key=lambda place: float(key[place]))
+        return [*kept, *left]
+
+    def _name(self, place: int) -> str:
+        counts = self.counts[place]
+        name = shortened(plain(self.names[place]), NAMES, SMALL)
+        return f"{name} ({counts})" if counts else name
+
+    def _scale(self, ax: Axes) -> None:
+        """Set the limits: all estimates and both pooled intervals, and the intervals of the groups as far as they are not much longer."""
+        p = self.pooled
+        log = p.transform == "exp"
+
+        def on(values: Sequence[float] | Floats) -> Floats:
+            array = np.asarray(values, dtype=np.float64)
+            array = array[np.isfinite(array) & ((array > 0) if log else True)]
+            return np.log(array) if log else array
+
+        held = [p.low, p.high, p.prediction_low, p.prediction_high, *([] if self.ideal is None else [self.ideal])]
+        inner = on([*self.estimate, p.low, p.high, *([] if self.ideal is None else [self.ideal])])
+        span = max(float(np.ptp(inner)), 1e-6)
+        ends = on([*self.low, *self.high, *held])
+        # At most one interval in ten is cut on either side.
+        tenth = float(np.quantile(on(self.low), 0.1, method="higher"))
+        last = float(np.quantile(on(self.high), 0.9, method="lower"))
+        low = max(float(ends.min()), min(float(inner.min()) - BEYOND * span, tenth))
+        high = min(float(ends.max()), max(float(inner.max()) + BEYOND * span, last))
+        pad = 0.03 * (high - low)
+        limits = np.array([low - pad, high + pad])
+        if log:
+            from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+            ax.set_xscale("log")
+            ax.set_xlim(*np.exp(limits))
+            ticks = _log_ticks(*np.exp(limits).tolist())
+            ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks]) if ticks else ax.xaxis.set_major_locator(
+                MaxNLocator(4)
+            )
+            ax.xaxis.set_minor_locator(NullLocator())
+            if not ticks:
+                ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        else:
+            ax.set_xlim(*limits)
+        tones = tones_of(ax)
+        if self.ideal is not None:
+            ax.axvline(self.ideal, color=tones.muted, linewidth=0.9, zorder=1, gid="ideal")
+        ax.axvline(p.estimate, color=COLORS[0], linewidth=0.8, linestyle=(0, (3, 2)), zorder=1, gid="pooled")
+
+    def _groups(self, ax: Axes, places: list[int], heights: list[int], room: float, letters: float) -> None:
+        tones = tones_of(ax)
+        largest = float(self.weight.max()) or 1.0
+        side = 72 * min(room * 0.8, 0.11)
+        for place, y in zip(places, heights, strict=True):
+            if self.reasons[place]:
+                ax.annotate(
+                    f"left out: {self.reasons[place]}",
+                    (0.01, y),
+                    xycoords=("axes fraction", "data"),
+                    va="center",
+                    fontsize=letters,
+                    style="italic",
+                    color=tones.muted,
+                    gid="left out",
+                )
+                continue
+            ends = float(self.low[place]), float(self.high[place])
+            _span(ax, ends, y, side * 0.55, color=tones.ink, linewidth=0.8, zorder=2, gid="interval")
+            size = side * (0.25 + 0.75 * math.sqrt(float(self.weight[place]) / largest))
+            ax.plot(
+                self.estimate[place],
+                y,
+                "s",
+                markersize=size,
+                color=tones.ink,
+                markeredgewidth=0,
+                zorder=3,
+                gid="estimate",
+            )
+
+    def _pooled(self, ax: Axes, below: int) -> None:
+        p, color = self.pooled, color_on(ax, 0)
+        ax.fill(
+            [p.low, p.estimate, p.high, p.estimate],
+            [below, below + 0.32, below, below - 0.32],
+            color=color,
+            linewidth=0.5,
+            zorder=4,
+            gid="diamond",
+        )
+        if below > 1:
+            ends = p.prediction_low, p.prediction_high
+            bar: dict[str, Any] = {"linewidth": 3, "solid_capstyle": "butt", "alpha": 0.55, "gid": "prediction"}
+            _span(ax, ends, 1, 5, color=color, zorder=3, **bar)
+        ax.axhline(below + 0.5, color=tones_of(ax).faint, linewidth=0.6, zorder=1)
+
+    def _values(self, ax: Axes, places: list[int], heights: list[int], below: int, letters: float) -> None:
+        """Write the numbers beside the rows."""
+
+        def text(value: float) -> str:
+            return number(value, 3) if self.decimals is None else f"{value:.{self.decimals}f}"
+
+        p = self.pooled
+        lines = {
+            y: f"{text(self.estimate[place])} [{text(self.low[place])}, {text(self.high[place])}]"
+            for place, y in zip(places, heights, strict=True)
+            if not self.reasons[place]
+        }
+        lines[below] = f"{text(p.estimate)} [{text(p.low)}, {text(p.high)}]"
+        if below > 1:
+            lines[1] = f"[{text(p.prediction_low)}, {text(p.prediction_high)}]"
+        style: dict[str, Any] = {"ha": "right", "color": ink_on(ax.figure.get_facecolor())}
+        wide = max(map(len, lines.values())) * letters * 0.53 + 8
+        for y, line in lines.items():
+            ax.annotate(
+                line, (1, y), (wide, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=letters,
+                annotation_clip=False, gid="value", **style,
+            )  # fmt: skip
+        head = f"{self.heading} [{100 * p.level:.4g}% interval]"
+        ax.annotate(
+            head, (1, 1), (wide, 2), "axes fraction", "offset points", va="bottom",
+            fontsize=letters, **style,
+        )  # fmt: skip
+
+
+def _span(ax: Axes, ends: tuple[float, float], y: float, size: float, **style: Any) -> None:
+    """A horizontal line between two ends; where it is cut at the limits of the axes, it ends in an arrow."""
+    left, right = ax.get_xlim()
+    ax.plot([max(ends[0], left), min(ends[1], right)], [y, y], **style)
+    for end, cut, marker in ((left, ends[0] < left, "<"), (right, ends[1] > right, ">")):
+        if cut:
+            ax.plot(end, y, marker, markersize=size, color=style["color"], clip_on=False, zorder=3, gid="cut")
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers inside the limits, at most seven of them; empty if there are fewer than two."""
+    found: list[float] = []
+    for steps in (
+        (1,),
+        (1, 5),
+        (1, 2, 5),
+        (0.5, 0.75, 1, 1.5, 2, 3, 5),
+        (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 4),
+    ):
+        ticks = sorted({step * 10.0**power for power in range(-6, 7) for step in steps})
+        inside = [float(f"{tick:.6g}") for tick in ticks if low <= tick <= high]
+        if len(inside) > 7:
+            break
+        found = inside
+    return found if len(found) >= 2 else []
+
+
+def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | None = None) -> ForestDiagram:
+    """Compute the data of a forest plot of one measure by centre or period.
+
+    It shows the estimate of each group with its interval and weight, those that are left out with the reason, the pooled estimate with its confidence
+    interval, and the prediction interval for a new group.
+
+    Parameters
+    ----------
+    validation : GroupValidation or PooledEstimate
+        Result of `validate_by_group`, `validate_by_period` or `pool_estimates`.
+    metric : str, optional
+        Measure of a `GroupValidation`, such as ``"slope"``; by default its first.
+
+    Returns
+    -------
+    ForestDiagram
+        ``names``, ``estimate``, ``low``, ``high``, ``weight``, ``reasons`` and ``pooled``. ``plot()`` draws them.
+
+    Raises
+    ------
+    InputTypeError
+        If `validation` is something else.
+    UndefinedMetricError
+        If fewer than two groups have an estimate.
+
+    See Also
+    --------
+    calibrant.validate_by_group : Estimates by centre.
+    calibrant.validate_by_period : Estimates by period.
+    calibrant.pool_estimates : Estimates computed elsewhere.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> pooled = cal.pool_estimates([0.82, 1.05, 0.64], [0.10, 0.12, 0.09], names=["Leuven", "Oxford", "Utrecht"])
+    >>> cal.forest_diagram(pooled).names
+    ('Leuven', 'Oxford', 'Utrecht')
+    """
+    if isinstance(validation, PooledEstimate):
+        if metric is not None:
+            raise ArgumentError("metric", "applies to the result of validate_by_group", Drop("metric"))
+        return _of_pooled(validation)
+    if not isinstance(validation, GroupValidation):
+        raise InputTypeError(
+            "validation",
+            f"expected the result of validate_by_group, validate_by_period or pool_estimates; got {type(validation).__name__}",
+        )
+    metric = next(iter(validation.pooled)) if metric is None else metric
+    pooled, measure = validation[metric], validation.measures[metric]
+    found = [group.estimates[metric] for group in validation.groups]
+    columns = np.array([each[:3] for each in found], dtype=np.float64)
+    return ForestDiagram(
+        tuple(str(group.name) for group in validation.groups),
+        tuple(f"{group.events:,}/{group.rows:,}" for group in validation.groups),
+        *columns.T,
+        np.array([each.weight for each in found]),
+        tuple(each.reason for each in found),
+        pooled,
+        validation.kind,
+        NAMES_OF.get(metric, measure.heading),
+        measure.ideal,
+        measure.decimals,
+    )
+
+
+NAMES_OF = {"intercept": "calibration intercept", "slope": "calibration slope", "oe": "O/E", "c": "C statistic"}
+
+
+def _of_pooled(pooled: PooledEstimate) -> ForestDiagram:
+    from scipy.special import ndtri
+
+    half = float(ndtri((1 + pooled.level) / 2)) * pooled.standard_errors
+    ends = [back(pooled.estimates + sign * half, pooled.transform) for sign in (0, -1, 1)]
+    names = tuple(map(str, pooled.names))
+    blank = ("",) * pooled.k
+    return ForestDiagram(names, blank, *ends, pooled.weights, blank, pooled, "group", "estimate", None)

@@ -1,0 +1,146 @@
+"""The calibration curve of an internal validation, apparent and corrected for optimism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, InputTypeError, Use
+from ..evaluation.optimism import InternalValidation
+from ..util.results import number
+from .base import Diagram, color_on, diagonal, documents_plot, finish, series_on
+from .canvas import PAPER_WIDTH, new_ax
+from .models import legend_above
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["OptimismDiagram", "optimism_diagram"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class OptimismDiagram(Diagram):
+    """Data of the calibration curve of an internal validation.
+
+    Parameters
+    ----------
+    score : ndarray of shape (G,)
+        Predicted risks.
+    apparent : ndarray of shape (G,)
+        Calibration curve on the rows that the model was fitted on.
+    corrected : ndarray of shape (G,)
+        The curve corrected for optimism; NaN where no resample reaches the risk.
+    mean_error : float
+        Mean absolute difference between the corrected curve and the diagonal.
+    method : str
+        How the optimism was estimated.
+    event : str
+        The event.
+    """
+
+    _stated = ("mean_error", "method", "event")
+
+    score: Floats
+    apparent: Floats
+    corrected: Floats
+    mean_error: float
+    method: str
+    event: str
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self._listed("score", "apparent", "corrected")
+
+    def _title(self) -> str:
+        return f"Calibration curve corrected for optimism ({self.method}); mean error {number(self.mean_error)}"
+
+    @documents_plot
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot the apparent and the corrected curve with the diagonal.
+
+        Parameters
+        ----------
+        ax
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        ax = new_ax(ax, width=PAPER_WIDTH, height=PAPER_WIDTH)
+        diagonal(ax)
+        first = series_on(ax)
+        ax.plot(
+            self.score,
+            self.apparent,
+            gid="curve",
+            color=color_on(ax, first + 1),
+            linestyle=(0, (5, 1.5)),
+            linewidth=1.3,
+            label="apparent",
+        )
+        ax.plot(
+            self.score,
+            self.corrected,
+            gid="curve",
+            color=color_on(ax, first),
+            linewidth=1.6,
+            label="corrected for optimism",
+        )
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        finish(ax, f"predicted probability of {self.event}", "observed rate")
+        legend_above(ax)
+        return ax
+
+
+def optimism_diagram(validation: InternalValidation) -> OptimismDiagram:
+    """Show the calibration curve of an internal validation: apparent, and corrected for optimism.
+
+    The apparent curve of an overfitted model lies on the diagonal; the corrected one is flatter, as the curve on new data is expected to be.
+
+    Parameters
+    ----------
+    validation : InternalValidation
+        Result of `internal_validation` with a curve.
+
+    Returns
+    -------
+    OptimismDiagram
+        Data of the figure; ``plot()`` draws it.
+
+    Raises
+    ------
+    ArgumentError
+        If the validation has no curve.
+
+    See Also
+    --------
+    internal_validation : Computes the curve.
+    reliability : Calibration curve on held-out data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(150, 12))
+    >>> y = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> found = cal.internal_validation(LogisticRegression(C=np.inf), X, y, n_resamples=20, rng=0)
+    >>> diagram = cal.optimism_diagram(found)
+    >>> diagram.corrected.shape
+    (50,)
+    """
+    if not isinstance(validation, InternalValidation):
+        raise InputTypeError(
+            "validation", f"must be the result of internal_validation; got {type(validation).__name__}"
+        )
+    if validation.curve is None:
+        raise ArgumentError("validation", "has no curve", Use("curve", "lowess"))
+    curve = validation.curve
+    event = "the event" if isinstance(validation.event, (bool, int, float)) else str(validation.event)
+    return OptimismDiagram(curve.score, curve.apparent, curve.corrected, curve.mean_error, validation.method, event)

@@ -1,0 +1,391 @@
+"""Calibration curve of predicted risks of a time to event at a horizon: smooth curve with a pointwise band, and risk groups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.parse import bin_cells
+from ..errors import ArgumentError, CalibrantError
+from ..evaluation.censoring import Known, counted, counts_of, known_outcomes, observed_risk
+from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
+from ..inference.resampling import generator, seed_of
+from ..input.convert import is_number
+from ..util.checks import check_whole
+from ..views.keywords import checks_keywords
+from ..views.view import View
+from .base import (
+    SMALL,
+    Diagram,
+    color_on,
+    diagonal,
+    documents_plot,
+    emptier_corner,
+    finish,
+    legend,
+    mark_sides,
+    none_for_nan,
+    plain,
+    whole_markers,
+)
+from .canvas import PAPER_WIDTH, keep_room, new_ax, tones_of
+from .drawing import STRIP, TAKEN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RiskGroup", "SurvivalDiagram", "survival_diagram"]
+
+Floats = NDArray[np.float64]
+
+# Points of the curve, and bars of the histogram of the risks.
+POINTS, BARS = 101, 50
+# Largest risk that is shown on axes that end below 1, as a fraction of their length.
+ROOM = 0.95
+
+
+class RiskGroup(NamedTuple):
+    """A group of rows of similar risk: mean predicted risk, and observed risk with its interval (NaN where undefined)."""
+
+    rows: int
+    mean_risk: float
+    observed: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, repr=False)
+class SurvivalDiagram(Diagram):
+    """Data of a calibration curve at a horizon; `plot` draws it.
+
+    Parameters
+    ----------
+    horizon : float
+        The horizon.
+    n : int
+        Number of rows.
+    n_events : int
+        Rows with the event by the horizon.
+    n_event_free : int
+        Rows observed without an event until the horizon.
+    n_competing : int
+        Rows with a competing event by the horizon.
+    n_censored : int
+        Rows censored before the horizon.
+    level : float
+        Confidence level of the band and of the intervals.
+    x : ndarray
+        Predicted risks at which the curve is given.
+    y : ndarray
+        Observed risk by the smooth curve.
+    lower : ndarray
+        Lower end of the pointwise band; NaN without one.
+    upper : ndarray
+        Upper end.
+    groups : tuple of RiskGroup
+        Risk groups with ``rows``, ``mean_risk``, ``observed``, ``lower`` and ``upper``.
+    risk : ndarray
+        The predicted risks of all rows.
+
+    See Also
+    --------
+    survival_diagram : The function that returns it.
+    """
+
+    horizon: float
+    n: int
+    n_events: int
+    n_event_free: int
+    n_competing: int
+    n_censored: int
+    level: float
+    x: Floats
+    y: Floats
+    lower: Floats
+    upper: Floats
+    groups: tuple[RiskGroup, ...]
+    risk: Floats
+
+    _stated = ("horizon", "n", "n_events", "n_event_free", "n_competing", "n_censored", "level")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts, the curve and the risk groups as plain values and lists.
+
+        Returns
+        -------
+        dict
+            Values by name; missing numbers are None.
+        """
+        stated = {name: getattr(self, name) for name in self._stated}
+        return {**stated, "curve": self._listed("x", "y", "lower", "upper"), "groups": self._columns()}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = {"rows": [group.rows for group in self.groups]}
+        return rows | {
+            name: none_for_nan([getattr(group, name) for group in self.groups]) for name in RiskGroup._fields[1:]
+        }
+
+    def _title(self) -> str:
+        return counted(self)
+
+    def _notes(self) -> list[str]:
+        lost = sum(math.isnan(group.observed) for group in self.groups)
+        if not lost:
+            return []
+        which = "1 risk group" if lost == 1 else f"{lost} risk groups"
+        return [f"{which} without a value: nobody is observed until the horizon; use fewer groups"]
+
+    @documents_plot
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        groups: bool = True,
+        limit: float | None = None,
+        sides: bool = True,
+        name: str | None = None,
+        color: str | None = None,
+    ) -> Axes:
+        """Plot the curve with its band, the risk groups, and a histogram of the predicted risks above.
+
+        Parameters
+        ----------
+        ax
+        groups : bool, default True
+            Whether to show the risk groups.
+        limit : float, optional
+            End of both axes; by default 1, or less if 99% of the risks are small.
+        sides : bool, default True
+            Whether to label the two sides of the diagonal.
+        name : str, optional
+            Name of the predictions in the legend.
+        color : str, optional
+            Color of the curve.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        if limit is not None and (not is_number(limit) or not 0 < limit <= 1):
+            raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
+        top = self._limit() if limit is None else float(limit)
+        ax = new_ax(ax, height=PAPER_WIDTH * 1.12)
+        paint = color or color_on(ax, 0)
+        finish(ax, f"predicted risk by {self.horizon:g}", f"observed risk by {self.horizon:g}")
+        ax.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+        ax.set_xticks(ax.get_yticks()[(ax.get_yticks() >= 0) & (ax.get_yticks() <= top * (1 + 1e-9))])
+        diagonal(ax, 0.0, top)
+        if sides:
+            mark_sides(ax, "binary")
+        share = f"{100 * self.level:g}%"
+        if not np.isnan(self.lower).all():
+            band = ax.fill_between(self.x, self.lower, self.upper, color=paint, alpha=0.2, linewidth=0, gid="band")
+            band.set_label(f"{share} pointwise band")
+        label = plain(name) if name else "smooth curve"
+        ax.plot(self.x, self.y, color=paint, linewidth=1.5, zorder=3, gid="curve", label=label)
+        found = [group for group in self.groups if not math.isnan(group.observed)]
+        if groups and found:
+            ink = tones_of(ax).ink
+            at = [group.mean_risk for group in found]
+            ends = [(group.lower, group.upper) for group in found]
+            ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
+            style: dict[str, Any] = {
+                "marker": "o",
+                "markersize": 3,
+                "linestyle": "none",
+                "zorder": 3.3,
+                "gid": "groups",
+            }
+            drawn = ax.plot(
+                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **style
+            )
+            whole_markers(ax, *drawn)
+        corner = emptier_corner(self.x / top, self.y / top, 0.7, 0.3)
+        anchor = (0.0, 0.93) if corner == "upper left" else (1.0, 0.07)
+        legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")
+        self._strip(ax, top, paint)
+        return ax
+
+    def _limit(self) -> float:
+        """End of the axes: 1, or the next tick above the groups and 99% of the risks."""
+        ends = [value for group in self.groups for value in (group.mean_risk, group.observed, group.upper)]
+        shown = float(np.nanmax([np.quantile(self.risk, 0.99), *ends]))
+        steps = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
+        return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
+
+    def _strip(self, ax: Axes, top: float, paint: str) -> None:
+        """A histogram of the predicted risks above the axes."""
+        tones = tones_of(ax)
+        strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
+        keep_room(ax, TAKEN)
+        counts, edges = np.histogram(self.risk, BARS, (0, top))
+        look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
+        strip.bar(edges[:-1], counts, np.diff(edges), align="edge", gid="counts", **look)
+        strip.spines[["top", "right", "left"]].set_visible(False)
+        strip.spines["bottom"].set_color(tones.muted)
+        strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
+        most = int(max(counts.max(), 1))
+        strip.set_ylim(0, 1.05 * most)
+        strip.set_yticks([most], [f"{most:,}"])
+        strip.tick_params(axis="y", labelsize=SMALL, labelcolor=tones.muted, length=0, pad=2)
+        strip.set_ylabel("rows", fontsize=SMALL, color=tones.muted)
+
+
+@checks_keywords(taken=())
+def survival_diagram(
+    y_prob: Any,
+    *,
+    time: Any,
+    event: Any,
+    horizon: float,
+    bins: int = 10,
+    cause: int | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    censoring_weight: Any = None,
+    prob: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 200,
+    rng: Any = None,
+) -> SurvivalDiagram:
+    r"""Compute the calibration curve of predicted risks of a time to event at a horizon.
+
+    A smooth curve of the observed risk over the predicted risk, with a pointwise band, and the observed risk of groups of rows with
+    similar predicted risk. Points below the diagonal overestimate the risk.
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (N,) or frame
+        Predicted risk of the event by the horizon. A frame, if `time`, `event`, `prob` and other arguments name its columns.
+    time : array-like of shape (N,) or str
+        Time to the event or to censoring, from the time of the prediction.
+    event : array-like of shape (N,) or str
+        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
+    horizon : float
+        Time by which the event is predicted, in the unit of `time`.
+    bins : int, default 10
+        Number of risk groups of about equal size; equal risks are in the same group.
+    cause : int, optional
+        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
+    groups : array-like of shape (N,) or str, optional
+        Groups within each of which the distribution of censoring is estimated; by default one for all rows.
+    sample_weight : array-like of shape (N,) or str, optional
+        Importance weight of each row; only ratios matter.
+    censoring_weight : array-like of shape (N,), optional
+        Inverse probability of censoring weights from a model of your own, used for the smooth curve and treated as fixed.
+    prob : str, optional
+        Column of the frame `y_prob` that holds the risks.
+    level : float, default 0.95
+        Confidence level of the band and of the intervals.
+    n_resamples : int, default 200
+        Number of bootstrap replicates for the band; 0 for no band.
+    rng
+
+    Returns
+    -------
+    SurvivalDiagram
+        The data: the curve ``x``, ``y``, ``lower``, ``upper`` and the risk groups ``groups``; ``plot()`` draws it.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or invalid, or the codes of `event` are ambiguous.
+    UndefinedMetricError
+        If the risk at the horizon is not identified: all rows still at risk are censored before it.
+
+    See Also
+    --------
+    survival_summary : The measures, with intervals.
+    reliability_diagram : For outcomes that are known for all rows.
+
+    Notes
+    -----
+    The curve is the LOESS of `ici` (degree 2, span 0.75) of the outcome at the horizon, weighted by the inverse probability of censoring
+    (`horizon_outcomes`); the band has the percentiles of bootstrap replicates in which the weights are estimated anew, at each risk by itself. The observed
+    risk of a group is one minus its Kaplan-Meier estimate, or its Aalen-Johansen estimate with competing events, with an interval on the scale
+    :math:`\log(-\log(1 - O))`; censoring is then independent of the event within risk groups only.
+
+    References
+    ----------
+    .. [1] Austin, P. C., Harrell, F. E. and van Klaveren, D. (2020). Graphical calibration curves and the integrated calibration index
+       (ICI) for survival models. Statistics in Medicine 39.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.beta(2, 3, 400)
+    >>> death = rng.exponential(-5 / np.log1p(-risk))
+    >>> censored = rng.exponential(10, 400)
+    >>> cal.survival_diagram(
+    ...     risk, time=np.minimum(death, censored), event=death <= censored, horizon=5, bins=4, rng=0
+    ... )
+    400 rows at horizon 5: 140 events, 137 event-free, 123 censored before it
+    rows  mean_risk  observed   lower   upper
+     100     0.1715    0.1835  0.1118  0.2930
+     100     0.3298    0.4074  0.3077  0.5250
+     100     0.4562    0.4876  0.3823  0.6047
+     100     0.6539    0.6473  0.5395  0.7536
+    """
+    check_whole(bins, "bins")
+    check_whole(n_resamples, "n_resamples", 0)
+    if not is_number(level) or not 0 < level < 1:
+        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    if not is_number(horizon):
+        raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
+    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
+    found, risk = data.known(0), data.risk[:, 0]
+    hint_at_mistakes(found, risk)
+    used = risk[found.weight > 0]
+    x = np.unique(
+        np.concatenate([np.linspace(used.min(), used.max(), POINTS), np.quantile(used, np.linspace(0, 1, POINTS))])
+    )
+    lower = upper = np.full(len(x), np.nan)
+    if n_resamples:
+        seed = seed_of(rng)
+
+        def drawn(count: int) -> Floats:
+            rows = generator(seed, count).integers(len(risk), size=len(risk))
+            return np.clip(smooth_at(replicate(data, 0, rows), risk[rows], x), 0, 1)
+
+        sample, reason = replicates(drawn, n_resamples, len(x))
+        if not reason:
+            lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return SurvivalDiagram(
+        found.horizon,
+        len(risk),
+        **counts_of(found),
+        level=float(level),
+        x=x,
+        y=np.clip(smooth_at(found, risk, x), 0, 1),
+        lower=lower,
+        upper=upper,
+        groups=_risk_groups(found, risk, bins, float(level)),
+        risk=risk,
+    )
+
+
+def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:
+    """The observed risk of each group of similar risk, with the censoring of this group."""
+    follow_up = found.follow_up
+    cells, count = bin_cells(View(risk, np.zeros(len(risk), np.uint8)), "equal_mass", bins)
+    groups = []
+    for cell in range(count):
+        rows = np.flatnonzero((cells == cell) & (follow_up.weight > 0))
+        if len(rows) == 0:
+            continue
+        own = follow_up.weight[rows]
+        mean = float(own @ risk[rows]) / float(own.sum())
+        part = follow_up.take(rows)._replace(stratum=np.zeros(len(rows), np.int64), strata=())
+        try:
+            value, low, high, _ = observed_risk(known_outcomes(part, found.horizon), level)
+        except CalibrantError:
+            value = low = high = math.nan
+        groups.append(RiskGroup(len(rows), mean, value, low, high))
+    return tuple(groups)

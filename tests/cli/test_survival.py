@@ -1,0 +1,147 @@
+"""`calibrant evaluate --horizon`: the numbers of the library, groups, gates, and errors in the terms of the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+
+Run = Callable[..., tuple[int, str, str]]
+
+RNG = np.random.default_rng(6)
+RISK = np.round(RNG.beta(2, 3, 120), 3)
+DEATH = RNG.exponential(-365 / np.log1p(-RISK))
+CENSORED = RNG.exponential(800, 120)
+TIME = np.ceil(np.minimum(DEATH, CENSORED))
+EVENT = (DEATH <= CENSORED).astype(int)
+SITE = np.array(["north", "south"])[np.arange(120) % 2]
+COLUMNS = ("--time", "days", "--event", "died", "--horizon", "365")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "trial.csv"
+    columns = {"risk": RISK, "early": RISK / 2, "days": TIME, "died": EVENT, "site": SITE, "w": np.arange(120) % 3 + 1}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def test_table_and_json_have_the_numbers_of_the_library(file: Path, run: Run) -> None:
+    code, out, _ = run("evaluate", file, *COLUMNS, "--resamples", "20", "--json")
+    assert code == 0
+    expected = cal.survival_summary(RISK, time=TIME, event=EVENT, horizon=365, n_resamples=20, rng=0)
+    found = json.loads(out)
+    assert found["horizons"] == json.loads(json.dumps(expected.to_dict()["horizons"]))
+    assert found["failed"] == []
+    code, out, _ = run("evaluate", file, *COLUMNS, "--resamples", "20")
+    assert code == 0
+    assert out.split() == repr(expected).split()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl"])
+def test_other_files_options_and_several_horizons(tmp_path: Path, run: Run, kind: str) -> None:
+    path = tmp_path / f"trial.{kind}"
+    frame = pd.DataFrame({"p1": RISK / 2, "p2": RISK, "days": TIME, "died": EVENT, "w": np.arange(120) % 3 + 1})
+    if kind == "npz":
+        np.savez(path, **{name: frame[name].to_numpy() for name in frame})
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    more = ("--horizon", "180", "--probs", "p2,p1", "--weight", "w", "--interval", "0.9", "--link", "cloglog", "--json")
+    code, out, err = run("evaluate", path, *COLUMNS, *more, "--resamples", "0")
+    assert code == 0, err
+    words = {"horizon": [365, 180], "sample_weight": np.arange(120) % 3 + 1, "level": 0.9, "link": "cloglog"}
+    expected = cal.survival_summary(np.column_stack([RISK, RISK / 2]), time=TIME, event=EVENT, n_resamples=0, **words)
+    found = json.loads(out)
+    assert found["level"] == 0.9
+    for part, own in zip(found["horizons"], expected.to_dict()["horizons"], strict=True):
+        for name, measure in own["measures"].items():
+            assert part["measures"][name]["value"] == pytest.approx(measure["value"], rel=1e-9), name
+
+
+def test_groups_and_gates(file: Path, run: Run) -> None:
+    code, out, err = run(
+        "evaluate", file, *COLUMNS, "--by", "site", "--resamples", "0", "--fail-if", "brier > 0", "--json"
+    )
+    assert code == 1
+    part = SITE == "south"
+    expected = cal.survival_summary(RISK[part], time=TIME[part], event=EVENT[part], horizon=365, n_resamples=0)
+    assert json.loads(out)["groups"]["south"]["horizons"][0]["measures"]["brier"]["value"] == expected["brier"]
+    assert "gate failed: brier > 0 holds: " in err
+    assert "gate failed: brier > 0 holds (group south)" in err
+    code, out, _ = run("evaluate", file, *COLUMNS, "--by", "site", "--resamples", "0", "--fail-if", "AUROC < 0.2")
+    assert code == 0
+    assert "site = north" in out
+
+
+def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    days, died = [100, 400, 500, 600, 90, 80], [1, 0, 1, 0, 1, 0]
+    site = ["a", "a", "a", "a", "b", "b"]
+    days[5], died[5] = 95, 0
+    pd.DataFrame({"risk": [0.4, 0.2, 0.1, 0.3, 0.5, 0.6], "days": days, "died": died, "site": site}).to_csv(
+        path, index=False
+    )
+    code, out, _ = run("evaluate", path, *COLUMNS, "--by", "site", "--resamples", "0")
+    assert code == 0
+    assert "site = b: --horizon: no row is observed until 365" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--time", "days", "--event", "died"), "--horizon: is required for a time to event"),
+        (("--horizon", "365"), "--time: is required"),
+        ((*COLUMNS, "--label", "died"), "--label: cannot be combined with --horizon"),
+        ((*COLUMNS, "--metrics", "ece"), "--metrics: cannot be combined with --horizon"),
+        ((*COLUMNS, "--select", "label:1"), "--select: cannot be combined"),
+        ((*COLUMNS, "--stream"), "--stream: cannot be combined"),
+        ((*COLUMNS, "--assess"), "--assess: cannot be combined"),
+        ((*COLUMNS, "--prob", "days"), "days: the column is named for two purposes"),
+        ((*COLUMNS, "--prob", "w"), "--prob: risks must lie in [0, 1]; got 2 on line 3"),
+        ((*COLUMNS, "--prob", "nothing"), "--prob: unknown column 'nothing'"),
+        ((*COLUMNS, "--horizon", "200"), "--prob: expected 2 columns for 2 horizons, got 1"),
+        ((*COLUMNS, "--where", "days > 1e9"), "has no rows that satisfy --where"),
+        ((*COLUMNS, "--cause", "2"), "--cause: no row has the event 2"),
+        ((*COLUMNS, "--interval", "95"), "--interval: must lie between 0 and 1"),
+        ((*COLUMNS, "--fail-if", "ece > 1"), "--fail-if: unknown measure 'ece'"),
+        (
+            (*COLUMNS, "--fail-if", "brier"),
+            "--fail-if: 'brier' is not a condition; write it as \"calibration_slope < 0.8\"",
+        ),
+        (
+            ("--time", "days", "--event", "site", "--horizon", "365"),
+            "--event: expected numbers, got the text 'north' on line 2",
+        ),
+        (("--time", "days", "--event", "died", "--horizon", "1e9"), "--horizon: no row is observed until 1e+09"),
+        (("--cause", "1"), "--cause: has no effect without a time to event"),
+    ],
+)
+def test_errors_name_the_options(file: Path, run: Run, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run("evaluate", file, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_missing_values_are_on_a_line(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("risk,days,died\n0.1,4,1\n0.2,,0\n0.3,5,0\n")
+    code, _, err = run("evaluate", path, *COLUMNS)
+    assert code == 2
+    assert "--time: missing value" in err
+    assert "on line 3" in err
+
+
+def test_a_codes_without_censoring_hint(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("risk,days,died\n0.1,400,1\n0.2,300,2\n0.3,500,1\n")
+    code, _, err = run("evaluate", path, *COLUMNS)
+    assert code == 2
+    assert "--event: the codes are 1, 2, without 0 for censoring; use --cause 1 if no row is censored" in err

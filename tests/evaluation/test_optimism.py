@@ -1,0 +1,450 @@
+"""Internal validation: definitions as plain loops, resamples of clusters and classes, failures, containers, and known truth."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import (
+    ArgumentError,
+    CalibrantWarning,
+    InputTypeError,
+    LabelError,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownMetricError,
+)
+
+
+class Logistic:
+    """Logistic regression with a slight ridge, by Newton's method."""
+
+    def __init__(self, ridge: float = 1e-6) -> None:
+        self.ridge = ridge
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Logistic:
+        self.classes_ = np.unique(y)
+        y = (y == self.classes_[1]).astype(float)
+        Z = np.column_stack([np.ones(len(X)), np.asarray(X, dtype=float)])
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        b = np.zeros(Z.shape[1])
+        for _ in range(30):
+            p = 1 / (1 + np.exp(-Z @ b))
+            H = (Z.T * (w * p * (1 - p))) @ Z + self.ridge * np.eye(len(b))
+            b = b + np.linalg.solve(H, Z.T @ (w * (y - p)) - self.ridge * b)
+        self.b = b
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        p = 1 / (1 + np.exp(-(self.b[0] + np.asarray(X, dtype=float) @ self.b[1:])))
+        return np.column_stack([1 - p, p])
+
+
+def sample(n: int, rng: Any, d: int = 5) -> tuple[Any, Any]:
+    X = rng.normal(size=(n, d))
+    return X, (rng.random(n) < 1 / (1 + np.exp(1 - 0.8 * X[:, 0] - 0.4 * X[:, 1]))).astype(int)
+
+
+X, Y = sample(80, np.random.default_rng(0))
+ROWS = [np.random.default_rng(b).integers(80, size=80) for b in range(15)]
+
+
+def area(y: Any, p: Any) -> float:
+    won = [float(a > b) + 0.5 * float(a == b) for a in p[y == 1] for b in p[y == 0]]
+    return sum(won) / len(won)
+
+
+def brier(y: Any, p: Any) -> float:
+    return sum((float(b) - float(a)) ** 2 for a, b in zip(y, p, strict=True)) / len(y)
+
+
+def risks(rows: Any) -> Any:
+    return Logistic().fit(X[rows], Y[rows]).predict_proba(X)[:, 1]
+
+
+EVERY = np.arange(80)
+
+
+def validate(**given: Any) -> Any:
+    return cal.internal_validation(Logistic(), X, Y, **{"metrics": ["auroc", "brier"], "curve": None, **given})
+
+
+def test_bootstrap_is_its_definition() -> None:
+    found = validate(resamples=ROWS)
+    for name, formula in (("auroc", area), ("brier", brier)):
+        apparent = formula(Y, risks(EVERY))
+        train = [formula(Y[rows], risks(rows)[rows]) for rows in ROWS]
+        test = [formula(Y, risks(rows)) for rows in ROWS]
+        each = np.subtract(train, test)
+        row = found[name]
+        assert row.apparent == pytest.approx(apparent)
+        assert (row.training, row.test) == pytest.approx((np.mean(train), np.mean(test)))
+        assert row.optimism == pytest.approx(each.mean())
+        assert row.corrected == pytest.approx(apparent - each.mean())
+        assert row.error == pytest.approx(each.std(ddof=1) / math.sqrt(15))
+        assert row.n == 15
+
+
+def test_632_and_632_plus_are_their_definitions() -> None:
+    plain, plus = validate(resamples=ROWS, method="632"), validate(resamples=ROWS, method="632+")
+    p = risks(EVERY)
+    nothing = {"auroc": 0.5, "brier": float(np.mean([(a - b) ** 2 for a in Y for b in p]))}
+    for name, formula in (("auroc", area), ("brier", brier)):
+        apparent = formula(Y, p)
+        outside = []
+        for rows in ROWS:
+            out = [row for row in range(80) if row not in set(rows.tolist())]
+            outside.append(formula(Y[out], risks(rows)[out]))
+        out = float(np.mean(outside))
+        assert plain[name].corrected == pytest.approx(0.368 * apparent + 0.632 * out)
+        rate = min(max((out - apparent) / (nothing[name] - apparent), 0), 1)
+        w = 0.632 / (1 - 0.368 * rate)
+        assert plus[name].corrected == pytest.approx((1 - w) * apparent + w * out)
+        assert plus[name].optimism == pytest.approx(apparent - plus[name].corrected)
+
+
+def test_cross_validation_pooled_and_by_fold() -> None:
+    folds = [(np.setdiff1d(EVERY, rows), rows) for rows in np.array_split(np.random.default_rng(1).permutation(80), 4)]
+    held_out = np.empty(80)
+    for train, test in folds:
+        held_out[test] = risks(train)[test]
+    pooled = validate(method="cross_validation", resamples=folds)
+    assert pooled["auroc"].corrected == pytest.approx(area(Y, held_out))
+    assert pooled["brier"].corrected == pytest.approx(brier(Y, held_out))
+    assert (pooled["brier"].n, pooled["brier"].error) == (1, None)
+    twice = validate(method="cross_validation", resamples=[*folds, *folds])
+    assert twice["auroc"].n == 2
+    assert twice["auroc"].corrected == pytest.approx(pooled["auroc"].corrected)
+    single = validate(method="cross_validation", resamples=folds, pooled=False)
+    each = [brier(Y[train], risks(train)[train]) - brier(Y[test], risks(train)[test]) for train, test in folds]
+    assert single["brier"].optimism == pytest.approx(np.mean(each))
+
+
+@pytest.mark.filterwarnings("ignore:y_prob. every entry is exactly 0 or 1")
+def test_632_plus_of_a_model_that_memorises() -> None:
+    """Efron and Tibshirani's case: nearest neighbours on labels without information have apparent error 0 and true error 1/2."""
+
+    class Memory:
+        def fit(self, X: Any, y: Any) -> Memory:
+            self.X, self.y, self.classes_ = X, y, np.unique(y)
+            return self
+
+        def predict_proba(self, X: Any) -> Any:
+            near = np.square(X[:, None] - self.X[None]).sum(axis=2).argmin(axis=1)
+            return np.eye(2)[self.y[near]]
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
+    found = {
+        method: cal.internal_validation(
+            Memory(), X, y, metrics=["brier"], method=method, n_resamples=20, rng=0, curve=None
+        )["brier"]
+        for method in ("bootstrap", "632", "632+")
+    }
+    assert found["632+"].apparent == 0
+    outside = found["632"].test
+    assert found["632"].corrected == pytest.approx(0.632 * outside)
+    weight = 0.632 / (1 - 0.368 * min(outside / 0.5, 1))
+    assert found["632+"].corrected == pytest.approx(weight * min(outside, 0.5))
+    assert found["bootstrap"].corrected < found["632"].corrected < found["632+"].corrected
+    assert outside == pytest.approx(0.5, abs=0.05)
+
+
+def test_corrected_curve_is_the_apparent_one_minus_its_mean_optimism() -> None:
+    grid = np.linspace(0.1, 0.6, 11)
+    found = validate(resamples=ROWS, curve="logistic", grid=grid).curve
+
+    def line(y: Any, p: Any) -> Any:
+        a, b = cal.cox_intercept(y, p), cal.cox_slope(y, p)
+        inside = (grid >= p.min()) & (grid <= p.max())
+        at = np.log(grid / (1 - grid))
+        return np.where(inside, 1 / (1 + np.exp(-a - b * at)), np.nan)
+
+    each = [line(Y[rows], risks(rows)[rows]) - line(Y, risks(rows)) for rows in ROWS]
+    # The curve is read between the distinct scores by linear interpolation.
+    np.testing.assert_allclose(found.apparent, line(Y, risks(EVERY)), atol=2e-3)
+    np.testing.assert_allclose(found.corrected, line(Y, risks(EVERY)) - np.nanmean(each, axis=0), atol=5e-3)
+    assert found.n.max() == 15
+    assert list(found.to_frame().columns) == ["score", "apparent", "corrected", "n"]
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    given: dict[str, Any] = {"n_resamples": 5}
+    assert validate(rng=3, **given).to_dict() == validate(rng=3, **given).to_dict()
+    assert validate(rng=3, **given)["brier"] != validate(rng=4, **given)["brier"]
+    one, two = (validate(rng=np.random.default_rng(8), **given)["brier"] for _ in range(2))
+    assert one == two
+
+
+class Recorder(Logistic):
+    """Keeps the rows that it was fitted on, which the first column numbers."""
+
+    seen: list[Any] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Recorder:
+        Recorder.seen.append((np.asarray(X)[:, 0].astype(int), np.asarray(y), sample_weight))
+        super().fit(np.asarray(X)[:, 1:], y, sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(np.asarray(X)[:, 1:])
+
+
+def recorded(**given: Any) -> list[Any]:
+    Recorder.seen = []
+    numbered = np.column_stack([EVERY, X])
+    cal.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "n_resamples": 6, "rng": 0, **given})
+    return Recorder.seen
+
+
+def test_whole_clusters_are_resampled_and_split() -> None:
+    patient = np.repeat(np.arange(20), 4)[np.random.default_rng(0).permutation(80)]
+    size = np.bincount(patient)
+    for rows, _, _ in recorded(groups=patient)[1:]:
+        times = np.bincount(rows, minlength=80)
+        for one in range(20):
+            assert len(set(times[patient == one])) == 1
+    for rows, _, _ in recorded(groups=patient, method="cross_validation", folds=5)[1:]:
+        inside = set(patient[rows])
+        assert len(rows) == size[list(inside)].sum()
+
+
+def test_strata_keep_the_number_of_events() -> None:
+    assert {y.sum() for _, y, _ in recorded(stratify=True)} == {Y.sum()}
+    counts = [y.sum() for _, y, _ in recorded(method="cross_validation", folds=5)[1:]]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_weights_reach_fit_and_metrics() -> None:
+    weight = np.random.default_rng(0).integers(1, 4, 80).astype(float)
+    for rows, _, given in recorded(sample_weight=weight, n_resamples=3):
+        np.testing.assert_array_equal(given, weight[rows])
+    found = validate(sample_weight=weight, n_resamples=3, rng=0)
+    p = Logistic().fit(X, Y, weight).predict_proba(X)[:, 1]
+    assert found["brier"].apparent == pytest.approx(np.average((Y - p) ** 2, weights=weight))
+
+
+def test_failures_are_counted_and_reported() -> None:
+    rare = np.zeros(80, int)
+    rare[0] = 1
+    with pytest.warns(CalibrantWarning, match="refits failed"):
+        found = cal.internal_validation(Logistic(), X[:20], rare[:20], n_resamples=60, rng=0, metrics=["brier"])
+    assert found.failures["one class only in a resample"] > 0
+    assert found["brier"].n == 60 - sum(found.failures.values())
+    assert "refits failed and were left out: one class only in a resample" in repr(found)
+
+    class Fails(Logistic):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Fails:
+            if len(np.unique(X[:, 0])) < 50:
+                raise ValueError("singular matrix")
+            if len(np.unique(X[:, 0])) < 53:
+                warnings.warn("slow", RuntimeWarning, stacklevel=2)
+            super().fit(X, y)
+            return self
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        found = cal.internal_validation(Fails(), X, Y, n_resamples=40, rng=0, metrics=["brier"])
+    assert found.failures["ValueError: singular matrix"] == 40 - found["brier"].n > 0
+    assert found.warned["RuntimeWarning"] > 0
+    assert "refits emitted RuntimeWarning" in found.note
+    half = [rows for rows in ROWS if len(np.unique(rows)) < 50]
+    with pytest.raises(UndefinedMetricError, match="every refit failed: ValueError: singular matrix"):
+        cal.internal_validation(Fails(), X, Y, resamples=half)
+
+
+def test_a_metric_undefined_in_a_resample_is_left_out_there() -> None:
+    flat = np.concatenate([np.zeros((40, 1)), np.ones((40, 1))])  # one binary predictor, absent from some resamples
+    rows = [np.arange(40, 80), EVERY]
+    found = cal.internal_validation(Logistic(), flat, Y, resamples=rows, metrics=["cox_slope", "brier"], curve=None)
+    assert (found["cox_slope"].n, found["brier"].n) == (1, 2)
+    constant = cal.internal_validation(Logistic(), np.zeros((80, 1)), Y, resamples=[EVERY], metrics=["cox_slope"])
+    assert constant["cox_slope"].apparent is None
+    assert "cox_slope is undefined on the training rows" in constant.note
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "list", "sparse", "float32"])
+def test_containers_give_the_same_numbers(kind: str) -> None:
+    whole = np.round(X * 4)
+    expected = cal.internal_validation(Logistic(), whole, Y, n_resamples=4, rng=0)
+    columns = {f"x{place}": whole[:, place] for place in range(5)}
+    if kind in ("pandas", "polars"):
+        library = pytest.importorskip(kind)
+        given = library.DataFrame(columns)
+        labels = library.Series(Y)
+    elif kind == "sparse":
+        given, labels = pytest.importorskip("scipy.sparse").coo_matrix(whole), Y
+
+        class Dense(Logistic):
+            def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Dense:
+                super().fit(X.toarray(), y)
+                return self
+
+            def predict_proba(self, X: Any) -> Any:
+                return super().predict_proba(X.toarray())
+
+        found = cal.internal_validation(Dense(), given, labels, n_resamples=4, rng=0)
+        assert found.rows == expected.rows
+        return
+    else:
+        given, labels = (whole.tolist(), Y.tolist()) if kind == "list" else (whole.astype(np.float32), Y)
+    found = cal.internal_validation(Logistic(), given, labels, n_resamples=4, rng=0)
+    for one, other in zip(found.rows, expected.rows, strict=True):
+        assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
+
+
+def test_scikit_learn_pipeline_with_weights_and_names_of_columns() -> None:
+    pytest.importorskip("sklearn")
+    pandas = pytest.importorskip("pandas")
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    frame = pandas.DataFrame(X, columns=list("abcde"), index=np.arange(80) + 500)
+    model = make_pipeline(
+        make_column_transformer((StandardScaler(), ["a", "b"])), LogisticRegression(C=1e6, max_iter=500)
+    )
+    found = cal.internal_validation(
+        model,
+        frame,
+        np.where(Y, "dead", "alive"),
+        pos_label="dead",
+        sample_weight=np.ones(80) + Y,
+        n_resamples=3,
+        rng=0,
+    )
+    assert (found.event, found.events) == ("dead", int(Y.sum()))
+    assert not hasattr(model, "n_features_in_")  # the estimator that was passed is not fitted
+    assert found.estimator.predict_proba(frame).shape == (80, 2)
+    assert found["cox_slope"].apparent == pytest.approx(1, abs=0.01)
+
+
+def test_the_event_may_be_the_first_class() -> None:
+    yes = cal.internal_validation(Logistic(), X, np.where(Y, "yes", "no"), n_resamples=3, rng=0)
+    case = cal.internal_validation(
+        Logistic(), X, np.where(Y, "case", "control"), pos_label="case", n_resamples=3, rng=0
+    )
+    for one, other in zip(yes.rows, case.rows, strict=True):
+        assert one.corrected == pytest.approx(other.corrected, abs=1e-6)
+    assert (yes.event, case.event) == ("yes", "case")
+
+
+def test_four_classes() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    labels = np.array(list("abcd"))[np.random.default_rng(0).integers(0, 4, 80)]
+    found = cal.internal_validation(linear.LogisticRegression(), X, labels, n_resamples=5, rng=0, method="632+")
+    assert [row.metric for row in found.rows] == ["auroc", "brier", "nll"]
+    assert found.curve is None
+    assert found.events is None
+    assert found["auroc"].corrected < found["auroc"].apparent
+    missing = np.arange(80)[labels != "d"]
+    given = cal.internal_validation(
+        linear.LogisticRegression(), X, labels, resamples=[EVERY, missing, EVERY, *[EVERY] * 20]
+    )
+    assert given.failures == {"a class is missing in a resample": 1}
+
+
+def test_metrics_of_every_kind() -> None:
+    def share(y: Any, p: Any) -> float:
+        return float(np.mean((p > 0.5) == y))
+
+    found = cal.internal_validation(
+        Logistic(),
+        X,
+        Y,
+        metrics=["C", cal.brier, "calibration slope", share, cal.average_precision],
+        n_resamples=3,
+        rng=0,
+    )
+    assert [row.metric for row in found.rows] == ["auroc", "brier", "cox_slope", "share", "average_precision"]
+    assert found["share"].apparent == pytest.approx(share(Y, risks(EVERY)))
+    assert found["calibration slope"] is found["cox_slope"]
+    named = validate(
+        metrics={"ICI (lowess)": lambda y, p: cal.ici(y, p, smoother="lowess"), "b": "brier"}, n_resamples=2
+    )
+    assert [row.metric for row in named.rows] == ["ICI (lowess)", "b"]
+    assert list(found.to_frame()["metric"])[:2] == ["auroc", "brier"]
+    assert "auroc" in found._repr_html_()
+    with pytest.raises(ArgumentError, match="unknown metric 'slop'"):
+        found["slop"]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"estimator": Logistic}, InputTypeError, "estimator: is a class; pass an instance, such as Logistic()"),
+        ({"estimator": object()}, ArgumentError, "estimator: object has no fit"),
+        ({"y": np.zeros(80)}, LabelError, "y: only the class 0.0 occurs"),
+        ({"y": np.where(Y, "cat", "dog")}, LabelError, "which of 'cat' and 'dog' is the event is not determined"),
+        ({"y": np.where(Y, 1.0, np.nan)}, LabelError, "y: missing label"),
+        ({"y": Y[:70]}, ShapeError, "X: has 80 rows, and y has 70"),
+        ({"X": X[:, 0]}, ShapeError, "X: expected one row of predictors per label"),
+        ({"pos_label": 2}, LabelError, "pos_label: 2 does not occur in y"),
+        ({"method": "boot"}, ArgumentError, "method: must be 'bootstrap', '632', '632+' or 'cross_validation'"),
+        ({"n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 1"),
+        ({"method": "cross_validation", "folds": 1}, ArgumentError, "folds: must be an integer of at least 2"),
+        ({"method": "cross_validation", "folds": 81}, ArgumentError, "folds: must be at most the number of rows, 80"),
+        ({"groups": np.zeros(80), "curve": None}, ArgumentError, "groups: holds a single cluster"),
+        ({"groups": np.arange(80) // 2, "stratify": True}, ArgumentError, "stratify: cannot be combined with groups"),
+        ({"metrics": []}, ArgumentError, "metrics: is empty"),
+        ({"metrics": ["brier", "brier"]}, ArgumentError, "metrics: 'brier' occurs twice"),
+        ({"metrics": [3]}, ArgumentError, "metrics: must be names, metrics or functions"),
+        ({"metrics": "brierr"}, UnknownMetricError, "did you mean 'brier'"),
+        ({"curve": "spline"}, ArgumentError, "curve: must be 'lowess', 'loess', 'rcs' or 'logistic'"),
+        ({"grid": [2]}, ArgumentError, "grid: must be risks in [0, 1]"),
+        ({"resamples": [[0, 80]]}, ArgumentError, "resamples: must be arrays of row indices from 0 to 79; see entry 0"),
+        ({"resamples": []}, ArgumentError, "resamples: is empty"),
+        ({"method": "cross_validation", "resamples": [[0, 1, 2]]}, ArgumentError, "entry 0 is not a pair"),
+    ],
+    ids=str,
+)
+def test_messages(given: dict[str, Any], error: Any, message: str) -> None:
+    values = {"estimator": Logistic(), "X": X, "y": Y, "n_resamples": 2, **given}
+    with pytest.raises(error) as caught:
+        cal.internal_validation(values.pop("estimator"), values.pop("X"), values.pop("y"), **values)
+    assert message in str(caught.value)
+
+
+def test_estimators_that_cannot_be_validated() -> None:
+    svm = pytest.importorskip("sklearn.svm")
+    with pytest.raises(ArgumentError, match="LinearSVC has no predict_proba; wrap it"):
+        cal.internal_validation(svm.LinearSVC(), X, Y)
+    neighbours = pytest.importorskip("sklearn.neighbors")
+    with pytest.raises(ArgumentError, match=r"KNeighborsClassifier.fit does not accept weights"):
+        cal.internal_validation(neighbours.KNeighborsClassifier(), X, Y, sample_weight=np.arange(1, 81))
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "632", "632+", "cross_validation"])
+def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> None:
+    """Ten predictors, eight of them noise, 150 rows: the apparent slope is 1, the true one about 0.7."""
+    count = 100 if deep else 4
+    found, true, apparent = [], [], []
+    for number in range(count):
+        X, y = sample(150, np.random.default_rng(number), 10)
+        new, outcome = sample(20_000 if deep else 5000, np.random.default_rng(10_000 + number), 10)
+        result = cal.internal_validation(
+            Logistic(),
+            X,
+            y,
+            metrics=["cox_slope", "auroc"],
+            method=method,
+            n_resamples=100 if deep else 15,
+            rng=number,
+            curve=None,
+        )
+        p = result.estimator.predict_proba(new)[:, 1]
+        true.append([cal.cox_slope(outcome, p), cal.auroc(outcome, p)])
+        found.append([row.corrected for row in result.rows])
+        apparent.append([row.apparent for row in result.rows])
+    bias, before = (np.mean(each, axis=0) - np.mean(true, axis=0) for each in (found, apparent))
+    assert before[0] > 0.2
+    # .632+ and pooled folds underestimate the slope of so small a data set.
+    near = 0.06 if method in ("bootstrap", "632") else 0.2
+    assert abs(bias[0]) < (near if deep else 0.75 * before[0])
+    assert abs(bias[1]) < (0.035 if deep else before[1])

@@ -1,0 +1,87 @@
+"""The calibration curve at a horizon: the curve, the band, the risk groups, and the picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import CalibrantError
+
+
+def data(n: int = 300, low: int = 2, high: int = 3) -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    risk = rng.beta(low, high, n)
+    death = rng.exponential(-5 / np.log1p(-risk))
+    censored = rng.exponential(12, n)
+    return {"y_prob": risk, "time": np.minimum(death, censored), "event": (death <= censored).astype(int), "horizon": 5}
+
+
+def test_the_curve_is_that_of_the_indices_and_groups_are_kaplan_meier() -> None:
+    words = data()
+    found = cal.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
+    assert [group.rows for group in found.groups] == [60] * 5
+    order = np.argsort(words["y_prob"])
+    for place, group in enumerate(found.groups):
+        rows = order[60 * place : 60 * (place + 1)]
+        alone = cal.horizon_outcomes(words["time"][rows], words["event"][rows], horizon=5)
+        assert group.observed == pytest.approx(alone.observed_risk, abs=1e-12)
+        assert group.mean_risk == pytest.approx(words["y_prob"][rows].mean(), abs=1e-12)
+        assert group.lower < group.observed < group.upper
+    assert ((found.lower <= found.y) & (found.y <= found.upper)).mean() > 0.9
+    whole = cal.horizon_outcomes(words["time"], words["event"], horizon=5)
+    ici = cal.ici(whole.outcome, words["y_prob"], sample_weight=whole.weight, bounded=True)
+    distance = np.abs(np.interp(words["y_prob"], found.x, found.y) - words["y_prob"])
+    assert distance @ whole.weight / whole.weight.sum() == pytest.approx(ici, abs=1e-3)
+    again = cal.survival_diagram(**words, bins=5, n_resamples=20, rng=0)
+    assert again.to_dict() == found.to_dict()
+    assert list(found.to_frame()["rows"]) == [60] * 5
+
+
+def test_equal_risks_stay_together_and_unidentified_groups_are_named() -> None:
+    risk = np.repeat([0.2, 0.6], 20)
+    time = np.where(risk == 0.2, np.arange(1, 41), np.arange(40) / 10 + 0.1)
+    event = np.where(risk == 0.2, 1, np.arange(40) % 2)
+    event[-1] = 0
+    found = cal.survival_diagram(risk, time=time, event=event, horizon=8, n_resamples=0)
+    assert [group.rows for group in found.groups] == [20, 20]
+    assert np.isnan(found.groups[1].observed)
+    assert "1 risk group without a value" in repr(found)
+    assert found.to_dict()["groups"]["observed"][1] is None
+    assert np.isnan(found.lower).all()
+
+
+@pytest.mark.parametrize(("low", "high", "end"), [(2, 3, 1.0), (1, 60, 0.5)])
+def test_the_picture(low: int, high: int, end: float) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    found = cal.survival_diagram(**data(300, low, high), n_resamples=20, rng=0)
+    ax = found.plot(name="model")
+    assert {line.get_gid() for line in ax.lines} >= {"curve", "groups", "diagonal"}
+    assert ax.get_xlim() == pytest.approx(ax.get_ylim())
+    assert ax.get_xlim()[1] <= end
+    assert ax.get_xlim()[0] == 0
+    assert any("model" in text.get_text() for text in ax.get_legend().get_texts())
+    assert "risk by 5" in ax.get_xlabel()
+    bare = found.plot(plt.subplots()[1], groups=False, sides=False, limit=0.5)
+    assert not {line.get_gid() for line in bare.lines} & {"groups"}
+    assert bare.get_xlim() == (0, pytest.approx(0.5))
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"horizon": [1, 2]}, "horizon: must be one number"),
+        ({"bins": 0}, "bins"),
+        ({"level": 2}, "level"),
+        ({"horizon": 1e9}, "is observed until"),
+        ({"lens": "binary"}, "unexpected keyword"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], match: str) -> None:
+    with pytest.raises(CalibrantError, match=match):
+        cal.survival_diagram(**(data() | {"n_resamples": 0} | change))
+    with pytest.raises(CalibrantError, match="limit"):
+        cal.survival_diagram(**data(), n_resamples=0).plot(limit=3)

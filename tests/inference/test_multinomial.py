@@ -1,0 +1,196 @@
+"""Multinomial recalibration: a plain-loop likelihood, two classes as logistic recalibration, invariances, degenerate data, level of the tests."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import BoundaryScoresWarning, CalibrantError
+
+DATA = cal.make_miscalibrated(800, warp=cal.simulate.temperature(1.6), distribution=(2, 1, 1.5, 1), rng=4)
+Y, P = np.asarray(DATA.y_true), np.asarray(DATA.y_prob)
+FOUND = cal.multinomial_recalibration(Y, P, reference=1)
+OTHERS = [0, 2, 3]
+
+
+def likelihood(intercepts: Any, slopes: Any) -> float:
+    """The log-likelihood of the model, one row and one class at a time."""
+    total = 0.0
+    for label, row in zip(Y.tolist(), P.tolist(), strict=True):
+        ratios = [math.log(row[k] / row[1]) for k in OTHERS]
+        odds = [
+            math.exp(a + sum(b * x for b, x in zip(line, ratios, strict=True)))
+            for a, line in zip(intercepts, slopes, strict=True)
+        ]
+        own = 1.0 if label == 1 else odds[OTHERS.index(label)]
+        total += math.log(own / (1 + sum(odds)))
+    return total
+
+
+@pytest.mark.parametrize("model", ["in_the_large", "own", "full"])
+def test_no_coefficient_can_be_moved_without_loss(model: str) -> None:
+    fit = getattr(FOUND, model)
+    best = likelihood(fit.intercepts, fit.slopes)
+    assert fit.log_likelihood == pytest.approx(best)
+    for k in range(3):
+        for step in (-1e-3, 1e-3):
+            moved = fit.intercepts.copy()
+            moved[k] += step
+            assert likelihood(moved, fit.slopes) < best
+            for j in range(3):
+                if fit.slope_errors[k, j] > 0:
+                    steep = fit.slopes.copy()
+                    steep[k, j] += step
+                    assert likelihood(fit.intercepts, steep) < best
+    free = int((fit.slope_errors > 0).sum())
+    assert free == {"in_the_large": 0, "own": 3, "full": 9}[model]
+    assert fit.parameters == 3 + free
+
+
+def test_tests_are_twice_the_gains_in_log_likelihood() -> None:
+    before = likelihood([0] * 3, np.eye(3))
+    tests = FOUND.tests
+    assert tests["calibration"].statistic == pytest.approx(2 * (FOUND.full.log_likelihood - before))
+    assert tests["intercepts"].statistic == pytest.approx(2 * (FOUND.in_the_large.log_likelihood - before))
+    assert tests["slopes"].statistic == pytest.approx(
+        2 * (FOUND.own.log_likelihood - FOUND.in_the_large.log_likelihood)
+    )
+    assert [test.df for test in tests.values()] == [12, 3, 3, 9]
+    assert tests["calibration"].pvalue < 1e-6
+
+
+def test_two_classes_are_logistic_recalibration() -> None:
+    two = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), rng=0)
+    found = cal.multinomial_recalibration(two.y_true, two.y_prob)
+    assert found.own.slopes[0, 0] == pytest.approx(cal.cox_slope(two.y_true, two.y_prob))
+    assert found.own.intercepts[0] == pytest.approx(cal.cox_intercept(two.y_true, two.y_prob))
+    assert found.in_the_large.intercepts[0] == pytest.approx(cal.fixed_slope_intercept(two.y_true, two.y_prob))
+    ends = cal.interval(two.y_true, two.y_prob, metric="cox_slope", method="wald")
+    assert found.own.slope_errors[0, 0] == pytest.approx((ends.high - ends.low) / 2 / 1.959963985)
+    joint = cal.assess(two.y_true, two.y_prob, metric="cox_slope", method="lr")
+    assert found.tests["calibration"].pvalue == pytest.approx(joint.pvalue)
+    other = cal.multinomial_recalibration(two.y_true, two.y_prob, reference=1)
+    assert other.own.slopes[0, 0] == pytest.approx(found.own.slopes[0, 0])
+    assert other.own.intercepts[0] == pytest.approx(-found.own.intercepts[0])
+
+
+def test_the_reference_changes_neither_calibration_in_the_large_nor_the_full_model() -> None:
+    other = cal.multinomial_recalibration(Y, P, reference=3)
+    assert other.full.log_likelihood == pytest.approx(FOUND.full.log_likelihood)
+    assert other.in_the_large.log_likelihood == pytest.approx(FOUND.in_the_large.log_likelihood)
+    assert other.tests["calibration"].statistic == pytest.approx(FOUND.tests["calibration"].statistic)
+    shift = dict(zip(FOUND.classes, FOUND.in_the_large.intercepts, strict=True))
+    moved = dict(zip(other.classes, other.in_the_large.intercepts, strict=True))
+    assert moved[0] == pytest.approx(shift[0] - shift[3])
+    assert moved[1] == pytest.approx(-shift[3])
+
+
+def test_names_counts_and_weights() -> None:
+    names = np.array(["benign", "borderline", "invasive", "metastatic"])
+    named = cal.multinomial_recalibration(names[Y], P, classes=list(names), reference="borderline")
+    assert named.reference == "borderline"
+    assert named.classes == ("benign", "invasive", "metastatic")
+    np.testing.assert_array_equal(named.full.slopes, FOUND.full.slopes)
+    counts = 1 + np.arange(len(Y)) % 3
+    repeated = np.repeat(np.arange(len(Y)), counts)
+    one = cal.multinomial_recalibration(Y, P, counts=counts)
+    two = cal.multinomial_recalibration(Y[repeated], P[repeated])
+    np.testing.assert_allclose(one.own.slopes, two.own.slopes, rtol=1e-8)
+    np.testing.assert_allclose(one.full.slope_errors, two.full.slope_errors, rtol=1e-8)
+    assert one.n == two.n
+    weighted = cal.multinomial_recalibration(Y, P, sample_weight=counts.astype(float))
+    np.testing.assert_allclose(weighted.own.slopes, two.own.slopes, rtol=1e-8)
+    assert (weighted.own.slope_errors.diagonal() > two.own.slope_errors.diagonal()).all()
+    assert weighted.tests == {}
+    assert "left out" in repr(weighted)
+    scaled = cal.multinomial_recalibration(Y, P, sample_weight=7.0 * counts)
+    np.testing.assert_allclose(scaled.own.slope_errors, weighted.own.slope_errors, rtol=1e-8)
+
+
+def test_forms() -> None:
+    text = repr(FOUND)
+    assert text.startswith("multinomial recalibration, 800 rows, reference class 1\nclass")
+    assert "on 12 df" in text
+    frame = FOUND.to_frame()
+    assert len(frame) == 3 + 6 + 12
+    assert json.loads(json.dumps(FOUND.to_dict()))["own"]["slopes"][0][0] == FOUND.own.slopes[0, 0]
+    assert "<table>" in FOUND._repr_html_()
+
+
+def test_exact_zeros_and_ones_are_clipped_or_left_out() -> None:
+    probs, labels = P.copy(), Y.copy()
+    probs[:5] = np.eye(4)[[0, 1, 2, 3, 0]]
+    labels[:5] = [0, 1, 2, 3, 0]
+    with pytest.warns(BoundaryScoresWarning, match="clipped"):
+        clipped = cal.multinomial_recalibration(labels, probs)
+    with pytest.warns(BoundaryScoresWarning, match="5 of 800 rows .* left out"):
+        dropped = cal.multinomial_recalibration(labels, probs, edge="drop")
+    direct = cal.multinomial_recalibration(Y[5:], P[5:])
+    np.testing.assert_allclose(dropped.full.slopes, direct.full.slopes)
+    assert np.isfinite(clipped.own.slopes).all()
+    with (
+        pytest.warns(BoundaryScoresWarning),
+        pytest.raises(CalibrantError, match="every row has a probability of 0 or 1"),
+    ):
+        cal.multinomial_recalibration([0, 1, 2], np.eye(3), edge="drop")
+
+
+def test_separated_classes_and_collinear_ratios_are_named_and_the_rest_is_kept() -> None:
+    labels = np.arange(60) % 3
+    probs = np.full((60, 3), 0.2)
+    probs[np.arange(60), labels] = 0.6
+    found = cal.multinomial_recalibration(labels, probs)
+    assert "separate" in found.own.reason
+    assert np.isnan(found.own.intercepts).all()
+    assert np.isfinite(found.in_the_large.intercepts).all()
+    assert "note: own model: the likelihood has no maximum" in repr(found)
+    assert math.isnan(found.tests["slopes"].pvalue)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    odds = np.exp(np.column_stack([0 * x, x, 2 * x]))  # the second log-ratio is twice the first
+    probs = odds / odds.sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(3, p=row) for row in probs])
+    line = cal.multinomial_recalibration(labels, probs)
+    assert "collinear" in line.full.reason
+    assert np.isfinite(line.own.slopes).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "words"),
+    [
+        ((Y, P), {"reference": 7}, "reference"),
+        ((Y, P), {"edge": "trim"}, "edge: must be"),
+        ((Y, P), {"level": 95}, "level: must lie"),
+        ((Y, P), {"ref": 1}, "reference"),
+        ((P, P), {"soft": True}, "one hard label"),
+        (([0, 1, 0], P[:3]), {}, "class 2 does not occur"),
+        (([0, 1, 0], [0.2, 0.7, 0.4]), {"input": "confidence"}, "one hard label"),
+    ],
+)
+def test_errors(arguments: Any, keywords: Any, words: str) -> None:
+    with pytest.raises(CalibrantError, match=words):
+        cal.multinomial_recalibration(*arguments, **keywords)
+
+
+def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
+    rng = np.random.default_rng(2)
+    times = 2000 if deep else 60
+    rejected, covered = np.zeros(4), 0.0
+    for _ in range(times):
+        probs = rng.dirichlet((2, 2, 2), 500)
+        labels = (probs.cumsum(axis=1) < rng.random(500)[:, None]).sum(axis=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = cal.multinomial_recalibration(labels, probs)
+        rejected += [test.pvalue < 0.05 for test in found.tests.values()]
+        away = np.abs(np.diag(found.own.slopes) - 1) / np.diag(found.own.slope_errors)
+        covered += float((away < 1.96).mean())
+    slack = 0.015 if deep else 0.08
+    assert (np.abs(rejected / times - 0.05) < slack).all(), rejected / times
+    assert abs(covered / times - 0.95) < slack

@@ -1,0 +1,94 @@
+"""Internal validation of a logistic regression against rms::validate, rms::calibrate and a loop over R's glm, on the same resamples."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from tests.r.common import data, values
+
+PREDICTORS = {"birthwt": (1, 2, 3, 6), "pima": (1, 2, 3, 4, 5, 6, 7)}
+METRICS = {"auroc": "auroc", "brier": "brier", "intercept": "cox_intercept", "slope": "cox_slope", "oe": "oe"}
+SETS = pytest.mark.parametrize("name", PREDICTORS)
+
+
+class Logistic:
+    """Maximum likelihood by Newton's method."""
+
+    def fit(self, X: Any, y: Any) -> Logistic:
+        Z = np.column_stack([np.ones(len(X)), X])
+        scale = np.abs(Z).max(axis=0)
+        Z = Z / scale
+        b = np.zeros(Z.shape[1])
+        for _ in range(50):
+            p = 1 / (1 + np.exp(-Z @ b))
+            step = np.linalg.solve((Z.T * (p * (1 - p))) @ Z, Z.T @ (y - p))
+            b = b + step
+            if np.abs(step).max() < 1e-12:
+                break
+        self.coefficients = b / scale
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        p = 1 / (1 + np.exp(-(self.coefficients[0] + X @ self.coefficients[1:])))
+        return np.column_stack([1 - p, p])
+
+
+@lru_cache
+def rows_of(name: str, call: str) -> list[Any]:
+    return [np.array(rows) - 1 for rows in value_of(name, call)]
+
+
+def value_of(name: str, call: str) -> Any:
+    return next(e["value"] for e in values("optimism") if (e["data"], e["call"]) == (name, call))
+
+
+@lru_cache
+def validated(name: str, method: str) -> Any:
+    d = data(name)
+    X = np.column_stack([getattr(d, f"x{place}") for place in PREDICTORS[name]])
+    given: dict[str, Any] = {"method": method, "resamples": rows_of(name, "rows of the resamples")}
+    if method == "cross_validation":
+        every = np.arange(len(X))
+        pairs = [(np.setdiff1d(every, rows), rows) for rows in rows_of(name, "rows of the folds")]
+        given = {"method": method, "resamples": pairs, "pooled": False}
+    return cal.internal_validation(Logistic(), X, d.y, metrics=list(METRICS.values()), **given)
+
+
+@SETS
+@pytest.mark.parametrize(
+    ("call", "method"),
+    [
+        ("glm on resamples, bootstrap", "bootstrap"),
+        ("glm on resamples, .632", "632"),
+        ("glm on folds", "cross_validation"),
+    ],
+)
+def test_corrected_values_are_those_of_a_loop_over_glm(name: str, call: str, method: str) -> None:
+    found = validated(name, method)
+    for key, value in value_of(name, call).items():
+        assert found[METRICS[key]].corrected == pytest.approx(value, rel=1e-7, abs=1e-8), key
+
+
+@SETS
+@pytest.mark.parametrize(("call", "method"), [("boot", "bootstrap"), ("crossvalidation", "cross_validation")])
+def test_corrected_values_are_those_of_validate(name: str, call: str, method: str) -> None:
+    """lrm stops its iterations early, so fewer digits agree."""
+    found = validated(name, method)
+    for key, value in value_of(name, f"validate(method = '{call}')").items():
+        ours = 2 * found["auroc"].corrected - 1 if key == "dxy" else found[METRICS[key]].corrected
+        assert ours == pytest.approx(value, abs=1e-4), key
+
+
+@SETS
+@pytest.mark.parametrize(("call", "method"), [("boot", "bootstrap"), ("crossvalidation", "cross_validation")])
+def test_curve_is_that_of_calibrate(name: str, call: str, method: str) -> None:
+    curve = validated(name, method).curve
+    expected = value_of(name, f"calibrate(method = '{call}')")
+    np.testing.assert_allclose(curve.score, expected["predy"], atol=1e-5)
+    np.testing.assert_allclose(curve.apparent, np.clip(expected["apparent"], 0, 1), atol=1e-4)
+    np.testing.assert_allclose(curve.corrected, np.clip(expected["corrected"], 0, 1), atol=5e-4)
