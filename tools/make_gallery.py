@@ -165,6 +165,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "axes = cal.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
         ),
         Entry(
+            "polytomous",
+            "Flexible curves of classes",
+            "The polytomous calibration plot: a LOESS curve with a pointwise band for each class against its predicted probability, and below it the rows with and "
+            "without the class.",
+            "axes = cal.classwise_curves(three.y_true[:2000], three.y_prob[:2000]).plot()",
+        ),
+        Entry(
             "ordinal",
             "One panel per cut of ordered classes",
             "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",

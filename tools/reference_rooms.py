@@ -79,7 +79,13 @@ ROOMS = {
         (
             Section(
                 "Reliability",
-                ("figures.reliability_diagrams", "figures.survival_diagrams", "figures.panels", "figures.optimism"),
+                (
+                    "figures.reliability_diagrams",
+                    "figures.survival_diagrams",
+                    "figures.panels",
+                    "figures.polytomous",
+                    "figures.optimism",
+                ),
             ),
             Section(
                 "Without bins, and over whole rows",
