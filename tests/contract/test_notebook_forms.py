@@ -123,6 +123,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "centres": lambda: cal.validate_by_group(Y, P, groups=GROUPS),
     "periods": lambda: cal.validate_by_period(Y, P, times=np.arange(400) // 100),
     "pooled": lambda: cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
+    "polytomous": lambda: cal.classwise_curves(KY, KP),
+    "multinomial": lambda: cal.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.forest_diagram(cal.validate_by_group(Y, P, groups=GROUPS), "oe"),
     "report": lambda: cal.report(Y, P),
 }
