@@ -38,7 +38,7 @@ FEW = 5
 # Number of values of tau2 among which the largest likelihood is bracketed, since it may have two maxima.
 GRID = 80
 NARROW = (
-    "the estimates vary less than their standard errors, so that the Hartung-Knapp interval is narrower than the normal one; "
+    "the estimates vary less than their standard errors, so that the Hartung-Knapp interval{} is narrower than the normal one; "
     'interval="hartung_knapp_adhoc" prevents this'
 )
 FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
@@ -285,7 +285,8 @@ def pool_estimates(
     ends = back([fit.coefficient, fit.low, fit.high, low, high], transform).tolist()
     from scipy.special import chdtrc
 
-    notes = [NARROW if fit.narrower else ""]
+    trend, narrow_trend = (None, False) if x is None else _trend(y, v, x, method, interval, level)
+    notes = [NARROW.format("") if fit.narrower else NARROW.format(" of the trend") if narrow_trend else ""]
     notes += [FEW_ESTIMATES.format(k) if k < FEW and method != "fixed" else ""]
     return PooledEstimate(
         ends[0],
@@ -306,7 +307,7 @@ def pool_estimates(
         y,
         np.sqrt(v),
         fit.weight / fit.weight.sum(),
-        None if x is None else _trend(y, v, x, method, interval, level),
+        trend,
         tuple(filter(None, notes)),
     )
 
@@ -484,7 +485,8 @@ def _tau2_limits(y: Floats, v: Floats, level: float) -> tuple[float, float]:
     return solve((1 - level) / 2), solve((1 + level) / 2)
 
 
-def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: float) -> Trend:
+def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: float) -> tuple[Trend, bool]:
+    """The slope on a covariate, and whether its interval is narrower than the normal one."""
     from scipy.special import ndtr, stdtr
 
     centre, width = float(x.mean()), float(np.ptp(x))
@@ -493,4 +495,4 @@ def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: f
     steps = -abs(fit.coefficient) / fit.standard_error if fit.standard_error > 0 else -math.inf
     tail = float(ndtr(steps) if interval == "normal" else stdtr(len(y) - 2, steps))
     value, error, low, high = (each / width for each in fit[:4])
-    return Trend(value, error, low, high, 2 * tail, fit.tau2)
+    return Trend(value, error, low, high, 2 * tail, fit.tau2), fit.narrower
