@@ -94,7 +94,7 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
-            Section("Risk models", ("figures.flexible_curves", "figures.decision_curves")),
+            Section("Risk models", ("figures.flexible_curves", "figures.belts", "figures.decision_curves")),
             Section(
                 "Where the error lies",
                 (

@@ -3,6 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
+    "belts": ("calibration_belt",),
     "classgroups": ("group_error_diagram",),
     "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
@@ -25,6 +26,7 @@ NAMES = {
     "variations": ("uce_diagram", "variation_diagram"),
 }
 TYPES = {
+    "belts": ("CalibrationBelt",),
     "classgroups": ("GroupErrorDiagram",),
     "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),

@@ -1,5 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .belts import CalibrationBelt as CalibrationBelt
+from .belts import calibration_belt as calibration_belt
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
 from .decision_curves import BenefitDifference as BenefitDifference
