@@ -47,9 +47,7 @@ def test_the_part_holds_the_summary_and_the_curves(found: Report) -> None:
     assert men.rows[2].lower is not None
 
 
-def test_every_form_opens_with_the_table_and_closes_with_tripod(
-    found: Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_form_opens_with_the_table_and_closes_with_tripod(found: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "")  # bundling takes seconds
     page, text, data = found.to_html(), found.to_markdown(), json.loads(found.to_json())
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
