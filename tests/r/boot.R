@@ -20,6 +20,6 @@ accelerated <- function(y, risk, statistic) {
 values("boot", c("birthwt", "infert", "pima"), c(
   "accelerated(y, risk, function(y, risk) mean((y - risk)^2))",
   "accelerated(y, risk, function(y, risk) sum(risk) / sum(y))"))
-values("boot", c("birthwt", "infert"), c(
+values("boot", "birthwt", c(
   "accelerated(y, risk, function(y, risk) coef(glm(y ~ qlogis(risk), family = binomial, control = tight))[2])"))
 write_out()

@@ -2,7 +2,6 @@
 source("common.R")
 suppressMessages({library(rms); library(ggplot2)})
 source_package("CalibrationCurves")
-pdf(NULL)
 found <- function(y, risk) suppressMessages(val.prob.ci.2(risk, y))
 values("CalibrationCurves", ALL, c(
   "found(y, risk)$stats[c('Intercept', 'Slope')]",

@@ -1,11 +1,14 @@
 # Sourced by every script of this folder. `values(package, sets, calls)` evaluates each call on each data set, whose columns are
 # variables, and `write_out()` prints all of them as JSON, one entry per line. What stands in the file as "call" is what was run.
+# Some functions draw; nothing is written.
+pdf(NULL)
 RNGkind("Mersenne-Twister", "Inversion", "Rejection")
 ALL <- c("birthwt", "infert", "pima", "pbc", "rotterdam", "gbsg", "rare", "ties")
 TIMES <- c("pbc", "rotterdam", "gbsg")
 # Maximum likelihood to the last digits instead of 8 of the deviance.
 tight <- glm.control(epsilon = 1e-14, maxit = 100)
-SOURCES <- Sys.getenv("R_SOURCES", "/tmp/R")
+# Folder of the unpacked sources of packages that are not installed.
+SOURCES <- Sys.getenv("R_SOURCES", "sources")
 entries <- list()
 
 version_of <- function(package) {

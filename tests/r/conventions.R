@@ -41,6 +41,5 @@ pooled <- function(y, risk, centre) {
 }
 values("metafor", "rotterdam", c("pooled(y, risk, centre)$ci.lb", "predict(pooled(y, risk, centre))$pi.lb"))
 suppressMessages({library(ggplot2); source_package("CalibrationCurves")})
-pdf(NULL)
 values("CalibrationCurves", "gbsg", "val.prob.ci.2(risk, y)$stats[['Emax']]")
 write_out()

@@ -128,8 +128,8 @@ def run(
             "--bins": bins is not None,
             "--binning": binning is not None,
         }
-        for option, given in without.items():
-            if given:
+        for option, refused in without.items():
+            if refused:
                 raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
         _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
         return False
