@@ -1,9 +1,9 @@
 # Sample sizes of pmvalsampsize, as JSON: Rscript tests/r/precision.R > tests/r/precision.json
-# PMVALSAMPSIZE is the folder of the package's R files; its functions are used as they are.
+# The package's functions are used as they are, from its sources in the folder that R_SOURCES names.
 #
 # pmvalsampsize simulates the linear predictor. Here its random numbers are replaced by the quantiles of the same distribution, so that its
 # sums are integrals; "seed" entries are simulated as the package does.
-folder <- Sys.getenv("PMVALSAMPSIZE", "/tmp/R/pmvalsampsize/R")
+folder <- file.path(Sys.getenv("R_SOURCES", "sources"), "pmvalsampsize", "R")
 for (file in list.files(folder, full.names = TRUE)) source(file)
 suppressMessages(library(pROC))
 version <- unname(read.dcf(file.path(dirname(folder), "DESCRIPTION"))[, "Version"])
