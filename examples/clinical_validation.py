@@ -47,14 +47,16 @@ def main() -> None:
     risk = model.predict_proba(findings)[:, 1]
 
     print(f"second hospital: {PATIENTS} patients, {event.sum()} events, {risk.sum():.0f} predicted")
-    show("predicted over observed events", cal.interval(event, risk, metric="expected_observed_ratio", rng=0))
-    show("calibration slope", cal.interval(event, risk, metric="cox_slope", n_resamples=200, rng=0))
+    show("predicted over observed events", cal.interval(event, risk, metric="expected_observed_ratio"))
+    show("calibration slope", cal.interval(event, risk, metric="cox_slope", method="profile"))
     print(f"  {'integrated calibration index (ICI)':<36}{cal.ici(event, risk):.2f}")
     test = cal.assess(event, risk, metric="cox_slope", method="lr")
     print(f"  intercept 0 and slope 1 together: p = {test.pvalue:.2g}\n")
 
     half = PATIENTS // 2
-    platt = cal.PlattScaling().fit(risk[:half], event[:half])  # logistic recalibration: intercept and slope
+    platt = cal.PlattScaling(targets="plain").fit(
+        risk[:half], event[:half]
+    )  # logistic recalibration: intercept and slope
     before, after, new = risk[half:], platt.predict_proba(risk[half:])[:, 1], event[half:]
     print(f"recalibrated on the first {half} patients, evaluated on the other {half}:")
     for title, p in (("before", before), ("after", after)):

@@ -165,6 +165,13 @@ SECTIONS: dict[str, list[Entry]] = {
             "axes = cal.classwise_panels(y, p, show=[1, 3, 5, 7, 8, 9], bins=5).plot()",
         ),
         Entry(
+            "polytomous",
+            "Flexible curves of classes",
+            "The polytomous calibration plot: a LOESS curve with a pointwise band for each class against its predicted probability, and below it the rows with and "
+            "without the class.",
+            "axes = cal.classwise_curves(three.y_true[:2000], three.y_prob[:2000]).plot()",
+        ),
+        Entry(
             "ordinal",
             "One panel per cut of ordered classes",
             "For ordered classes, each panel shows the cumulative probability of a class or a lower one. Here both are too extreme.",
@@ -294,6 +301,43 @@ SECTIONS: dict[str, list[Entry]] = {
             "Above 0 the first model has the larger cost. Where the band excludes 0, the difference is significant at that threshold.",
             'two = cal.murphy_diagram(y, models, difference=("as trained", "with temperature"), n_resamples=300, rng=0)\n'
             "ax = two.plot_difference()",
+        ),
+    ],
+    "Risk models": [
+        Entry(
+            "flexible_curve",
+            "Flexible calibration curve",
+            "LOESS with its pointwise band, and calibration intercept, slope and C-statistic with their intervals. The spikes are the rows with "
+            "the event (up) and without it (down), each scaled to its largest bin.",
+            "ax = cal.flexible_calibration_curve(yes.y_true, yes.y_prob).plot()",
+        ),
+        Entry(
+            "flexible_curve_rare",
+            "Flexible calibration curve of a rare event",
+            "The axes end where the risks do. Restricted cubic spline of the log-odds, with a band by Wald.",
+            'ax = cal.flexible_calibration_curve(rare.y_true, rare.y_prob, smoother="rcs").plot()',
+        ),
+        Entry(
+            "belt",
+            "Calibration belt",
+            "The GiViTI belt at 80% and 95%, with the p-value of its test. Where the belt is over the diagonal the risk is underestimated, where it is "
+            "under the diagonal overestimated; the legend states these ranges of risk.",
+            "ax = cal.calibration_belt(yes.y_true[:1000], yes.y_prob[:1000]).plot()",
+        ),
+        Entry(
+            "decision_curve",
+            "Decision curve",
+            "Net benefit over threshold probabilities, with bootstrap intervals. A model is useful where it exceeds treating all and treating none.",
+            "risk, later = yes.y_prob[1500:], yes.y_true[1500:]\n"
+            "platt = cal.PlattScaling().fit(yes.y_prob[:1500], yes.y_true[:1500])\n"
+            'both = {"as trained": risk, "recalibrated": platt.predict_proba(risk)[:, 1]}\n'
+            "ax = cal.decision_curve(later, both, rng=0).plot()",
+        ),
+        Entry(
+            "interventions_avoided",
+            "Interventions avoided",
+            "The same as interventions avoided per 100 patients, compared with treating all, without missing an event on balance.",
+            "ax = cal.decision_curve(yes.y_true, yes.y_prob, rng=0).plot_avoided()",
         ),
     ],
     "Time to event": [

@@ -79,7 +79,13 @@ ROOMS = {
         (
             Section(
                 "Reliability",
-                ("figures.reliability_diagrams", "figures.survival_diagrams", "figures.panels", "figures.optimism"),
+                (
+                    "figures.reliability_diagrams",
+                    "figures.survival_diagrams",
+                    "figures.panels",
+                    "figures.polytomous",
+                    "figures.optimism",
+                ),
             ),
             Section(
                 "Without bins, and over whole rows",
@@ -88,7 +94,7 @@ ROOMS = {
             Section(
                 "Scores and choices", ("figures.histograms", "figures.topk", "figures.selective", "figures.murphy")
             ),
-            Section("Risk models", ("figures.flexible_curves", "figures.decision_curves")),
+            Section("Risk models", ("figures.flexible_curves", "figures.belts", "figures.decision_curves")),
             Section(
                 "Where the error lies",
                 (

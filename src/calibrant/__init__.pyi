@@ -85,6 +85,8 @@ from .evaluation import survival_summary as survival_summary
 from .evaluation import validate_by_group as validate_by_group
 from .evaluation import validate_by_period as validate_by_period
 from .figures import before_after as before_after
+from .figures import calibration_belt as calibration_belt
+from .figures import classwise_curves as classwise_curves
 from .figures import classwise_panels as classwise_panels
 from .figures import cumulative_diagram as cumulative_diagram
 from .figures import decision_curve as decision_curve

@@ -171,7 +171,8 @@ def test_gate_looks_at_every_group(binary: Path, run: Run) -> None:
 def test_output_in_a_pipe_is_plain(binary: Path, run: Run) -> None:
     _, out, _ = run("evaluate", binary)
     assert "\x1b" not in out
-    assert "60 rows, 2 classes, prevalence" in out
+    assert "60 rows, " in out
+    assert " events, prevalence" in out
     assert any(line.startswith("metric ") for line in out.splitlines())
 
 

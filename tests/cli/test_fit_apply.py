@@ -328,12 +328,15 @@ def test_bad_maps_are_one_clear_line(tmp_path: Path, fitted: Path, new_rows: Pat
 def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_rows: Path, run: Run) -> None:
     two = tmp_path / "two.csv"
     two.write_text("p\n0.2\n0.7\n")
+    less = tmp_path / "less.csv"
+    less.write_text("p_0,p_1\n0.2,0.3\n")
     taken = tmp_path / "taken.csv"
     frame(NEW_LABELS, NEW_PROBS).with_columns(pl.lit(0).alias("P_1_calibrated")).write_csv(taken)
     nowhere = tmp_path / "no" / "c.csv"
     target = ("--out", tmp_path / "c.csv")
     cases: list[tuple[tuple[object, ...], str]] = [
-        (("apply", fitted, two, *target), "was fitted on 3 classes, and the file has 2"),
+        (("apply", fitted, two, *target), "was fitted on the classes 0, 1, 2, and the file has columns for 2"),
+        (("apply", fitted, less, *target), "was fitted on the classes 0, 1, 2, and the file has no column for 2"),
         (("apply", fitted, taken, *target), "p_1_calibrated: the file already has this column"),
         (("apply", fitted, new_rows, "--out", tmp_path / "c.npz"), "must end in .parquet"),
         (("apply", fitted, new_rows, "--out", nowhere), "cannot be written"),

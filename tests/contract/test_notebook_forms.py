@@ -46,6 +46,17 @@ def told(*, chosen: bool = True) -> Any:
     )
 
 
+class Constant:
+    """Predicts the event rate, whose slope is undefined, which a note says."""
+
+    def fit(self, X: Any, y: Any) -> Constant:
+        self.rate = float(np.mean(y))
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((len(X), 2), [1 - self.rate, self.rate])
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "recalibrate": lambda: cal.recalibrate(Y, P),
     "recalibrate, a note": told,
@@ -62,6 +73,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "assess, groups of errors": lambda: cal.assess_gaussian(P, P, P + 1, groups=Y),
     "interval": lambda: cal.interval(Y, P, metric="ece", rng=0, n_resamples=200),
     "power": lambda: power("brier", 100, deviation=0.1, repeats=100),
+    "internal validation": lambda: cal.internal_validation(
+        Constant(), np.zeros((400, 1)), Y, n_resamples=2, rng=0, metrics=["brier", "cox_slope"]
+    ),
     "precision": lambda: cal.precision_sample_size((2, 8), prevalence=0.4),
     "grades": lambda: grade_tests(Y, P, grades=np.digitize(P, [0.3, 0.7])),
     "band": lambda: cal.calibration_band(Y, P),
@@ -109,6 +123,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "centres": lambda: cal.validate_by_group(Y, P, groups=GROUPS),
     "periods": lambda: cal.validate_by_period(Y, P, times=np.arange(400) // 100),
     "pooled": lambda: cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1]),
+    "polytomous": lambda: cal.classwise_curves(KY, KP),
+    "multinomial": lambda: cal.multinomial_recalibration(KY, KP),
     "forest": lambda: cal.forest_diagram(cal.validate_by_group(Y, P, groups=GROUPS), "oe"),
     "report": lambda: cal.report(Y, P),
 }

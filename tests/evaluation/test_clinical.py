@@ -12,6 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.errors import ArgumentError, GroupError, HardPredictionsWarning, InputError, LabelError, LensError
 from calibrant.evaluation import ClinicalSummary
+from calibrant.evaluation.clinical import summarize
 
 FAST: dict[str, Any] = {"level": 0.5, "n_resamples": 20}
 
@@ -158,6 +159,10 @@ def test_one_outcome_only() -> None:
     assert found["intercept"].value == -math.inf
     assert found["eo"].value == math.inf
     assert found["brier"].value == pytest.approx(np.mean(p**2))
+    oe = found["oe"]
+    assert (oe.value, oe.lower) == (0, 0)
+    assert oe.upper is not None
+    assert 0 < oe.upper < 1
     assert "-inf" in repr(found)
 
 
@@ -180,6 +185,15 @@ def test_risks_of_exactly_0_and_1() -> None:
     assert hard["c"].value == 1
     assert hard["c"].lower is None
     assert hard["slope"].value is None
+
+
+def test_no_event_is_expected() -> None:
+    found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.full(40, 1e-15), **FAST)
+    assert found["slope"].value is None
+    with pytest.warns(HardPredictionsWarning):
+        found = cal.clinical_summary(np.array([0, 0, 0, 1] * 10), np.zeros(40), **FAST)
+    assert (found["eo"].value, found["oe"].value, found["u"].value) == (0, math.inf, math.inf)
+    assert found["eo"].lower is None
 
 
 def test_constant_risk() -> None:
@@ -239,3 +253,32 @@ def test_labels_lenses_and_bad_input() -> None:
     with pytest.raises(ArgumentError, match="level"):
         cal.clinical_summary(y, p, level=95)
     assert isinstance(cal.clinical_summary(cal.Predictions(y, p), **FAST), ClinicalSummary)
+
+
+def _study(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Outcomes, true probabilities, and risks that are too low and too extreme."""
+    centre = {0.1: -2.55, 0.3: -1.03}[prevalence]
+    lp = rng.normal(centre, 1, n)
+    true = 1 / (1 + np.exp(-lp))
+    return (rng.random(n) < true).astype(int), true, 1 / (1 + np.exp(0.3 - centre - 1.4 * (lp - centre)))
+
+
+def test_intervals_cover_the_true_values(deep: bool) -> None:
+    """Closed forms in few studies; in the long form all of them, in all four settings of the guide."""
+    settings = [(n, prevalence) for n in (200, 1000) for prevalence in (0.1, 0.3)] if deep else [(200, 0.3)]
+    repeats, drawn = (400, 200) if deep else (25, 0)
+    for n, prevalence in settings:
+        y, true, p = _study(np.random.default_rng(0), 100_000, prevalence)
+        exact = summarize(cal.Predictions(y, p), "auto", "loess", 0.95, 0, 0)
+        ids = ("c", "intercept", "slope", "oe", "brier", *(("r2", "d", "u", "q", "scaled_brier") if deep else ()))
+        expected = {id: exact[id].value for id in ids} | ({"ici": float(np.abs(p - true).mean())} if deep else {})
+        hits: dict[str, list[bool]] = {id: [] for id in expected}
+        for study in range(repeats):
+            y, _, p = _study(np.random.default_rng(1000 + study), n, prevalence)
+            found = summarize(cal.Predictions(y, p), "auto", "loess", 0.95, drawn, study)
+            for id, value in expected.items():
+                row = found[id]
+                if row.lower is not None and row.upper is not None and value is not None:
+                    hits[id].append(row.lower <= value <= row.upper)
+        shares = {id: round(float(np.mean(each)), 3) for id, each in hits.items()}
+        assert min(shares.values()) >= (0.89 if deep else 0.85), shares

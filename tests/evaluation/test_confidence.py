@@ -99,7 +99,6 @@ def test_evaluate_holds_prints_and_exports_it() -> None:
     assert result.header.confidence == cal.confidence_summary(p)
     assert result.groups["a"].header.confidence == cal.confidence_summary(p[:2])
     text = repr(result)
-    assert "confidence: median 0.8500, p90 0.9000, p99 0.9000" in text
     assert "P(churn): median 0.6000, p90 0.8700, p99 0.8970" in text
     nearly = cal.confidence_summary([0.5, 0.999999, 1.0]).positive
     assert nearly is not None

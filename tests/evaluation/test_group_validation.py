@@ -271,6 +271,8 @@ def test_errors_of_groups(keywords: Any, words: str) -> None:
         ({"times": [*CENTRE[:-1], None]}, "missing"),
         ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
         ({"times": CENTRE, "groups": CENTRE}, "cannot be combined"),
+        ({"times": CENTRE[:-1]}, "times: expected one group for each of 900 rows"),
+        ({"times": "year"}, "times: expected one column, got str"),
         ({"times": [2019] * 900}, "one period only"),
         ({"times": pd.DataFrame({"a": CENTRE})}, "expected one column"),
     ],

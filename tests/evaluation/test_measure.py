@@ -83,11 +83,20 @@ def test_of_two_classes_the_positive_one_is_spoken_of_too() -> None:
     header = cal.evaluate(y, q, metrics="ece").header
     assert header.direction == "mean confidence 74.7%, accuracy 76.0% (difference not significant)"
     assert header.event == "overestimates the positive class: mean predicted probability 51.7%, observed rate 43.7%"
-    assert header.lines()[-2:] == [header.direction, header.event]
+    assert header.lines()[-2:] == [header.event, header.direction]
+    assert header.lines()[:2] == [
+        "1,000 rows, 437 events, prevalence 0.437",
+        f"mean predicted probability 0.5169, O/E 0.8454, AUROC {cal.auroc(y, q):.4f}",
+    ]
+    assert " ".join(header.lines()).count("accuracy") == 1
+    assert "accuracy" not in " ".join(header.lines(sentences=False))
+    assert (header.events, header.auroc) == (437, pytest.approx(cal.auroc(y, q), abs=1e-12))
     low = cal.evaluate(1 - y, 1 - q, metrics="ece").header
     assert low.event == "underestimates the positive class: mean predicted probability 48.3%, observed rate 56.3%"
     sketches = cal.Sketches.of(y, q)
-    assert cal.evaluate(sketches, metrics="ece").header.lines()[-2:] == header.lines()[-2:]
+    sketched = cal.evaluate(sketches, metrics="ece").header
+    assert sketched.lines()[-2:] == header.lines()[-2:]
+    assert (sketched.events, sketched.auroc) == (437, pytest.approx(header.auroc, abs=1e-3))
     assert cal.evaluate(LABELS, PROBS, metrics="ece").header.event == ""
     rare = cal.evaluate([0] * 999 + [1], [0.002] * 1000, metrics="ece").header.event
     assert rare == "mean predicted probability 0.20%, observed rate 0.10% (difference not significant)"
@@ -119,6 +128,37 @@ def test_what_rounding_leaves_is_shown_as_nothing() -> None:
     assert 0 < abs(found["esce"]) < 1e-12
     assert [row[2] for row in found.table()[1]] == ["0", "0"]
     assert "e-1" not in repr(found)
+
+
+def test_resamples_without_effect_are_noted() -> None:
+    y, q = [0, 1, 1, 0] * 30, [0.2, 0.6, 0.3, 0.9] * 30
+    note = "brier, cox_slope: in closed form, so the number of resamples had no effect"
+    words: dict[str, Any] = {"metrics": ["brier", "cox_slope", "ece"], "interval": 0.95, "rng": 0}
+    assert note in cal.evaluate(y, q, n_resamples=250, **words).notes()
+    assert not any("resamples" in text for text in cal.evaluate(y, q, **words).notes())
+
+
+def test_header_of_an_event_with_weights_and_one_outcome() -> None:
+    y, q = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.3, 0.4])
+    counted = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").header
+    repeated = cal.evaluate(np.repeat(y, [1, 2, 3, 4]), np.repeat(q, [1, 2, 3, 4]), metrics="brier").header
+    assert (counted.events, counted.auroc) == (5, pytest.approx(repeated.auroc, abs=1e-15))
+    assert counted.observed_expected == pytest.approx(
+        cal.expected_observed_ratio(y, q, counts=[1, 2, 3, 4], form="observed_expected")
+    )
+    weighted = cal.evaluate(y, q, sample_weight=[1, 2, 3, 4], metrics="brier").header
+    assert (weighted.events, weighted.auroc) == (2, counted.auroc)
+    none = cal.evaluate([0, 0], [0.2, 0.4], metrics="brier").header
+    assert (none.events, none.auroc) == (0, None)
+    assert none.lines()[:2] == ["2 rows, 0 events, prevalence 0", "mean predicted probability 0.3000, O/E 0"]
+    nothing = cal.evaluate([0, 1], [0.0, 0.0], metrics="brier").header
+    assert nothing.lines()[:2] == ["2 rows, 1 event, prevalence 0.5", "mean predicted probability 0, AUROC 0.5000"]
+    soft = cal.evaluate([0.2, 0.6], [0.2, 0.4], soft=True, metrics="brier").header
+    assert (soft.events, soft.lines()[0]) == (None, "2 rows, prevalence 0.4")
+    many = cal.evaluate(LABELS, PROBS, metrics="ece").header.lines()
+    assert " ".join(many).count(" accuracy") == 1 + len(
+        cal.evaluate(LABELS, PROBS, metrics="ece").header.top_k_accuracy
+    )
 
 
 def test_header_of_other_kinds() -> None:

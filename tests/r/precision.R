@@ -1,12 +1,10 @@
-# Sample sizes of pmvalsampsize, as JSON: Rscript tests/r/precision.R > tests/r/precision.json
-# The package's functions are used as they are, from its sources in the folder that R_SOURCES names.
+# Sample sizes of pmvalsampsize.
 #
 # pmvalsampsize simulates the linear predictor. Here its random numbers are replaced by the quantiles of the same distribution, so that its
 # sums are integrals; "seed" entries are simulated as the package does.
-folder <- file.path(Sys.getenv("R_SOURCES", "sources"), "pmvalsampsize", "R")
-for (file in list.files(folder, full.names = TRUE)) source(file)
+source("common.R")
 suppressMessages(library(pROC))
-version <- unname(read.dcf(file.path(dirname(folder), "DESCRIPTION"))[, "Version"])
+source_package("pmvalsampsize")
 
 calls <- list(
   list(prevalence = 0.2, cstatistic = 0.68, lpbeta = c(2, 8)),
@@ -30,7 +28,7 @@ rnorm <- function(n, mean, sd) qnorm(ppoints(n, 0.5), mean, sd)
 entry <- function(given, name) {
   found <- suppressMessages(do.call(pmvalsampsize, c(list(type = "b"), given)))
   rows <- found$results_table[, "Samp_size"]
-  list(data = name, package = "pmvalsampsize", version = version, call = given,
+  list(data = name, package = "pmvalsampsize", version = version_of("pmvalsampsize"), call = given,
        value = as.list(unname(rows)))
 }
 entries <- lapply(calls, entry, name = "quantiles")
@@ -42,4 +40,4 @@ simulated <- list(
   list(prevalence = 0.1, cstatistic = 0.7, lpcstat = -2.4722, increment = 0.001)
 )
 entries <- c(entries, lapply(simulated, entry, name = "seed"))
-cat(jsonlite::toJSON(entries, auto_unbox = TRUE, digits = NA, pretty = 1))
+write_out()

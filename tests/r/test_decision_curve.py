@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 import calibrant as cal
 from tests.r.common import Compute, compare, every_call
 
-# Counts and one division.
-TOLERANCE = 1e-12
-THRESHOLDS = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
+THRESHOLDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9]
 
 
-def curve(column: str, model: str = "risk") -> Compute:
-    return lambda d: getattr(cal.net_benefit(d.y, getattr(d, model), thresholds=THRESHOLDS), column)
+def curves(d: Any) -> Any:
+    found = cal.decision_curve(d.y, {"risk": d.risk, "risk2": d.risk2}, thresholds=THRESHOLDS, level=None)
+    benefits = [found[name].net_benefit for name in ("risk", "risk2", "treat all")]
+    return np.concatenate([*benefits, found["risk"].avoided_per_100, found["risk2"].avoided_per_100])
+
+
+def standardized(d: Any) -> Any:
+    return cal.decision_curve(d.y, d.risk, thresholds=[0.1, 0.3, 0.5], level=None)["model"].standardised
 
 
 COMPUTED: dict[str, Compute] = {
-    "curve(y, risk, 'net_benefit')": curve("net_benefit"),
-    "curve(y, risk2, 'net_benefit')": curve("net_benefit", "risk2"),
-    "curve(y, risk, 'all')": curve("treat_all"),
-    "curve(y, risk, 'standardized_net_benefit', standardize = TRUE)": curve("standardised"),
-    "curve(y, risk, 'net_intervention_avoided')": curve("avoided"),
+    "curves(y, risk = risk, risk2 = risk2)": curves,
+    "standardized(y, risk = risk)": standardized,
 }
 
 
 @every_call("decision_curve", COMPUTED)
 def test_decision_curve(call: str, compute: Compute) -> None:
-    compare("decision_curve", call, compute, TOLERANCE, 1e-12)
+    compare("decision_curve", call, compute, 1e-12, 1e-12)

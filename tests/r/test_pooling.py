@@ -63,6 +63,10 @@ def ahead(measure: str, **keywords: Any) -> Compute:
     return compute
 
 
+def limits(measure: str) -> Compute:
+    return lambda d: (result_of(d)[measure].tau2_low, result_of(d)[measure].tau2_high)
+
+
 COMPUTED: dict[str, Compute] = {}
 for theirs, ours in MEASURES.items():
     parts = f"by({theirs}, y, risk, centre)"
@@ -75,6 +79,9 @@ for theirs, ours in MEASURES.items():
         f"facts(pool({parts}, method = 'DL', test = 'knha'))": facts(ours, method="dersimonian_laird"),
         f"facts(pool({parts}, test = 'adhoc'))": facts(ours, interval="hartung_knapp_adhoc"),
         f"facts(pool({parts}, method = 'FE'))": facts(ours, method="fixed"),
+        f"confint(pool({parts}), control = list(tol = 1e-13, maxiter = 10000, tau2.max = 1e4))$random[1, 2:3]": limits(
+            ours
+        ),
         f"trend({parts})": lambda d, ours=ours: list(result_of(d)[ours].trend),  # type: ignore[misc]
     }
 

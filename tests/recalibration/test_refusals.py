@@ -28,12 +28,11 @@ ALIKE = {
     *(f"{name} {how}" for name in METHODS for how in ("pooled", "top_versus_all")),
 }
 # Those that have no finite fit to one outcome.
-RAISE = {"beta", "quadratic_logit", "scaling_binning", "platt plain", "offset"}
+RAISE = {"beta", "quadratic_logit", "scaling_binning", "logistic_recalibration", "offset"}
 
 
 def makers(k: int) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = dict(METHODS)
-    found["platt plain"] = partial(cal.PlattScaling, targets="plain")
     found["offset"] = cal.OffsetAdjustment
     found["prior"] = partial(cal.PriorShift, before=[1 / k] * k, after="labels")
     for name, make in METHODS.items():

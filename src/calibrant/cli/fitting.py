@@ -153,6 +153,7 @@ def apply_map(
         elif "classes" in keywords:
             keywords["classes"] = like_classes(keywords["classes"], calibrator.classes_.tolist())
         rows = len(keywords["y_prob"])
+        _check_columns(calibrator, keywords)
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
         p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
@@ -165,6 +166,19 @@ def _check_not_grouped(calibrator: Calibrator) -> None:
         problem = f"a {type(calibrator).__name__} requires the group of each row"
         raise ArgumentError(
             "calibrator", problem, "apply it in Python with calibrant.load(file).predict_proba(scores, groups)"
+        )
+
+
+def _check_columns(calibrator: Calibrator, keywords: dict[str, Any]) -> None:
+    """Raise where a class has no column, before the sums of the other columns are checked."""
+    shape, known = np.shape(keywords["y_prob"]), calibrator.classes_.tolist()
+    k = shape[1] if len(shape) == 2 and shape[1] > 1 else 2
+    missing = [str(name) for name in known if name not in keywords.get("classes", known)]
+    if k < len(known):
+        named = f"no column for {', '.join(missing)}" if missing else f"columns for {k}"
+        problem = f"was fitted on the classes {', '.join(map(str, known))}, and the file has {named}"
+        raise ArgumentError(
+            "calibrator", problem, "name a column for each class with --probs, or fit another calibrator"
         )
 
 

@@ -101,8 +101,7 @@ class Known:
         """
         found = share.copy()
         for rows, place, leaving, later in self.strata:
-            sums = np.zeros((len(leaving), share.shape[1]))
-            np.add.at(sums, place, share[rows])
+            sums = np.column_stack([np.bincount(place, column[rows], len(leaving)) for column in share.T])
             beyond = sums[::-1].cumsum(axis=0)[::-1] - sums
             some = (leaving > 0) & (later > 0)
             pull = np.zeros_like(sums)
@@ -360,8 +359,9 @@ def _cause(event: Whole, cause: Any) -> int:
     if not is_number(cause) or cause != int(cause) or cause < 1:
         raise ArgumentError("cause", f"must be the code of an event, 1 or above; got {cause!r}")
     if int(cause) not in codes and any(codes):
-        listed = ", ".join(str(code) for code in codes if code)
-        raise ArgumentError("cause", f"no row has the event {int(cause)}; the events are {listed}")
+        others = [code for code in codes if code]
+        remedy = (Use("cause", others[0]),) if len(others) == 1 else ()
+        raise ArgumentError("cause", f"no row has the event {int(cause)}, only {', '.join(map(str, others))}", remedy)
     return int(cause)
 
 
@@ -392,7 +392,7 @@ def _stay(follow_up: FollowUp, rows: Array, horizon: float, stratum: Any, name: 
     """The probability of each row not to be censored before its time or the horizon, and the risk sets."""
     time, event, own = follow_up.time[rows], follow_up.event[rows], follow_up.weight[rows]
     distinct, place = np.unique(time, return_inverse=True)
-    leaving = np.bincount(place, own * (event == 0), len(distinct))
+    leaving = np.bincount(place, own * (event == 0), len(distinct)).astype(np.float64)
     all_weight = np.bincount(place, own, len(distinct))
     later = np.append(all_weight[::-1].cumsum()[::-1][1:], 0.0)
     if distinct[-1] < horizon and leaving[-1] > 0:
@@ -456,4 +456,5 @@ def normal_quantile(level: float) -> float:
 
 def several(values: Any) -> Sequence[Any]:
     """One value or several as a sequence."""
-    return list(values) if isinstance(values, (list, tuple, np.ndarray)) else [values]
+    values = values.tolist() if hasattr(values, "tolist") else values
+    return list(values) if isinstance(values, (list, tuple)) else [values]

@@ -86,7 +86,7 @@ ROWS = {
         _row("r2", "overall", "Nagelkerke R2", 1, "explained variation of the risks as given", "R2"),
         _row("d", "overall", "D, discrimination index", None, "log-likelihood gain over the prevalence", "D"),
         _row("d_chi2", "overall", "D: chi-square", None, "likelihood ratio, 1 df", "D:Chi-sq"),
-        _row("d_p", "overall", "D: p", None, "risks no better than the prevalence", "D:p"),
+        _row("d_p", "overall", "D: p", None, "small: better than the prevalence", "D:p"),
         _row("u", "overall", "U, unreliability index", 0, "log-likelihood lost by miscalibration", "U"),
         _row("u_chi2", "overall", "U: chi-square", None, "intercept 0 and slope 1, 2 df", "U:Chi-sq"),
         _row("u_p", "overall", "U: p", None, "small: recalibration improves the fit", "U:p"),
@@ -527,8 +527,8 @@ def _errors(view: View) -> dict[str, float]:
 
 
 def _ratios(view: View) -> dict[str, float]:
-    ratio = catalogue["expected_observed_ratio"](view)
-    return {"eo": ratio, "oe": math.inf if ratio == 0 else 1 / ratio}
+    ratio = catalogue["expected_observed_ratio"]
+    return {"eo": ratio(view), "oe": ratio(view, form="observed_expected")}
 
 
 def _regressed(view: View) -> View:
@@ -581,21 +581,19 @@ def _closed_forms(
     found: dict[str, tuple[str, Limits]] = {}
     method = "sandwich" if weighted else "wald"
     own = [
-        *((id, metric, method, inside(view)) for id, metric in COEFFICIENTS if id in values),
-        ("eo", "expected_observed_ratio", "auto", view),
+        *((id, metric, method, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
+        ("eo", "expected_observed_ratio", "auto", view, {}),
+        ("oe", "expected_observed_ratio", "auto", view, {"form": "observed_expected"}),
     ]
     if not weighted:
-        own += [("brier", "brier", "auto", view)]
+        own += [("brier", "brier", "auto", view, {})]
         found |= _shares(view, values, level)
-    for id, metric, how, rows in own:
+    for id, metric, how, rows, options in own:
         try:
-            known = interval(rows, metric=metric, method=how, level=level)
+            known = interval(rows, metric=metric, method=how, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
         found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
-    if "eo" in found:
-        name, (low, high) = found["eo"]
-        found["oe"] = name, (0.0 if math.isinf(high) else 1 / high, math.inf if low == 0 else 1 / low)
     return found
 
 
@@ -630,7 +628,7 @@ def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: st
     rarer = min(values["events"], values["n"] - values["events"])
     if rarer < FEW_EVENTS:
         notes.append(
-            f"only {rarer:g} rows have the rarer outcome; at least 100, better 200, are recommended for a validation study"
+            f"only {rarer:g} {'row has' if rarer == 1 else 'rows have'} the rarer outcome; at least 100, better 200, are recommended for a validation study"
         )
     edge = int(((view.score <= 0) | (view.score >= 1)).sum())
     if edge:

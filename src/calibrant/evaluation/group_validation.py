@@ -18,6 +18,7 @@ from ..errors import (
     BoundaryScoresWarning,
     CalibrantError,
     GroupError,
+    InputError,
     InputTypeError,
     InPython,
     LensError,
@@ -486,7 +487,10 @@ def validate_by_period(
             raise GroupError("times", "is missing", "pass the date or period of each row")
         given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
         keywords["groups"], position, unit = _periods(_one_column(given), every, order)
-        p = as_predictions(y_true, y_prob, keywords, where)
+        try:
+            p = as_predictions(y_true, y_prob, keywords, where)
+        except InputError as error:
+            raise (error.replaced(argument="times") if error.argument == "groups" else error) from None
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
     chosen = _estimators(metrics, level, rng, lens, edge)
     return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)

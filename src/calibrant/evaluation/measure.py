@@ -53,6 +53,8 @@ __all__ = ["Evaluation", "Header", "MetricResult", "Skipped", "evaluate"]
 
 SPENT = "the time budget was already spent"
 NO_TIME = "resampling exceeds the time budget"
+RESAMPLES = 200
+NOT_RESAMPLED = "in closed form, so the number of resamples had no effect"
 
 
 @checks_keywords()
@@ -464,17 +466,22 @@ class Inference(NamedTuple):
             source = p.sketch(result.lens)  # type: ignore[assignment]
             draws.pop("lens", None)
         notes: list[str] = []
+        drawn = 0
         level = self.level
         if level is not None:
             found = _drawn("interval", lambda: interval(source, level=level, **draws), deadline, notes)
             if found is not None:
                 result = replace(result, low=found.low, high=found.high)
                 notes.append(found.note)
+                drawn += found.n_resamples
         if self.assess:
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
             if tested is not None:
                 result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
                 notes.append(side_note(m, result.lens, tested.alternative))
+                drawn += tested.n_resamples
+        if not drawn and self.n_resamples != RESAMPLES and (result.low is not None or result.pvalue is not None):
+            notes.append(NOT_RESAMPLED)
         return replace(result, note="; ".join(filter(None, notes)))
 
 

@@ -61,7 +61,7 @@ MOST_FAILED = 0.1
 
 
 def _oe(p: Predictions) -> float:
-    return 1 / catalogue["expected_observed_ratio"].of(p)[0]
+    return catalogue["expected_observed_ratio"].of(p, form="observed_expected")[0]
 
 
 # Statistics that are not metrics of the catalogue, by the names that they may be given.

@@ -171,7 +171,7 @@ class Evaluation(Result):
     Parameters
     ----------
     header : Header
-        Number of rows, classes, prevalence, accuracy and mean confidence.
+        Number of rows; for two classes the number of events, prevalence, mean prediction, O/E and AUROC; accuracy and mean confidence.
     results : tuple of MetricResult
         For each metric: ``metric`` (its id), ``name``, ``value``, ``lens``, ``ideal``, ``direction``, ``low``, ``high``, ``pvalue``,
         ``note``, ``by_chance``, and ``reason`` where it has no value.

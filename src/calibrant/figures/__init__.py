@@ -3,6 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
+    "belts": ("calibration_belt",),
     "classgroups": ("group_error_diagram",),
     "decision_curves": ("decision_curve",),
     "differences": ("cumulative_diagram",),
@@ -15,6 +16,7 @@ NAMES = {
     "murphy": ("murphy_diagram",),
     "optimism": ("optimism_diagram",),
     "panels": ("before_after", "classwise_panels", "ordinal_panels", "reliability_panels"),
+    "polytomous": ("classwise_curves",),
     "reliability_diagrams": ("reliability", "reliability_diagram"),
     "selective": ("risk_coverage_diagram",),
     "simplex": ("simplex_diagram",),
@@ -24,6 +26,7 @@ NAMES = {
     "variations": ("uce_diagram", "variation_diagram"),
 }
 TYPES = {
+    "belts": ("CalibrationBelt",),
     "classgroups": ("GroupErrorDiagram",),
     "decision_curves": ("BenefitDifference", "DecisionCurve"),
     "differences": ("CumulativeDiagram",),
@@ -36,6 +39,7 @@ TYPES = {
     "optimism": ("OptimismDiagram",),
     "murphy": ("MurphyDiagram",),
     "panels": ("ReliabilityPanels",),
+    "polytomous": ("ClasswiseCurves",),
     "reliability_diagrams": ("ReliabilityDiagram",),
     "selective": ("RiskCoverageDiagram",),
     "simplex": ("SimplexDiagram",),

@@ -1,5 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from .belts import CalibrationBelt as CalibrationBelt
+from .belts import calibration_belt as calibration_belt
 from .classgroups import GroupErrorDiagram as GroupErrorDiagram
 from .classgroups import group_error_diagram as group_error_diagram
 from .decision_curves import BenefitDifference as BenefitDifference
@@ -28,6 +30,8 @@ from .panels import before_after as before_after
 from .panels import classwise_panels as classwise_panels
 from .panels import ordinal_panels as ordinal_panels
 from .panels import reliability_panels as reliability_panels
+from .polytomous import ClasswiseCurves as ClasswiseCurves
+from .polytomous import classwise_curves as classwise_curves
 from .reliability_diagrams import ReliabilityDiagram as ReliabilityDiagram
 from .reliability_diagrams import reliability as reliability
 from .reliability_diagrams import reliability_diagram as reliability_diagram

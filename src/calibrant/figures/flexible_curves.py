@@ -362,6 +362,7 @@ def flexible_calibration_curve(
     See Also
     --------
     ici : Mean distance of the curve from the diagonal; `e50`, `e90` and `emax` are its quantiles.
+    calibration_belt : Polynomial in the log-odds with a simultaneous band and a test.
     clinical_summary : Performance of a risk model with intervals, of which three are in the legend.
     reliability_diagram : Bins, kernel regression, or isotonic regression with a simultaneous band.
 

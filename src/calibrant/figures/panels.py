@@ -127,7 +127,7 @@ class ReliabilityPanels(Diagram):
         if chosen == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
             return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
-        across = check_whole(columns, "columns") if columns is not None else _across(len(self))
+        across = check_whole(columns, "columns") if columns is not None else panels_across(len(self))
         small = len(self) > 3
         letters = SMALL if small else TEXT
         size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
@@ -150,7 +150,7 @@ class ReliabilityPanels(Diagram):
         return axes
 
 
-def _across(count: int) -> int:
+def panels_across(count: int) -> int:
     """Panels per row: up to three in one row; else the number that leaves the fewest places empty."""
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
@@ -306,11 +306,8 @@ def classwise_panels(
     ['class 2', 'class 1']
     """
     source, own = _rows_and_options(classwise_panels, y_true, y_prob, where, options)
-    chosen = _classes(source, show)
-    keys = [_name_of(source, index) for index in chosen]
-    named = [f"class {key}" if source.classes is None else str(key) for key in keys]
     return ReliabilityPanels(
-        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in zip(named, keys, strict=True)}
+        {name: reliability_diagram(source, lens=f"class:{key}", **own) for name, key in classes_shown(source, show)}
     )
 
 
@@ -373,6 +370,15 @@ def _name_of(source: Predictions, index: int) -> Any:
     return index if source.classes is None else source.classes[index]
 
 
+def classes_shown(source: Predictions, show: Any, *, in_order: bool = False) -> list[tuple[str, Any]]:
+    """Name on the figure and in a lens of the classes to show; `in_order` sorts the most frequent ones by their index."""
+    chosen = _classes(source, show)
+    if in_order and isinstance(show, (int, np.integer)):
+        chosen.sort()
+    keys = [_name_of(source, index) for index in chosen]
+    return [(f"class {key}" if source.classes is None else str(key), key) for key in keys]
+
+
 def _rows_and_options(
     who: Any, y_true: Any, y_prob: Any, where: Any, options: dict[str, Any]
 ) -> tuple[Predictions, dict[str, Any]]:
@@ -381,7 +387,14 @@ def _rows_and_options(
     words = {word: value for word, value in options.items() if word not in OWN_KEYWORDS}
     if "lens" in own:
         raise LensError("lens", "is determined by the classes", (Drop("lens"), InPython("use reliability_panels")))
-    source = source_of(who, y_true, y_prob, where, words, OWN_KEYWORDS)
+    return rows_of(who, y_true, y_prob, where, words, OWN_KEYWORDS), own
+
+
+def rows_of(
+    who: Any, y_true: Any, y_prob: Any, where: Any, words: dict[str, Any], own: Sequence[str] = ()
+) -> Predictions:
+    """Return checked predictions with rows, for figures of all classes; `own` are further keywords of the figure."""
+    source = source_of(who, y_true, y_prob, where, words, own)
     if not isinstance(source, Predictions):
         raise InputTypeError(
             "y_true",
@@ -390,7 +403,7 @@ def _rows_and_options(
                 "pass labels and probabilities, or a mapping such as {'cat': sketches['class:cat']} to reliability_panels"
             ),
         )
-    return source, own
+    return source
 
 
 def _classes(source: Predictions, show: Any) -> list[int]:

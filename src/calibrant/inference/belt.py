@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,15 @@ from .resampling import RowSampler, generator, many, seed_of
 from .significance import _check_alpha, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
-__all__ = ["belt_survival", "check_method", "giviti_test", "simulated", "view_to_test"]
+__all__ = ["Belt", "belt_survival", "check_method", "giviti_belt", "giviti_test", "simulated", "view_to_test"]
 
 Floats = NDArray[np.float64]
 
 HIGHEST_DEGREE = 4
+# Cells of log-odds in which many rows are merged for the belt.
+BELT_CELLS = 512
+# Steps of its bounds, their relative tolerance of the likelihood ratio, and the gain of a step that changes nothing.
+BELT_STEPS, BELT_TOLERANCE, BELT_NO_GAIN = 60, 1e-9, 1e-12
 # Quadrature nodes; the integrands are smooth, and half as many give the same digits.
 NODES = 64
 
@@ -97,6 +101,7 @@ def giviti_test(
 
     See Also
     --------
+    calibration_belt : The belt of this test, with the ranges of risk where it leaves the diagonal.
     calibration_band : Confidence band without a parametric form.
     assess : Tests of a metric; ``metric="cox_slope"`` tests the logistic line.
 
@@ -283,3 +288,158 @@ def _quantile(survival: Callable[[float], float], alpha: float) -> float:
     while survival(high) > alpha:
         high *= 2
     return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-10))
+
+
+class Belt(NamedTuple):
+    """Confidence regions of the polynomial that `giviti_test` selects."""
+
+    test: SignificanceResult
+    risk: Floats
+    lower: tuple[Floats, ...]
+    """Lower bound at each risk, for each level."""
+    upper: tuple[Floats, ...]
+    observed: Floats
+    """The fitted polynomial."""
+
+
+def giviti_belt(
+    view: View,
+    levels: Sequence[float],
+    points: int,
+    *,
+    max_degree: int,
+    threshold: float,
+    external: bool,
+    method: Any,
+    n_resamples: int,
+    rng: Any,
+) -> Belt:
+    """Test the view and compute the belt: bounds of the curves whose likelihood ratio does not exceed the quantile of the test."""
+    test = giviti_test(
+        view,
+        max_degree=max_degree,
+        threshold=threshold,
+        external=external,
+        method=method,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+    degree, first, free = int(test.detail["degree"]), 1 if external else 2, 2 if external else 1
+    groups = groups_of(view)
+    feature = logit(groups.score)
+    if separating_side(groups, degree, feature):
+        raise UndefinedMetricError(
+            "calibration_belt",
+            f"a polynomial of degree {degree} separates the outcomes, so the belt has no bounds",
+            "evaluate more rows",
+        )
+    # Half of the places are equally spaced in log-odds and half in probability.
+    half = max(2, round(points / 2))
+    risk = np.linspace(groups.score[0], groups.score[-1], half)
+    place = np.sort(np.concatenate([np.linspace(feature[0], feature[-1], half), logit(risk)]))
+    region = _Region(groups, feature, degree)
+    lower, upper = [], []
+    for level in levels:
+        allowed = _quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
+        low, high = (region.bound(place, allowed, side) for side in (-1.0, 1.0))
+        lower.append(low)
+        upper.append(high)
+    return Belt(test, 1 / (1 + np.exp(-place)), tuple(lower), tuple(upper), region.curve(place))
+
+
+class _Region:
+    """The likelihood of a logistic polynomial about its maximum, in coordinates in which its information there is the identity."""
+
+    def __init__(self, groups: Groups, feature: Floats, degree: int) -> None:
+        self.degree = degree
+        columns = np.vander(feature, degree + 1, increasing=True)
+        # Orthogonal under the weights first, since powers of log-odds are nearly collinear.
+        turn = np.linalg.inv(np.linalg.qr(np.sqrt(groups.weight)[:, None] * columns, mode="r"))
+        fit = fit_logistic(groups, columns @ turn)
+        if not fit.converged:
+            raise UndefinedMetricError(
+                "calibration_belt", "the likelihood could not be maximized", "evaluate more rows"
+            )
+        self._best = turn @ fit.coefficients
+        self._turn = turn @ np.linalg.cholesky(fit.covariance)
+        self._events = groups.events @ (columns @ self._turn)
+        node, self._weight = _compressed(feature, groups.weight)
+        powers = np.vander(node, degree + 1, increasing=True)
+        self._basis, self._eta = powers @ self._turn, powers @ self._best
+        self._products = np.einsum("ni,nj->nij", self._basis, self._basis).reshape(len(node), -1)
+        self._softened, self._mean = np.logaddexp(0, self._eta), np.exp(-np.logaddexp(0, -self._eta))
+        self._rest = self._events - (self._mean * self._weight) @ self._basis  # 0 but for rounding
+
+    def curve(self, place: Floats) -> Floats:
+        """Return the fitted probabilities at these log-odds."""
+        return np.asarray(1 / (1 + np.exp(-np.vander(place, self.degree + 1, increasing=True) @ self._best)))
+
+    def bound(self, place: Floats, allowed: float, side: float) -> Floats:
+        """Return the lowest (`side` -1) or highest curve whose likelihood ratio is at most `allowed`, at each place.
+
+        The profile likelihood of the value of the curve is concave, so Newton steps find where it falls by half of `allowed`.
+        """
+        powers = np.vander(place, self.degree + 1, increasing=True)
+        toward = powers @ self._turn
+        u = side * math.sqrt(allowed) * toward / np.linalg.norm(toward, axis=1)[:, None]
+        for _ in range(BELT_STEPS):
+            u, fall, rate, along = self._profile(u, toward)
+            gap = allowed / 2 - fall
+            if np.abs(gap).max() < BELT_TOLERANCE * allowed:
+                break
+            u = u + (gap / np.where(rate == 0, side, rate))[:, None] * along
+        eta = powers @ self._best + (toward * u).sum(axis=1)
+        return np.asarray(np.exp(-np.logaddexp(0, -eta)))
+
+    def _profile(self, u: Floats, toward: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Maximize over the coordinates that leave the curve at the place as it is, by damped Newton steps.
+
+        Returns the coordinates, by how much the log-likelihood has fallen from its maximum, its rate of fall in the value of the curve,
+        and the direction in which that value rises by 1.
+        """
+        fall, slope, bend = self._likelihood(u)
+        for _ in range(BELT_STEPS):
+            both = np.linalg.solve(bend, np.stack([slope, toward], axis=2))
+            share = (toward * both[:, :, 0]).sum(axis=1) / (toward * both[:, :, 1]).sum(axis=1)
+            step = both[:, :, 0] - share[:, None] * both[:, :, 1]
+            gain = (step * slope).sum(axis=1)
+            if gain.max() < BELT_NO_GAIN:
+                break
+            for _ in range(BELT_STEPS):
+                ahead = self._likelihood(u + step)
+                worse = ahead[0] > fall + 1e-9 * (1 + np.abs(fall))
+                if not worse.any():
+                    break
+                step = np.where(worse[:, None], step / 2, step)
+            u, (fall, slope, bend) = u + step, ahead
+        along = both[:, :, 1] / (toward * both[:, :, 1]).sum(axis=1)[:, None]
+        return u, fall, -share, along
+
+    def _likelihood(self, u: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the fall of the log-likelihood from its maximum, its gradient, and its information, for each row of coordinates."""
+        away = u @ self._basis.T
+        eta = self._eta + away
+        small = np.exp(-np.abs(eta))
+        mean = np.where(eta >= 0, 1.0, small) / (1 + small)
+        # Differences from the tangent at the maximum, term by term: sums of many rows would lose digits.
+        softened = np.maximum(eta, 0) + np.log1p(small)
+        fall = (softened - self._softened - self._mean * away) @ self._weight - u @ self._rest
+        slope = self._events - (mean * self._weight) @ self._basis
+        bend = (mean * (1 - mean) * self._weight) @ self._products
+        return fall, slope, bend.reshape(len(u), len(self._events), -1)
+
+
+def _compressed(feature: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Replace many log-odds by two nodes in each narrow cell with the same weight, mean and variance.
+
+    The sums of smooth functions that the likelihood needs change by the third power of the width of a cell.
+    """
+    if len(feature) <= 2 * BELT_CELLS:
+        return feature, weight
+    cell = ((feature - feature[0]) / (feature[-1] - feature[0]) * (BELT_CELLS - 1)).astype(np.int64)
+    start = np.append(0, np.flatnonzero(np.diff(cell)) + 1)
+    mass = np.add.reduceat(weight, start)
+    mean = np.add.reduceat(weight * feature, start) / mass
+    away = feature - np.repeat(mean, np.diff(np.append(start, len(feature))))
+    spread = np.sqrt(np.add.reduceat(weight * away**2, start) / mass)
+    return np.concatenate([mean - spread, mean + spread]), np.concatenate([mass, mass]) / 2

@@ -23,7 +23,7 @@ Ends = tuple[float, float]
 
 ROBUST = "sandwich"
 # First guess of the end of a profile, in standard errors.
-FIRST_STEP, MOST_STEPS = 2.5, 60
+FIRST_STEP, MOST_STEPS = 2.5, 100
 
 
 class Asked(NamedTuple):
@@ -163,7 +163,7 @@ def _profile(asked: Asked) -> Ends:
     error = math.sqrt(float(np.linalg.inv(fit.information(fit.coefficients))[fit.place, fit.place]))
 
     def end(side: int) -> float:
-        found = fit.coefficients  # the search starts from the previous place
+        found = fit.coefficients  # each search starts from the previous one
 
         def excess(at: float) -> float:
             nonlocal found
@@ -176,26 +176,29 @@ def _profile(asked: Asked) -> Ends:
 
 
 def _with_fixed(fit: Regression, at: float, start: Floats) -> Floats:
-    """Coefficients of greatest likelihood with that of interest fixed, by Newton steps in the other one, if there is one."""
+    """Coefficients of greatest likelihood with that of interest fixed, by Newton steps in the other one, if there is one.
+
+    The gradient falls as the other coefficient rises, so its sign brackets the maximum; far from it a step can be of any length.
+    """
     found = start.copy()
     found[fit.place] = at
     if len(found) == 1:
         return found
     other = 1 - fit.place
     x = fit.columns[:, other]
-    now = fit.log_likelihood(found)
+    low, high = -math.inf, math.inf
     for _ in range(MOST_STEPS):
         mu = _sigmoid(fit.offset + fit.columns @ found)
-        step = float((fit.weight * (fit.outcome - mu)) @ x) / float((fit.weight * mu * (1 - mu)) @ (x * x))
-        for _ in range(MOST_STEPS):  # a step too long lowers the likelihood
-            ahead = found.copy()
-            ahead[other] += step
-            reached = fit.log_likelihood(ahead)
-            if reached >= now - 1e-12 * (1 + abs(now)):
-                break
-            step /= 2
-        found, now = ahead, reached
-        if abs(step) <= 1e-11 * max(1.0, abs(float(found[other]))):
+        slope, bend = float((fit.weight * (fit.outcome - mu)) @ x), float((fit.weight * mu * (1 - mu)) @ (x * x))
+        now = float(found[other])
+        low, high = (now, high) if slope > 0 else (low, now)
+        longest = 2 + abs(now)
+        step = slope / bend if abs(slope) < longest * bend else math.copysign(longest, slope)
+        ahead = now + step
+        if not low < ahead < high and math.isfinite(high - low):  # an end again would be a cycle
+            ahead = (low + high) / 2
+        found[other] = ahead
+        if abs(ahead - now) <= 1e-11 * max(1.0, abs(now)):
             break
     return found
 
@@ -240,6 +243,8 @@ def _ratio(limits: Callable[[Asked, float, float], Ends]) -> Callable[[Asked], E
     def ends(asked: Asked) -> Ends:
         view = asked.view
         expected, observed = accurate_sum(view.weights * view.score), accurate_sum(view.weights * view.outcome)
+        if expected == 0:
+            raise UndefinedMetricError(asked.metric.id, "no event is expected, so it has no interval")
         low, high = limits(asked, expected, observed)
         if asked.options["form"] == "observed_expected":
             return low, high

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.weights import read_groups
-from ..metrics.continuous import excess_log_loss, squared_errors
+from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
 from ..util.checks import check_choice
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords
@@ -37,6 +37,7 @@ SAME = 1e-12
 # Smaller skewness leaves the t statistic as it is.
 SYMMETRIC = 1e-9
 PARAMETERS = {
+    **FORECASTS,
     "groups": (
         "array-like of shape (N,), optional",
         """Group of each row, such as its time step on a track. Each group is tested separately, and `pooling` gives one result for all.
@@ -71,13 +72,9 @@ def assess_gaussian(
 
     Parameters
     ----------
-    x : array-like of shape (N,) or (N, d)
-        True values.
-    mean : array-like of shape (N,) or (N, d)
-        Estimates.
-    cov : array-like of shape (N,), (N, d), (N, d, d) or (d, d)
-        Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
-        one matrix of shape (d, d) applies to all rows, also if N = d.
+    x
+    mean
+    cov
     metric : {"nees", "ecd"}, default "nees"
         Statistic: the normalised estimation error squared, or the entropic calibration difference ``(nees - d) / 2``.
     alternative : {"greater", "less", "two-sided"}, optional
@@ -163,10 +160,8 @@ def assess_density(
 
     Parameters
     ----------
-    log_density : array-like of shape (N,)
-        Natural logarithm of the density of each forecast at the observed value.
-    entropy : float or array-like of shape (N,)
-        Differential entropy of each forecast in nats; one number applies to all rows.
+    log_density
+    entropy
     alternative : {"greater", "less", "two-sided"}, default "greater"
         Deviation to detect: ``"greater"`` is overconfidence, ``"less"`` underconfidence.
     groups

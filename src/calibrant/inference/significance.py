@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
+from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
@@ -332,7 +333,8 @@ def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     """P-values against the null distribution of the smallest p-value over all metrics; each simulated value is ranked among the others."""
     smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
     counts = (smallest[:, None] <= pvalues * (1 + SAME)).sum(axis=0)
-    return (1 + counts) / (1 + len(null))
+    # Data sets for which a metric is undefined cannot reject, but its own p-value is conditional on its being defined.
+    return np.maximum((1 + counts) / (1 + len(null)), pvalues)
 
 
 def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
@@ -340,6 +342,8 @@ def read_source(y_true: Any, y_prob: Any, where: Any, keywords: Mapping[str, Any
     own = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
     options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
     source = resolve(y_true, y_prob, own, where)
+    if isinstance(source, Summary) and options.get("edge") == "drop":
+        refuse_dropped()
     return source.view(options.pop("lens", None) or "auto") if isinstance(source, Summary) else source, options
 
 
@@ -466,8 +470,8 @@ def _draw(
         first = len(null)
         more = many(lambda number_, first=first: work(first + number_), missing, workers)  # type: ignore[misc]
         null = np.concatenate([null, np.array(more)])
-    for (metric, _), undefined in zip(plans, np.isnan(null).all(axis=0), strict=True):
-        if undefined:
+    for column, (metric, _) in enumerate(plans):
+        if np.isnan(null[:, column]).all():
             raise UndefinedMetricError(metric.id, "is undefined in all simulated samples", "use more resamples or rows")
     return null
 

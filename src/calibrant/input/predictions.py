@@ -91,7 +91,7 @@ class Predictions:
     clip : bool, default False
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
-        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
+        Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
 
     Attributes
     ----------
@@ -190,6 +190,19 @@ class Predictions:
             if order is not None:
                 came_probs = Column(np.ascontiguousarray(came_probs.array[:, order]), came_probs.precision)
                 columns = tuple(columns[place] for place in order)
+        elif columns is None and classes is None and came_probs.array.ndim == 2 and not (soft or multilabel):
+            named = ordered_categories(y_true)
+            if named and len(named) == came_probs.array.shape[1] and all(isinstance(name, str) for name in named):
+                if list(named) != sorted(named):  # scikit-learn, for one, would have sorted the columns by name
+                    raise LabelError(
+                        "y_true",
+                        "is an ordered categorical, and whether the columns of y_prob have its order or the alphabetical one is unknown",
+                        (
+                            Use("classes", list(named), "if they have the order of the categories"),
+                            Use("classes", sorted(named), "if they are alphabetical, as those of scikit-learn"),
+                        ),
+                    )
+                classes = named
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
         self.kept: Array | None = None
@@ -228,7 +241,13 @@ class Predictions:
         self.soft: Array | None = None
         self.top_score: Array | None = None
         self.top_correct: Array | None = None
-        self._read_labels(came_labels, pos_label, soft, tolerance)
+        try:
+            self._read_labels(came_labels, pos_label, soft, tolerance, sum_tolerance is None)
+        except ProbabilityError as error:
+            names = columns if columns is not None and len(columns) == self.k else self.classes
+            if names is None or not isinstance(error.column, int) or error.column >= len(names):
+                raise
+            raise error.replaced(column=str(names[error.column])) from None
         self.weight: Array | None = None
         self.weight_kind: WeightKind = "unit"
         self.groups: Array | None = None
@@ -269,7 +288,7 @@ class Predictions:
         made.__init__(*args, **keywords)  # type: ignore[misc]
         return made
 
-    def _read_labels(self, came: Column, pos_label: Any, soft: bool, tolerance: float) -> None:
+    def _read_labels(self, came: Column, pos_label: Any, soft: bool, tolerance: float, printed: bool) -> None:
         probs, multilabel = self.probs, self.kind == "multilabel"
         if soft or multilabel:
             if pos_label is not None:
@@ -287,7 +306,7 @@ class Predictions:
         if probs.ndim == 1 or multilabel:
             check_vector(probs)
         else:
-            self.top_score, self.top_correct = check_matrix(probs, self.labels, tolerance)
+            self.top_score, self.top_correct = check_matrix(probs, self.labels, tolerance, printed)
 
     def _read_quickly(self, labels: Array, tolerance: float) -> bool:
         """Check probabilities and labels in one pass; return False if that is not possible or something is invalid."""

@@ -11,12 +11,14 @@ from ..errors import ProbabilityError, Remedy, Use
 from ..util import kernels
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import compiled, scan_pairs, top_rows, top_rows_narrow
-from .convert import frozen, missing_values
+from .convert import frozen, missing_values, rounding_of
 
 __all__ = ["check_matrix", "check_vector", "quick_matrix", "quick_vector"]
 
 Array = NDArray[Any]
 
+# Numbers of decimals of printed probabilities; those with fewer are as likely to miss 1 for another reason.
+PRINTED = range(3, 9)
 # Up to this many classes a plain loop over a row is faster than vectorised code.
 NARROW = 24
 # Work of one call of a compiled loop: enough to amortise the call, little enough for several threads.
@@ -104,16 +106,34 @@ def _plain(probs: Array, labels: Array) -> bool:
     )
 
 
-def check_matrix(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
+def check_matrix(
+    probs: Array, labels: Array | None, tolerance: float, printed: bool = False
+) -> tuple[Array, Array | None]:
     """Check an (N, K) array and return the largest entry of each row, and (given labels) whether it belongs to the label.
 
-    A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong.
+    A tie of the maximum belongs to the lowest class, so a label that ties with a lower class is wrong. With `printed`, sums may be off by the
+    rounding of numbers that were printed with three decimals or more.
     """
     done = None if labels is None else quick_matrix(probs, labels, tolerance)
-    return done if done is not None else _check_matrix_numpy(probs, labels, tolerance)
+    return done if done is not None else _check_matrix_numpy(probs, labels, tolerance, printed)
 
 
-def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) -> tuple[Array, Array | None]:
+def printed_tolerance(probs: Array) -> float:
+    """How far the sum of a row can be off if all numbers are rounded to the same decimals, as printed ones are; 0 if they are not.
+
+    >>> round(printed_tolerance(np.array([[0.333333, 0.333333, 0.333333]])), 12)
+    1.000001e-06
+    >>> printed_tolerance(np.array([[1 / 3, 1 / 3, 1 / 3]]))
+    0.0
+    """
+    exact = 4 * float(np.finfo(probs.dtype).eps)
+    places = next((d for d in PRINTED if np.abs(probs - np.round(probs, d)).max() <= exact), None)
+    return 0.0 if places is None else rounding_of(probs.shape[1]) * 10.0**-places * (1 + 1e-6)
+
+
+def _check_matrix_numpy(
+    probs: Array, labels: Array | None, tolerance: float, printed: bool = False
+) -> tuple[Array, Array | None]:
     rows, columns = probs.shape
     top = np.empty(rows, probs.dtype)
     correct = None if labels is None else np.empty(rows, np.uint8)
@@ -154,6 +174,8 @@ def _check_matrix_numpy(probs: Array, labels: Array | None, tolerance: float) ->
 
     found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
     if found:
+        if printed and np.isfinite(probs).all() and printed_tolerance(probs) > tolerance:
+            return _check_matrix_numpy(probs, labels, printed_tolerance(probs))
         _raise_for_row(probs, found[0], tolerance)
     return top, correct
 

@@ -11,14 +11,40 @@ from ..errors import InputError, ShapeError
 from ..input.convert import numbers
 from ..input.weights import read_weights
 from ..util.sums import accurate_sum
+from ..views.keywords import documents_keywords
 
 __all__ = ["ecd_density", "ecd_gaussian", "excess_log_loss", "nees", "squared_errors"]
 
 Floats = NDArray[np.float64]
 # A smaller eigenvalue of correlations, relative to the largest and the dimension, is a rounding error.
 LEAST_EIGENVALUE = 10 * float(np.finfo(np.float64).eps)
+# Parameters that the functions of continuous forecasts share, for their docstrings.
+FORECASTS = {
+    "x": ("array-like of shape (N,) or (N, d)", "True values."),
+    "mean": ("array-like of shape (N,) or (N, d)", "Estimates."),
+    "cov": (
+        "array-like of shape (N,), (N, d), (N, d, d) or (d, d)",
+        """Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
+one matrix of shape (d, d) applies to all rows, also if N = d.""",
+    ),
+    "log_density": (
+        "array-like of shape (N,)",
+        "Natural logarithm of the density of each forecast at the observed value.",
+    ),
+    "entropy": (
+        "float or array-like of shape (N,)",
+        "Differential entropy of each forecast in nats; one number applies to all rows.",
+    ),
+    "sample_weight": ("array-like of shape (N,), optional", "Importance weight of each row; only ratios matter."),
+    "counts": (
+        "array-like of shape (N,), optional",
+        "Number of identical rows that each row represents; excludes `sample_weight`.",
+    ),
+}
+documents_forecasts = documents_keywords(table=FORECASTS)
 
 
+@documents_forecasts
 def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
     r"""Compute the normalised estimation error squared (NEES).
 
@@ -27,17 +53,11 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
 
     Parameters
     ----------
-    x : array-like of shape (N,) or (N, d)
-        True values.
-    mean : array-like of shape (N,) or (N, d)
-        Estimates.
-    cov : array-like of shape (N,), (N, d), (N, d, d) or (d, d)
-        Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
-        one matrix of shape (d, d) applies to all rows, also if N = d.
-    sample_weight : array-like of shape (N,), optional
-        Importance weight of each row; only ratios matter.
-    counts : array-like of shape (N,), optional
-        Number of identical rows that each row represents; excludes `sample_weight`.
+    x
+    mean
+    cov
+    sample_weight
+    counts
 
     Returns
     -------
@@ -77,6 +97,7 @@ def nees(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any 
     return _mean(squared, sample_weight, counts)
 
 
+@documents_forecasts
 def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
     r"""Compute the entropic calibration difference of Gaussian estimates.
 
@@ -84,17 +105,11 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
 
     Parameters
     ----------
-    x : array-like of shape (N,) or (N, d)
-        True values.
-    mean : array-like of shape (N,) or (N, d)
-        Estimates.
-    cov : array-like of shape (N,), (N, d), (N, d, d) or (d, d)
-        Variance of each estimate in one dimension, its variances in d dimensions if errors are uncorrelated, or its covariance matrix;
-        one matrix of shape (d, d) applies to all rows, also if N = d.
-    sample_weight : array-like of shape (N,), optional
-        Importance weight of each row; only ratios matter.
-    counts : array-like of shape (N,), optional
-        Number of identical rows that each row represents; excludes `sample_weight`.
+    x
+    mean
+    cov
+    sample_weight
+    counts
 
     Returns
     -------
@@ -137,6 +152,7 @@ def ecd_gaussian(x: Any, mean: Any, cov: Any, *, sample_weight: Any = None, coun
     return _mean((squared - dimensions) / 2, sample_weight, counts)
 
 
+@documents_forecasts
 def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, counts: Any = None) -> float:
     r"""Compute the entropic calibration difference of density forecasts.
 
@@ -144,14 +160,10 @@ def ecd_density(log_density: Any, entropy: Any, *, sample_weight: Any = None, co
 
     Parameters
     ----------
-    log_density : array-like of shape (N,)
-        Natural logarithm of the density of each forecast at the observed value.
-    entropy : float or array-like of shape (N,)
-        Differential entropy of each forecast in nats; one number applies to all rows.
-    sample_weight : array-like of shape (N,), optional
-        Importance weight of each row; only ratios matter.
-    counts : array-like of shape (N,), optional
-        Number of identical rows that each row represents; excludes `sample_weight`.
+    log_density
+    entropy
+    sample_weight
+    counts
 
     Returns
     -------

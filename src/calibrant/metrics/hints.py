@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..binning.parse import NAMED, Edges, EqualWidth, are_edges, several_bins
 from ..binning.table import BinTable
 from ..curves.logistic_regression import CLIP
-from ..errors import BoundaryScoresWarning, EdgeRoundingWarning, InPython, Use, warn_caller
+from ..errors import ArgumentError, BoundaryScoresWarning, EdgeRoundingWarning, InPython, Use, warn_caller
 from ..views.view import FixedRest, VectorView, View
 
-__all__ = ["hint_at_edges", "inside", "warn_of_sure_scores"]
+__all__ = ["hint_at_edges", "inside", "refuse_dropped", "warn_of_sure_scores"]
 
 Array = NDArray[Any]
 AnyView = View | VectorView
@@ -51,6 +51,13 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None) -> Non
     )
     clipped = f"; their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
     warn_caller(BoundaryScoresWarning(who, problem + clipped, remedies))
+
+
+def refuse_dropped() -> None:
+    """Raise for a sketch, whose first and last cells hold scores of 0 and 1 together with others."""
+    raise ArgumentError(
+        "edge", "'drop' requires the rows: a sketch does not keep scores of 0 and 1 apart", "pass the rows instead"
+    )
 
 
 def inside(view: View) -> View:

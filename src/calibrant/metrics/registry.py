@@ -34,7 +34,7 @@ from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
 from ..views.lenses import Lens, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .hints import hint_at_edges, inside, warn_of_sure_scores
+from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
 from .names import function_named, metric_with_option, named, nearest
 from .properties import PROPERTIES
 from .references import references
@@ -504,6 +504,8 @@ class Metric(Facts):
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
                 raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
+            if self._drops(options):
+                refuse_dropped()
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":

@@ -214,7 +214,8 @@ class PlattScaling(ScoreCalibrator):
     ----------
     input
     targets : {"smoothed", "plain"}, default "smoothed"
-        Targets of the regression: ``"smoothed"`` as in [1]_, for which the fit is always finite, or the ``"plain"`` labels.
+        Targets of the regression: ``"smoothed"`` as in [1]_, for which the fit is always finite, or the ``"plain"`` labels, which is
+        what clinical publications call logistic recalibration (``method="logistic_recalibration"`` of `recalibrate`).
     multiclass
 
     Attributes
@@ -238,7 +239,8 @@ class PlattScaling(ScoreCalibrator):
     .. math:: q = \frac{1}{1 + e^{-(A \ell + B)}},
 
     where :math:`A` and :math:`B` are estimated by maximum likelihood. Smoothed targets are :math:`(n_1 + 1) / (n_1 + 2)` for events and
-    :math:`1 / (n_0 + 2)` for non-events. :math:`A` is negative if higher scores have fewer events; the order is then reversed. If `scale_`
+    :math:`1 / (n_0 + 2)` for non-events. With plain targets :math:`A` and :math:`B` are `cox_slope` and `cox_intercept` of the same rows, and
+    the mean predicted probability of these rows becomes their observed rate. :math:`A` is negative if higher scores have fewer events; the order is then reversed. If `scale_`
     is not 1, the slope refers to log-odds divided by it.
 
     References
@@ -256,9 +258,18 @@ class PlattScaling(ScoreCalibrator):
     0.54
     >>> calibrator.predict_proba([0.9]).round(3)
     array([[0.233, 0.767]])
+
+    Logistic recalibration, and the coefficients that it corrects:
+
+    >>> plain = cal.PlattScaling(targets="plain").fit(data.y_prob, data.y_true)
+    >>> round(plain.curves_[0].slope - cal.cox_slope(data.y_true, data.y_prob), 6)
+    0.0
     """
 
-    methods = (Method("platt", "Platt scaling", {"binary": (0, 1)}),)
+    methods = (
+        Method("platt", "Platt scaling", {"binary": (0, 1)}),
+        Method("logistic_recalibration", options={"targets": "plain"}),
+    )
     keeps_order = False
 
     least_probability = CLIP

@@ -11,8 +11,8 @@ from ..curves.logistic_regression import logit
 from ..errors import CalibrantError
 from ..evaluation.clinical import ClinicalSummary, one_event, summarize
 from ..figures.decision_curves import decision_curve
+from ..figures.flexible_curves import flexible_calibration_curve
 from ..input.predictions import Predictions
-from ..metrics.curve.indices import curve_of
 from ..views.lenses import Lens
 from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
@@ -56,14 +56,19 @@ def clinical_part(
 
 
 def _curve(view: View, summary: ClinicalSummary) -> tuple[CurvePoint, ...]:
-    options = {"span": None, "degree": 2, "surface": "interpolate", "exact": False, "delta": 0.01, "knots": 5}
-    curve = curve_of(view, smoother="loess", bounded=True, **options)
-    risk = curve.groups.score
-    at = np.unique(np.linspace(0, len(risk) - 1, min(CURVE_POINTS, len(risk))).round().astype(int))
-    line = _logistic(risk[at], summary)
+    found = flexible_calibration_curve(view, level=summary.level, points=CURVE_POINTS)
+    line = _logistic(found.risk, summary)
+    rows = zip(found.risk, found.observed, found.lower, found.upper, strict=True)
+    # A loess may leave the range of a probability.
     return tuple(
-        CurvePoint(float(risk[i]), float(curve.fitted[i]), None, None, None if line is None else float(line[k]))
-        for k, i in enumerate(at)
+        CurvePoint(
+            float(risk),
+            min(max(float(observed), 0.0), 1.0),
+            None if math.isnan(lower) else float(lower),
+            None if math.isnan(upper) else float(upper),
+            None if line is None else float(line[place]),
+        )
+        for place, (risk, observed, lower, upper) in enumerate(rows)
     )
 
 

@@ -234,7 +234,7 @@ def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | Non
         f"predicted risk of {event}" if event else "predicted risk",
         f"observed rate of {event}" if event else "observed rate",
     )
-    end = _round_end(max(v for point in part.curve for v in (point.risk, point.observed)))
+    end = _round_end(max(max(point.risk, point.observed) for point in part.curve))
     points = [
         {**vars(point), "from": low, "to": high, "tip": _curve_tip(point, part.summary.level)}
         for point, (low, high) in zip(part.curve, _strips([point.risk for point in part.curve], end), strict=True)

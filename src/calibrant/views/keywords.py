@@ -79,7 +79,7 @@ prediction was correct). It is never inferred.""",
     "clip": ("bool, default False", "Whether to clip probabilities to [0, 1]."),
     "sum_tolerance": (
         "float, optional",
-        "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.",
+        "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.",
     ),
     "lens": (
         "str or Lens, optional",

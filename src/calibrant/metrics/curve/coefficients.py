@@ -27,7 +27,8 @@ PENALTY = "None for maximum likelihood; ``'firth'`` adds Firth's penalty, which 
 
 EDGE = (
     "Scores within 1e-12 of 0 or 1, whose log-odds are infinite or nearly so: ``'clip'`` truncates them at 1e-12 or 1 - 1e-12, where a single wrong "
-    "prediction can determine the line; ``'drop'`` leaves their rows out, as rms::val.prob does. A warning states how many there are."
+    "prediction can determine the line; ``'drop'`` leaves their rows out, as rms::val.prob does. A warning states how many there are. "
+    "A sketch does not keep such rows apart, so ``'drop'`` requires the rows."
 )
 Edge = Literal["clip", "drop"]
 

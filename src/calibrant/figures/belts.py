@@ -1,0 +1,317 @@
+"""The GiViTI calibration belt: confidence regions of a logistic polynomial, and where they leave the diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decision.rows import check_level
+from ..errors import ArgumentError
+from ..inference.belt import Belt, giviti_belt, view_to_test
+from ..inference.verdicts import SignificanceResult
+from ..util.checks import check_whole
+from ..util.results import number, pvalue_text
+from ..views.keywords import checks_keywords
+from ..views.lenses import Lens
+from .base import Diagram, axis_words, color_on, diagonal, documents_plot, finish, legend, none_for_nan, series_on
+from .canvas import new_ax
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CalibrationBelt", "calibration_belt"]
+
+Floats = NDArray[np.float64]
+Ranges = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationBelt(Diagram):
+    """Data of a GiViTI calibration belt; `plot` draws it.
+
+    Parameters
+    ----------
+    risk : ndarray
+        Predicted risks, increasing.
+    observed : ndarray
+        The fitted polynomial at each risk.
+    levels : tuple of float
+        Confidence levels, increasing.
+    lower : tuple of ndarray
+        Lower bound at each risk, for each level.
+    upper : tuple of ndarray
+        Upper bound at each risk, for each level.
+    over : tuple
+        For each level the ranges of risk in which the belt lies over the diagonal: the risk is underestimated there.
+    under : tuple
+        For each level the ranges in which the belt lies under the diagonal: the risk is overestimated there.
+    test : SignificanceResult
+        The test of calibration, with ``statistic`` and ``pvalue``.
+    degree : int
+        Degree of the polynomial that was selected.
+    n : int
+        Number of rows; counts are added up.
+    external : bool
+        Whether the model was fitted to other data.
+    lens : str
+        The event.
+
+    See Also
+    --------
+    calibration_belt : The function that returns it.
+    """
+
+    risk: Floats
+    observed: Floats
+    levels: tuple[float, ...]
+    lower: tuple[Floats, ...]
+    upper: tuple[Floats, ...]
+    over: tuple[Ranges, ...]
+    under: tuple[Ranges, ...]
+    test: SignificanceResult = field(repr=False)
+    degree: int
+    n: int
+    external: bool
+    lens: str
+
+    @property
+    def pvalue(self) -> float:
+        """P-value of the test of calibration."""
+        return self.test.pvalue
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the test, the ranges and the bounds as plain values and lists.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
+        facts = {"n": self.n, "degree": self.degree, "external": self.external, "lens": self.lens}
+        tested = {"statistic": self.test.statistic, "pvalue": self.pvalue}
+        ranges = {
+            name: {f"{level:g}": [list(each) for each in found] for level, found in zip(self.levels, held, strict=True)}
+            for name, held in (("over", self.over), ("under", self.under))
+        }
+        return {**facts, **tested, **ranges, **self._columns()}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        count = len(self.levels)
+        return {
+            "level": [level for level in self.levels for _ in self.risk],
+            "risk": none_for_nan(np.tile(self.risk, count)),
+            "observed": none_for_nan(np.tile(self.observed, count)),
+            "lower": none_for_nan(np.concatenate(self.lower)),
+            "upper": none_for_nan(np.concatenate(self.upper)),
+        }
+
+    def _title(self) -> str:
+        kind = "external" if self.external else "internal"
+        head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {self.n:,} rows)"
+        return f"{head}\n  p-value of calibration {pvalue_text(self.pvalue)}"
+
+    _numeric = range(0)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [f"{100 * level:g}%", _text(over), _text(under)]
+            for level, over, under in zip(self.levels, self.over, self.under, strict=True)
+        ]
+        return ["level", "over the bisector", "under the bisector"], rows
+
+    @documents_plot
+    def plot(self, ax: Axes | None = None, *, color: str | None = None) -> Axes:
+        """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal.
+
+        Parameters
+        ----------
+        ax
+        color : str, optional
+            Color of the belt.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
+        ax = new_ax(ax)
+        paint = color_on(ax, series_on(ax)) if color is None else color
+        end = 1.0
+        highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
+        if highest < 0.5:
+            end = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5) if highest <= each)
+        diagonal(ax, 0, end)
+        facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
+        ax.plot(self.risk, self.observed, color=paint, linewidth=0.9, zorder=3, gid="curve", label=facts)
+        for place in reversed(range(len(self.levels))):  # the widest first, and lightest
+            over, under = _text(self.over[place]), _text(self.under[place])
+            words = f"{100 * self.levels[place]:g}% belt\nover: {over}\nunder: {under}"
+            ax.fill_between(
+                self.risk,
+                self.lower[place],
+                self.upper[place],
+                color=paint,
+                alpha=0.4 / (place + 1),
+                linewidth=0,
+                gid="band",
+            ).set_label(words)
+        ax.set_xlim(0, end)
+        ax.set_ylim(0, end)
+        label, rate = axis_words(self.lens)
+        finish(ax, label.removeprefix("mean "), rate)
+        # Above the diagonal there is room where the belt lies below it at small risks.
+        left = np.interp(0.3 * end, self.risk, self.upper[-1]) < 0.55 * end
+        behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
+        legend(ax, "upper left" if left else "lower right", **behind)
+        return ax
+
+
+def _p_words(pvalue: float) -> str:
+    return "< 0.001" if pvalue < 0.001 else f"= {pvalue:.3f}"
+
+
+def _text(ranges: Ranges) -> str:
+    return ", ".join(f"{_short(low)} to {_short(high)}" for low, high in ranges) or "never"
+
+
+def _short(risk: float) -> str:
+    return "0" if risk < 1e-4 else number(risk, 2)
+
+
+def _ranges(risk: Floats, away: Floats) -> Ranges:
+    """Ranges in which `away` is positive, with linear interpolation between the risks."""
+    inside = away > 0
+    change = np.flatnonzero(inside[1:] != inside[:-1])
+    cross = risk[change] + np.diff(risk)[change] * away[change] / (away[change] - away[change + 1])
+    ends = [*([risk[0]] if inside[0] else []), *cross, *([risk[-1]] if inside[-1] else [])]
+    return tuple((float(low), float(high)) for low, high in zip(ends[::2], ends[1::2], strict=True))
+
+
+@checks_keywords()
+def calibration_belt(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    levels: Sequence[float] = (0.8, 0.95),
+    external: bool = True,
+    max_degree: int = 4,
+    threshold: float = 0.95,
+    method: Literal["auto", "likelihood_ratio", "consistency"] = "auto",
+    n_resamples: int = 199,
+    points: int = 100,
+    lens: str | Lens = "auto",
+    where: Any = None,
+    rng: Any = None,
+    **keywords: Any,
+) -> CalibrationBelt:
+    r"""Compute the GiViTI calibration belt: simultaneous confidence regions of the calibration curve, and its test.
+
+    The curve is a polynomial in the log-odds of the risk, whose degree is selected by the data. At level 95% the belt leaves the
+    diagonal if the test of calibration rejects at 5%; the ranges of risk where it does show for which patients the risk is
+    underestimated (over the bisector) or overestimated (under the bisector).
+
+    Parameters
+    ----------
+    y_true
+    y_prob
+    levels : sequence of float, default (0.8, 0.95)
+        Confidence levels of the regions.
+    external : bool, default True
+        Whether this is an external validation: the model was fitted to other data. False is for the development data.
+    max_degree : int, default 4
+        Highest degree that may be selected, at most 4.
+    threshold : float, default 0.95
+        Confidence with which the current degree must be rejected before the next one is added.
+    method : {"auto", "likelihood_ratio", "consistency"}, default "auto"
+        Null distribution of the p-value, as in `giviti_test`. The belt itself always follows from the asymptotic one.
+    n_resamples : int, default 199
+        Number of simulated data sets if the p-value is simulated.
+    points : int, default 100
+        Number of risks at which the belt is computed, half of them equally spaced and half equally spaced in log-odds.
+    lens
+    where
+    rng
+    **keywords
+
+    Returns
+    -------
+    CalibrationBelt
+        ``risk``, ``lower`` and ``upper`` for each level, ``over`` and ``under`` (ranges of risk), ``pvalue``, ``degree`` and ``n``.
+        ``plot()`` draws the belt, and ``to_frame()`` returns its bounds.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UndefinedMetricError
+        If labels are soft, there are too few distinct scores, or the outcomes are separated.
+    WeightsNotSupportedError
+        If rows have importance weights; counts are supported.
+
+    See Also
+    --------
+    giviti_test : The test alone.
+    flexible_calibration_curve : LOESS or spline with a pointwise band.
+    calibration_band : Simultaneous band of a non-decreasing curve.
+
+    Notes
+    -----
+    The belt at risk p spans the values at p of all polynomials of the selected degree with
+
+    .. math:: 2\,(\ell(\hat\beta) - \ell(\beta)) \le q_{level},
+
+    where q is the quantile of the null distribution of `giviti_test`, which accounts for the selection of the degree [1]_. The bounds
+    agree with those of givitiR to the tolerance of its optimiser.
+
+    References
+    ----------
+    .. [1] Nattino, G., Finazzi, S. and Bertolini, G. (2014). A new calibration test and a reappraisal of the calibration belt for the
+       assessment of prediction models based on dichotomous outcomes. Statistics in Medicine 33, 2390-2407.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> data = cal.make_miscalibrated(500, warp=cal.simulate.temperature(1.5), distribution=(2, 8), rng=0)
+    >>> cal.calibration_belt(data.y_true, data.y_prob)
+    Calibration belt (external validation, polynomial of degree 1, 500 rows)
+      p-value of calibration 1.455e-06
+    level  over the bisector  under the bisector
+    80%    0.0015 to 0.31     never
+    95%    0.0015 to 0.28     never
+    """
+    given = sorted(check_level(level, "levels") for level in np.atleast_1d(np.asarray(levels, dtype=object)).tolist())
+    if not given or len(set(given)) < len(given):
+        raise ArgumentError(
+            "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"
+        )
+    check_whole(points, "points", 4)
+    view = view_to_test("calibration_belt", y_true, y_prob, lens, where, keywords)
+    found: Belt = giviti_belt(
+        view,
+        given,
+        points,
+        max_degree=max_degree,
+        threshold=threshold,
+        external=external,
+        method=method,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+    return CalibrationBelt(
+        found.risk,
+        found.observed,
+        tuple(given),
+        found.lower,
+        found.upper,
+        tuple(_ranges(found.risk, low - found.risk) for low in found.lower),
+        tuple(_ranges(found.risk, found.risk - high) for high in found.upper),
+        found.test,
+        int(found.test.detail["degree"]),
+        round(view.total),
+        external,
+        view.lens,
+    )

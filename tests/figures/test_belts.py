@@ -1,0 +1,151 @@
+"""The GiViTI belt: bounds against a search over the likelihood, ranges against the diagonal, the picture against its data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import calibrant as cal
+from calibrant.errors import ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
+from calibrant.figures.belts import _ranges
+from calibrant.inference import belt as module
+
+from .pictures import assert_readable
+
+SIM = cal.make_miscalibrated(150, warp=cal.simulate.temperature(2.0), distribution=(2, 4), rng=1)
+Y, P = np.asarray(SIM.y_true), np.asarray(SIM.y_prob)
+FAST: dict[str, Any] = {"method": "likelihood_ratio", "points": 8}
+
+
+def test_bounds_by_a_search_over_the_likelihood() -> None:
+    """The lowest and highest value of the curve at a risk among lines whose likelihood ratio is at most the quantile."""
+    belt = cal.calibration_belt(Y, P, levels=(0.9,), max_degree=1, **FAST)
+    x = np.log(P / (1 - P))
+
+    def loss(beta: Any) -> float:
+        eta = beta[0] + beta[1] * x
+        return float(np.sum(np.logaddexp(0, eta) - Y * eta))
+
+    best = minimize(loss, [0.0, 1.0], tol=1e-12)
+    allowed = -2 * np.log(0.1)  # the quantile of chi-square with 2 degrees of freedom
+    for i in (0, 3, 7):
+        v = np.log(belt.risk[i] / (1 - belt.risk[i]))
+        for side, bound in ((1, belt.lower[0][i]), (-1, belt.upper[0][i])):
+            inside = {"type": "ineq", "fun": lambda beta: allowed / 2 - (loss(beta) - best.fun)}
+            found = minimize(
+                lambda beta, side=side, v=v: side * (beta[0] + beta[1] * v),
+                best.x,
+                constraints=[inside],
+                method="SLSQP",
+                options={"ftol": 1e-12, "maxiter": 300},
+            )
+            assert bound == pytest.approx(1 / (1 + np.exp(-side * found.fun)), abs=1e-5)
+
+
+def test_the_belt_and_the_test_agree() -> None:
+    """The belt of degree 1 contains the diagonal everywhere if and only if the test does not reject at its level."""
+    for seed in range(6):
+        data = cal.make_miscalibrated(200, warp=cal.simulate.temperature(1.25), distribution=(2, 4), rng=seed)
+        belt = cal.calibration_belt(data.y_true, data.y_prob, levels=(0.9,), max_degree=1, method="likelihood_ratio")
+        assert belt.pvalue == cal.giviti_test(data.y_true, data.y_prob, max_degree=1, method="likelihood_ratio").pvalue
+        if belt.pvalue > 0.1:
+            assert belt.over == belt.under == ((),)
+        leaves = bool(belt.over[0] or belt.under[0])
+        assert not leaves or belt.pvalue < 0.1
+
+
+def test_wider_levels_contain_narrower_ones() -> None:
+    belt = cal.calibration_belt(Y, P, levels=[0.95, 0.5, 0.8], method="likelihood_ratio")
+    assert belt.levels == (0.5, 0.8, 0.95)
+    for inner, outer in ((0, 1), (1, 2)):
+        assert (belt.lower[outer] <= belt.lower[inner]).all()
+        assert (belt.upper[outer] >= belt.upper[inner]).all()
+    assert ((belt.lower[0] <= belt.observed) & (belt.observed <= belt.upper[0])).all()
+    assert belt.risk[0] == pytest.approx(P.min())
+    assert belt.risk[-1] == pytest.approx(P.max())
+    assert len(belt.to_frame()) == 3 * len(belt.risk)
+    assert belt.to_dict()["pvalue"] == belt.pvalue
+
+
+def test_ranges() -> None:
+    risk = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert _ranges(risk, np.array([1.0, 1, 1, 1, 1])) == ((0.1, 0.5),)
+    assert _ranges(risk, -np.ones(5)) == ()
+    found = _ranges(risk, np.array([1.0, -1, -1, 3, -1]))
+    assert np.ravel(found) == pytest.approx([0.1, 0.15, 0.325, 0.475])
+    over = cal.calibration_belt(Y, P / 2, method="likelihood_ratio")
+    assert over.over[1]
+    assert not over.under[1]
+    assert over.over[1][0][0] >= over.over[0][0][0] - 1e-12
+
+
+def test_counts_are_repeated_rows() -> None:
+    times = np.random.default_rng(0).integers(1, 4, len(Y))
+    counted = cal.calibration_belt(Y, P, counts=times, **FAST)
+    repeated = cal.calibration_belt(np.repeat(Y, times), np.repeat(P, times), **FAST)
+    assert counted.n == repeated.n == times.sum()
+    assert counted.lower[1] == pytest.approx(repeated.lower[1], abs=1e-8)
+
+
+def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = cal.make_miscalibrated(3000, warp=cal.simulate.temperature(1.5), distribution=(1, 3), rng=0)
+    merged = cal.calibration_belt(data.y_true, data.y_prob, **FAST)
+    monkeypatch.setattr(module, "BELT_CELLS", 1 << 20)
+    whole = cal.calibration_belt(data.y_true, data.y_prob, **FAST)
+    assert merged.lower[0] == pytest.approx(whole.lower[0], abs=1e-7)
+    assert merged.upper[1] == pytest.approx(whole.upper[1], abs=1e-7)
+
+
+def test_coverage(deep: bool) -> None:
+    """The true curve, a line in log-odds, lies in the 80% belt as often as stated, or more."""
+    trials, inside = 1000 if deep else 40, 0
+    rng = np.random.default_rng(2)
+    for _ in range(trials):
+        p = rng.beta(2, 4, 400)
+        true = 1 / (1 + (1 / p - 1) ** 0.8)
+        y = (rng.random(400) < true).astype(int)
+        belt = cal.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
+        curve = 1 / (1 + (1 / belt.risk - 1) ** 0.8)
+        inside += bool(((belt.lower[0] <= curve) & (curve <= belt.upper[0])).all())
+    assert inside / trials > (0.77 if deep else 0.65), inside / trials
+
+
+def test_unfriendly_data() -> None:
+    with pytest.raises(UndefinedMetricError):
+        cal.calibration_belt(np.zeros(40), np.linspace(0.1, 0.5, 40), **FAST)
+    with pytest.raises(UndefinedMetricError, match="distinct"):
+        cal.calibration_belt(np.arange(40) % 2, np.full(40, 0.3), **FAST)
+    with pytest.raises(UndefinedMetricError, match="soft"):
+        cal.calibration_belt(Y * 0.5, P, soft=True)
+    with pytest.raises(WeightsNotSupportedError):
+        cal.calibration_belt(Y, P, sample_weight=np.linspace(1, 2, len(Y)))
+    with pytest.raises(LensError):
+        cal.calibration_belt(np.arange(30) % 3, np.full((30, 3), 1 / 3), lens="classwise")
+    separated = np.sort(P) > 0.4
+    with pytest.raises(UndefinedMetricError, match="separates"):
+        cal.calibration_belt(separated.astype(int), np.sort(P), **FAST)
+    tied = cal.calibration_belt(Y, np.clip(np.round(P, 1), 0.05, 0.95), **FAST)
+    assert (tied.lower[1] < tied.upper[1]).all()
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"levels": (0.8, 95)}, {"levels": ()}, {"levels": (0.8, 0.8)}, {"points": 1}, {"max_degree": 7}]
+)
+def test_bad_input(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(arguments))):
+        cal.calibration_belt(Y, P, **arguments)
+
+
+def test_the_plot() -> None:
+    belt = cal.calibration_belt(Y, P, method="likelihood_ratio")
+    ax = belt.plot()
+    assert_readable(ax)
+    assert len([each for each in ax.collections if each.get_gid() == "band"]) == 2
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"degree {belt.degree}" in words[0]
+    assert words[1].startswith("95% belt")
+    rare = cal.calibration_belt(Y, P / 20, method="likelihood_ratio").plot()
+    assert_readable(rare)
