@@ -146,6 +146,9 @@ def test_clusters_widen_the_intervals() -> None:
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
     few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
+    counted = cal.clinical_summary(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST)
+    whole = cal.clinical_summary(y, p, groups=patient, cluster=True, **FAST)
+    assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
         cal.clinical_summary(y, p, cluster=True)
 

@@ -370,8 +370,9 @@ def summarize(
         drawn = (
             rows_of.bootstrap(rng).views(catalogue["brier"], {})[0]
             if sampler is None
-            else one_event(p.take(sampler.picked(rng)), lens)
+            else one_event(sampler.predictions.take(sampler.picked(rng)), lens)
         )
+        assert isinstance(drawn, View)
         found, _ = statistics(drawn, smoother, wanted)
         return [found.get(id, math.nan) for id in wanted]
 
@@ -444,7 +445,10 @@ def statistics(
     """
     values: dict[str, float] = {}
     why: dict[str, str] = {}
-    parts = {**_PARTS, ("ici", "e50", "e90", "emax"): partial(_distances, smoother=smoother)}
+    parts: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
+        **_PARTS,
+        ("ici", "e50", "e90", "emax"): partial(_distances, smoother=smoother),
+    }
     for ids, compute in parts.items():
         if wanted is not None and not set(ids) & set(wanted):
             continue
