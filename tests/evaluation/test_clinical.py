@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError, HardPredictionsWarning, InputError, LabelError, LensError
+from calibrant.errors import (
+    ArgumentError,
+    GroupError,
+    HardPredictionsWarning,
+    InputError,
+    InputTypeError,
+    LabelError,
+    LensError,
+)
 from calibrant.evaluation import ClinicalSummary
 from calibrant.evaluation.clinical import summarize
 
@@ -249,6 +257,8 @@ def test_labels_lenses_and_bad_input() -> None:
         cal.clinical_summary(p, p, soft=True, **FAST)
     with pytest.raises(InputError, match="y_prob"):
         cal.clinical_summary(y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
+    with pytest.raises(InputTypeError, match="several models"):
+        cal.clinical_summary(y, {"a": p, "b": p})
     with pytest.raises(ArgumentError, match="smoother"):
         cal.clinical_summary(y, p, smoother="spline")
     with pytest.raises(ArgumentError, match="at least 200"):
