@@ -141,12 +141,15 @@ def test_632_plus_of_a_model_that_memorises() -> None:
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 5)), np.arange(200) % 2
-    found = {
+    results = {
         method: cal.internal_validation(
             Memory(), X, y, metrics=["brier"], method=method, n_resamples=20, rng=0, curve=None
-        )["brier"]
+        )
         for method in ("bootstrap", "632", "632+")
     }
+    assert "the model memorises its training rows: C statistic 1.00" in results["bootstrap"].note
+    assert results["632+"].note == ""
+    found = {method: result["brier"] for method, result in results.items()}
     assert found["632+"].apparent == 0
     outside = found["632"].test
     assert found["632"].corrected == pytest.approx(0.632 * outside)

@@ -56,6 +56,8 @@ INSIDE = 0.632
 PERMUTATIONS = 100
 # Points of the curve, and the rows beyond its ends, as in rms::calibrate.
 POINTS, BEYOND = 50, 4
+# A model whose C statistic is at least the first on its training rows, and lower by the second on rows left out, memorises its rows.
+MEMORISED, FORGOTTEN = 0.99, 0.05
 # With a smaller share of successful refits the estimate is not that of the model as it was specified.
 MOST_FAILED = 0.1
 
@@ -456,7 +458,7 @@ def internal_validation(
         dict(refits.warned),
         found,
         fitted,
-        "\n".join(_remarks(data, start, statistics, refits, len(plan))),
+        "\n".join(_remarks(data, start, apparent, refits, len(plan))),
     )
 
 
@@ -755,6 +757,7 @@ class _Refits:
         self.worked = 0
         self.training: list[Floats] = []
         self.test: list[Floats] = []
+        self.outside: list[float] = []
 
     def run(self, plan: list[Any], where: str, training: bool) -> None:
         """Refit on every resample; metrics are computed on all rows or on those outside of the resample, and inside of it for `training`."""
@@ -771,6 +774,10 @@ class _Refits:
         if probs is not None:
             if training:
                 self.training.append(self._values(probs, train))
+            if where == "all":
+                out = np.setdiff1d(np.arange(self.data.n), train)
+                if len(np.unique(self.data.codes[out])) == self.data.k:
+                    self.outside.append(auroc(self.data.predictions(probs, out)))
             self.test.append(self._values(probs, test))
 
     def pooled(self, plan: list[Any], start: _Values) -> Floats:
@@ -947,15 +954,19 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _remarks(
-    data: _Data, start: _Values, statistics: list[tuple[str, Formula]], refits: _Refits, count: int
-) -> Iterator[str]:
+def _remarks(data: _Data, start: _Values, apparent: Predictions, refits: _Refits, count: int) -> Iterator[str]:
     for reason, times in refits.failures.items():
         yield f"{times} of {count} refits failed and were left out: {reason}"
     for name, times in refits.warned.items():
         yield f"{times} of {count} refits emitted {name}"
     for name, reason in start.reasons.items():
         yield f"{name} is undefined on the training rows: {reason}"
+    inside = auroc(apparent)
+    if refits.outside and inside >= MEMORISED and inside - float(np.mean(refits.outside)) > FORGOTTEN:
+        yield (
+            f"the model memorises its training rows: C statistic {inside:.2f} there and {np.mean(refits.outside):.2f} on rows left out; the "
+            "bootstrap then corrects too little, so use method='632+' or 'cross_validation'"
+        )
     if data.groups is not None and data.groups.max() + 1 < FEW_GROUPS:
         yield f"only {int(data.groups.max()) + 1} clusters: the estimate depends on few of them"
 
