@@ -429,14 +429,12 @@ def internal_validation(
     none = _no_information(apparent, statistics, smooth, seed) if method == "632+" else None
     estimates = _corrected(method, start.both, refits, held_out, none)
     count = len(statistics)
+    columns = zip(*([_number(value) for value in part[:count]] for part in (*estimates[:5], estimates[6])), strict=True)
     rows = tuple(
-        OptimismRow(
-            name,
-            *(_number(part[place]) for part in estimates[:5]),
-            int(estimates[5][place]),
-            _number(estimates[6][place]),
+        OptimismRow(name, first, inside, test, optimism, corrected, int(n), error)
+        for (name, _), n, (first, inside, test, optimism, corrected, error) in zip(
+            statistics, estimates[5], columns, strict=False
         )
-        for place, (name, _) in enumerate(statistics)
     )
     found = None
     if smooth is not None:
@@ -507,7 +505,7 @@ class _Data:
         return cls(X, take, labels, codes, classes, weight, found)
 
     def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
-        weight = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        weight: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         return Predictions(self.codes[rows], probs[rows], **weight)
 
 
@@ -892,7 +890,7 @@ def _given(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
 def _no_information(p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, seed: int) -> Floats:
     """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
     labels, probs = np.asarray(p.labels), np.asarray(p.probs)
-    weight = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
+    weight: dict[str, Any] = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
     orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
     found = []
     with warnings.catch_warnings():
