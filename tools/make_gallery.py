@@ -273,6 +273,18 @@ SECTIONS: dict[str, list[Entry]] = {
             'ax = cal.forest_diagram(cal.validate_by_group(yes.y_true, yes.y_prob, groups=centre), "slope").plot()',
         ),
         Entry(
+            "optimism",
+            "Correction for optimism",
+            "The calibration curve that a model shows on its own training rows, and the one to expect on new rows: flatter, since the model is overfitted. "
+            "Twelve predictors, eleven of them noise, and 150 rows.",
+            "from sklearn.linear_model import LogisticRegression\n\n"
+            "rng = np.random.default_rng(0)\n"
+            "X = rng.normal(size=(150, 12))\n"
+            "died = rng.random(150) < 1 / (1 + np.exp(-X[:, 0]))\n"
+            'found = cal.internal_validation(LogisticRegression(C=np.inf), X, died, metrics="cox_slope", rng=0)\n'
+            "ax = cal.optimism_diagram(found).plot()",
+        ),
+        Entry(
             "interval_error",
             "Intervals of confidence",
             "The error in intervals that may be communicated as words. Recalibration can make one interval worse; the lower panel shows the "

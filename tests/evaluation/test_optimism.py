@@ -17,6 +17,7 @@ from calibrant.errors import (
     LabelError,
     ShapeError,
     UndefinedMetricError,
+    UnknownArgumentError,
     UnknownMetricError,
 )
 
@@ -198,7 +199,8 @@ class Recorder(Logistic):
 def recorded(**given: Any) -> list[Any]:
     Recorder.seen = []
     numbered = np.column_stack([EVERY, X])
-    cal.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "n_resamples": 6, "rng": 0, **given})
+    count = {} if given.get("method") == "cross_validation" else {"n_resamples": 6}
+    cal.internal_validation(Recorder(), numbered, Y, **{"metrics": ["brier"], "rng": 0, **count, **given})
     return Recorder.seen
 
 
@@ -350,6 +352,27 @@ def test_four_classes() -> None:
     assert given.failures == {"a class is missing in a resample": 1}
 
 
+def test_a_slope_that_is_infinite_on_the_training_rows_is_found_by_cross_validation() -> None:
+    """A model that memorises its rows separates their outcomes, but not those of new rows."""
+
+    class Memory(Logistic):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Memory:
+            super().fit(X, y)
+            self.known = {tuple(row): label for row, label in zip(X.tolist(), y.tolist(), strict=True)}
+            return self
+
+        def predict_proba(self, X: Any) -> Any:
+            p = super().predict_proba(X)[:, 1]
+            shift = np.array([2 * self.known.get(tuple(row), 0.5) - 1 for row in X.tolist()])
+            p = np.clip(p * 0.2 + 0.4 + 0.35 * shift, 0, 1)
+            return np.column_stack([1 - p, p])
+
+    found = cal.internal_validation(Memory(), X, Y, metrics="cox_slope", method="cross_validation", rng=0)["cox_slope"]
+    assert found.apparent is None
+    assert math.isfinite(found.corrected)
+    assert found.corrected == found.test
+
+
 def test_metrics_of_every_kind() -> None:
     def share(y: Any, p: Any) -> float:
         return float(np.mean((p > 0.5) == y))
@@ -388,10 +411,19 @@ def test_metrics_of_every_kind() -> None:
         ({"pos_label": 2}, LabelError, "pos_label: 2 does not occur in y"),
         ({"method": "boot"}, ArgumentError, "method: must be 'bootstrap', '632', '632+' or 'cross_validation'"),
         ({"n_resamples": 0}, ArgumentError, "n_resamples: must be an integer of at least 1"),
-        ({"method": "cross_validation", "folds": 1}, ArgumentError, "folds: must be an integer of at least 2"),
-        ({"method": "cross_validation", "folds": 81}, ArgumentError, "folds: must be at most the number of rows, 80"),
+        (
+            {"method": "cross_validation", "n_resamples": 200, "folds": 1},
+            ArgumentError,
+            "folds: must be an integer of at least 2",
+        ),
+        (
+            {"method": "cross_validation", "n_resamples": 200, "folds": 81},
+            ArgumentError,
+            "folds: must be at most the number of rows, 80",
+        ),
         ({"groups": np.zeros(80), "curve": None}, ArgumentError, "groups: holds a single cluster"),
         ({"groups": np.arange(80) // 2, "stratify": True}, ArgumentError, "stratify: cannot be combined with groups"),
+        ({"method": "cross_validation"}, ArgumentError, "n_resamples: has no effect on cross-validation; use folds"),
         ({"metrics": []}, ArgumentError, "metrics: is empty"),
         ({"metrics": ["brier", "brier"]}, ArgumentError, "metrics: 'brier' occurs twice"),
         ({"metrics": [3]}, ArgumentError, "metrics: must be names, metrics or functions"),
@@ -400,7 +432,15 @@ def test_metrics_of_every_kind() -> None:
         ({"grid": [2]}, ArgumentError, "grid: must be risks in [0, 1]"),
         ({"resamples": [[0, 80]]}, ArgumentError, "resamples: must be arrays of row indices from 0 to 79; see entry 0"),
         ({"resamples": []}, ArgumentError, "resamples: is empty"),
-        ({"method": "cross_validation", "resamples": [[0, 1, 2]]}, ArgumentError, "entry 0 is not a pair"),
+        ({"resamples": [([0, 1], [2])]}, ArgumentError, "resamples: must be arrays of row indices"),
+        ({"repeats": 3}, ArgumentError, "repeats: has no effect on method='bootstrap'; use method='cross_validation'"),
+        ({"cv": 5}, UnknownArgumentError, "cv: unexpected keyword of internal_validation; use folds"),
+        ({"random_state": 5}, UnknownArgumentError, "random_state: unexpected keyword of internal_validation; use rng"),
+        (
+            {"method": "cross_validation", "n_resamples": 200, "resamples": [[0, 1, 2]]},
+            ArgumentError,
+            "entry 0 is not a pair",
+        ),
     ],
     ids=str,
 )
@@ -434,7 +474,7 @@ def test_corrected_values_are_near_the_true_ones(method: str, deep: bool) -> Non
             y,
             metrics=["cox_slope", "auroc"],
             method=method,
-            n_resamples=100 if deep else 15,
+            **({} if method == "cross_validation" else {"n_resamples": 100 if deep else 15}),
             rng=number,
             curve=None,
         )

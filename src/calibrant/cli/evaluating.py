@@ -128,8 +128,8 @@ def run(
             "--bins": bins is not None,
             "--binning": binning is not None,
         }
-        for option, refused in without.items():
-            if refused:
+        for option, present in without.items():
+            if present:
                 raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
         _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
         return False

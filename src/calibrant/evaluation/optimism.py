@@ -25,7 +25,7 @@ from ..errors import (
     UndefinedMetricError,
     Use,
 )
-from ..inference.resampling import FEW_GROUPS, generator, many, seed_of
+from ..inference.resampling import FEW_GROUPS, generator, given_in_vain, many, seed_of
 from ..input.convert import column, is_frame
 from ..input.frames import positive_of
 from ..input.predictions import Predictions
@@ -34,7 +34,7 @@ from ..metrics.curve.indices import curve_of
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
+from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import View
 from .discrimination import auroc, average_precision
@@ -244,7 +244,7 @@ class InternalValidation(Result):
         return [f"note: {text}" for text in self.note.split("\n") if text]
 
 
-@documents_keywords()
+@checks_keywords(taken=())
 def internal_validation(
     estimator: Any,
     X: Any,
@@ -385,6 +385,12 @@ def internal_validation(
     check_whole(repeats, "repeats")
     if curve is not None:
         check_choice(curve, "curve", SMOOTHERS)
+    cross = method == "cross_validation"
+    unused = {"n_resamples": n_resamples} if cross else {"folds": folds, "repeats": repeats, "pooled": pooled}
+    for keyword in given_in_vain(internal_validation, **unused):
+        if cross:
+            raise ArgumentError(keyword, "has no effect on cross-validation", "use folds and repeats")
+        raise ArgumentError(keyword, f"has no effect on method={method!r}", Use("method", "cross_validation"))
     _check_estimator(estimator)
     data = _Data.read(X, y, groups, sample_weight, pos_label)
     if stratify and data.groups is not None:
@@ -396,7 +402,6 @@ def internal_validation(
     smooth = _Smooth.of(apparent, curve if data.k == 2 else None, grid)
     start = _Values.of(apparent, statistics, smooth)
     seed = seed_of(rng)
-    cross = method == "cross_validation"
     if resamples is not None:
         plan = list(_given(resamples, data.n, cross))
     elif cross:
@@ -715,7 +720,7 @@ class _Values:
             try:
                 value = formula(p)
             except UndefinedMetricError as error:
-                reasons[name] = str(error)
+                reasons[name] = error.problem.removeprefix("is undefined: ")
             except CalibrantError:
                 if strict:
                     raise
@@ -866,7 +871,10 @@ def _given(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
             raise ArgumentError("resamples", f"entry {place} is not a pair of training and test rows")
         found = []
         for part in parts:
-            rows = np.asarray(part)
+            try:
+                rows = np.asarray(part)
+            except ValueError:  # parts of different lengths
+                rows = np.empty(0)
             if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0 or rows.min() < 0 or rows.max() >= n:
                 what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
                 raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
@@ -921,9 +929,12 @@ def _corrected(
             outside = np.where(rate > 1, none, outside)
             factor = INSIDE / (1 - (1 - INSIDE) * np.clip(np.nan_to_num(rate), 0, 1))
         optimism = factor * (apparent - outside)
+    corrected = apparent - optimism
+    if method == "cross_validation" and training is None:  # also where the apparent value is undefined
+        corrected = outside
     spread = np.sqrt(_mean(np.square(change - _mean(change, defined)), defined) * n / np.maximum(n - 1, 1))
-    error = np.where(n > 1, factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
-    return apparent, inside, _mean(test, defined), optimism, apparent - optimism, n, error
+    error = np.where((n > 1) & ~np.isnan(corrected), factor * spread / np.sqrt(np.maximum(n, 1)), math.nan)
+    return apparent, inside, _mean(test, defined), optimism, corrected, n, error
 
 
 def _mean(values: Floats, defined: NDArray[np.bool_]) -> Floats:

@@ -144,7 +144,8 @@ class CalibrationBelt(Diagram):
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
         if highest < 0.5:
             end = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5) if highest <= each)
-        diagonal(ax, 0, end)
+        if not series_on(ax):
+            diagonal(ax, 0, end)
         facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
         ax.plot(self.risk, self.observed, color=paint, linewidth=0.9, zorder=3, gid="curve", label=facts)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest

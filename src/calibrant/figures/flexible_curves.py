@@ -103,7 +103,8 @@ class FlexibleCalibrationCurve(Diagram):
     slope : Estimate
         Calibration slope with its Wald interval.
     c_statistic : Estimate
-        C-statistic (area under the ROC curve) with DeLong's interval; without one for importance weights.
+        C-statistic (area under the ROC curve) with the interval of DeLong's variance on the scale of its log-odds; without one for
+        importance weights.
     distribution : RiskDistribution
         Rows with and without the event by risk: ``low``, ``high``, ``events`` and ``others``.
     n : int

@@ -14,7 +14,7 @@ from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..util.checks import check_choice, check_positive, check_whole
 from ..util.results import Result, number
-from ..views.keywords import documents_keywords
+from ..views.keywords import checks_keywords, documents_keywords
 from .effects import nodes_of, normal_quantile
 from .simulation.population import Population
 from .simulation.simulate import _distribution
@@ -199,7 +199,8 @@ class PrecisionResult(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(taken=(), table=SHARED_HERE)
+@checks_keywords(taken=())
 def precision_sample_size(
     scores: Any = None,
     *,
@@ -359,7 +360,8 @@ def precision_sample_size(
     )
 
 
-@documents_keywords(table=SHARED_HERE)
+@documents_keywords(taken=(), table=SHARED_HERE)
+@checks_keywords(taken=())
 def expected_precision(
     n: int,
     scores: Any = None,

@@ -299,7 +299,7 @@ def check_cut(shown: str, columns: Iterable[str]) -> None:
 
 
 def attached(connection: Any, paths: list[str], table: str | None) -> str:
-    """A table of a database, opened for reading, as SQL; views are refused, since they can read any other file."""
+    """A table of a database, opened for reading, as SQL; a view raises an error, since it can read any other file."""
     import duckdb
 
     if len(paths) > 1:
