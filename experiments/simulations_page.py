@@ -12,8 +12,14 @@ from experiments.simulations_plan import (
     ALTERNATIVES,
     COVERAGE,
     DISTRIBUTIONS,
+    FEW,
+    FEW_DRAWS,
+    OWN,
+    OWN_SLOWLY,
+    RARE,
     SETTINGS,
     TESTS,
+    TIED,
     TRUTHS,
     Test,
     parameters,
@@ -193,6 +199,43 @@ def coverage_table(rows: list[Row]) -> str:
     return table(["metric", "method", "scores", *COVERAGE_HEADINGS], lines, 6)
 
 
+def few_cell(rows: list[Row]) -> str:
+    """The rejection rate at 0.05 among the runs in which the metric is defined, marked where it is outside its band."""
+    runs, simulated, rejected = (
+        sum(row["runs"] - row["undefined"] for row in rows),
+        sum(row["simulated"] for row in rows),
+        sum(row["rejected"][1] for row in rows),
+    )
+    if not runs:
+        return ""
+    low, high = band(runs, 0.05)
+    kind = "**" if rejected > high * runs else "*" if simulated < runs else ""
+    mark = " ↓" if rejected < low * runs else ""
+    return f"{kind}{rate(rejected, runs)}{kind}{mark} ({runs})"
+
+
+def few_tables(rows: list[Row]) -> str:
+    """The size of the tests of metrics that have one of their own, then of all others."""
+    columns = [(n, part) for n in sorted({row["n"] for row in rows}) for part in (TIED, RARE)]
+    lines = [
+        [
+            metric,
+            *[
+                few_cell([r for r in rows if (r["test"], r["n"]) == (metric, n) and r["distribution"] in part])
+                for n, part in columns
+            ],
+        ]
+        for metric in (*OWN, *OWN_SLOWLY)
+    ]
+    headings = [
+        "metric",
+        *[f"{'grades, points' if part == TIED else 'rare events'}, {n:,} rows" for n, part in columns],
+    ]
+    others = sorted({row["test"] for row in rows} - {*OWN, *OWN_SLOWLY})
+    cells = [f"`{name}` {few_cell([row for row in rows if row['test'] == name])}" for name in others]
+    return "\n\n".join([table(headings, lines, len(columns)), FEW_OTHERS, "; ".join(cells) + "."])
+
+
 def hard_coverage_table(rows: list[Row]) -> str:
     """The same for difficult score distributions."""
     lines = [
@@ -226,7 +269,7 @@ def coverage_lines(rows: list[Row], named: str) -> list[list[str]]:
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
-    kinds = ("size", "power", "coverage", "hard")
+    kinds = ("size", "few", "power", "coverage", "hard")
     rows = {kind: [row for row in results["rows"] if row["kind"] == kind] for kind in kinds}
     hard = [row for row in rows["size"] if row["distribution"] in SETTINGS]
     rows["size"] = [row for row in rows["size"] if row["distribution"] not in SETTINGS]
@@ -247,6 +290,9 @@ def page(results: dict[str, Any]) -> str:
         HARD_SETTINGS,
         exceptions(hard) if hard else "",
         hard_table(hard) if hard else "",
+        "## Few distinct scores and rare events: every metric",
+        FEW_SETTINGS,
+        few_tables(rows["few"]) if rows["few"] else "",
         "## Power: three alternatives",
         "Uniform scores; the true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a Gaussian bump of height 0.1 and width 0.1 around 0.7. Share of runs with p <= 0.05, for 500 and 2000 rows.",
         power_table(rows["power"]),
@@ -276,6 +322,12 @@ HARD_SETTINGS = """Calibrated scores for which asymptotic null distributions are
 - *Concentrated*: Beta(300, 700), a standard deviation of 0.014; with three classes a Dirichlet distribution of the same precision.
 - *Sharp logits*: normal logits with a standard deviation of 20, so that most scores are 0 or 1 to two decimals.
 - *Importance weights*: uniform scores with exponential weights."""
+FEW_SETTINGS = f"""The default test (`assess(..., metric=...)`) of every metric of an event, on calibrated scores with few distinct values or few events:
+
+{chr(10).join(f"- *{name}*: {what}." for name, what in FEW.items())}
+
+The table shows the share of runs with p <= 0.05 among those for which the metric is defined, with their number in parentheses ({FEW_DRAWS} simulated sets of labels in each). *Italics*: the closed-form test was used in some runs; otherwise labels were simulated in all. ↓ is below the 99.9% band, **bold** above it. With few events or scores a metric has few possible values, and a test by simulated labels, which counts ties as extreme, rejects less often than its level: such tests are discrete, and conservative for that reason. None may be above its band; the counts of each setting are in the results."""
+FEW_OTHERS = "All other metrics are always tested by simulated labels. Their size over all six settings, at 100 rows:"
 STOPPED = "This run was stopped after {minutes:g} minutes and contains part of the planned runs; the column `runs` gives their number."
 FINDINGS_SIZE = """What this shows:
 

@@ -285,12 +285,12 @@ QUICKLY = tuple(metric for metric in catalogue if metric not in (*OWN, *OWN_SLOW
 # 19 resamples suffice for the level 0.05: a test by simulated labels then rejects if the observed value is the most extreme of 20.
 FEW_DRAWS = 19
 EVERY_METRIC = [
-    Plan(OWN, {100: 100}, distributions=(*TIED, *RARE)),
-    Plan(OWN, {1000: 200, 10_000: 60}, distributions=TIED),
-    Plan(OWN, {1000: 100, 10_000: 40}, distributions=RARE),
-    Plan(OWN_SLOWLY, {100: 40, 1000: 40, 10_000: 20}, distributions=(*TIED, *RARE)),
-    Plan(QUICKLY, {100: 20}, distributions=(*TIED, *RARE)),
-    Plan(SLOWLY, {100: 10}, distributions=(*TIED, *RARE)),
+    Plan(OWN, {100: 50}, distributions=(*TIED, *RARE)),
+    Plan(OWN, {1000: 200, 10_000: 30}, distributions=TIED),
+    Plan(OWN, {1000: 50, 10_000: 20}, distributions=RARE),
+    Plan(OWN_SLOWLY, {100: 20, 1000: 40, 10_000: 8}, distributions=(*TIED, *RARE)),
+    Plan(QUICKLY, {100: 12}, distributions=(*TIED, *RARE)),
+    Plan(SLOWLY, {100: 4}, distributions=(*TIED, *RARE)),
 ]
 POWER = [
     Plan((*QUICK, *COX), {500: 500, 2000: 500}),

@@ -359,3 +359,39 @@ def test_pooling_needs_groups_and_rows(binary: Path, run: Run, options: tuple[st
     code, _, err = run("evaluate", binary, "--metrics", "brier", *options)
     assert code == 2
     assert words in err
+
+
+def test_a_lens_that_a_stream_does_not_have_is_an_error(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "three.csv"
+    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
+    for lens, message in (
+        ("rank:2", "--lens: these sketches have no lens 'rank:2'; choose one of top_label, class:0"),
+        ("ordinal", "--lens: these sketches have no cumulative probabilities"),
+    ):
+        code, out, err = run("evaluate", path, "--stream", "--lens", lens, "--metrics", "ece")
+        assert (code, out) == (2, "")
+        assert message in err
+        assert "--no-stream" in err
+
+
+def test_bins_of_confidences_in_a_stream_know_the_number_of_classes(tmp_path: Path, binary: Path, run: Run) -> None:
+    path = tmp_path / "three.csv"
+    write_table(path, {"label": LABELS, **{f"p_{k}": PROBS[:, k] for k in range(3)}})
+    found = [
+        values(run("evaluate", path, stream, "--binning", "equal_width:1/K", "--metrics", "ece", "--json")[1])["ece"]
+        for stream in ("--stream", "--no-stream")
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    code, out, err = run("evaluate", binary, "--stream", "--binning", "equal_width:1/K", "--metrics", "ece")
+    assert (code, out) == (2, "")
+    assert "--binning: '1/K' requires the confidence in one of several classes" in err
+
+
+@pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
+def test_different_line_ends_are_named(tmp_path: Path, run: Run, stream: str) -> None:
+    path = tmp_path / "mixed.csv"
+    rows = [f"{y},{p:.4f}" for y, p in zip(YES, SCORE, strict=True)]
+    path.write_bytes(("y,p\r\n" + "\r\n".join(rows[:30]) + "\r\n" + "\n".join(rows[30:]) + "\n").encode())
+    code, _, err = run("evaluate", path, stream)
+    assert code == 2
+    assert "has different line ends: CRLF above line 32, LF there; convert them" in err

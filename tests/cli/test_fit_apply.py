@@ -618,7 +618,9 @@ def test_fit_for_one_event(run: Run, validation: Path, new_rows: Path, tmp_path:
         direct = cal.recalibrate(LABELS, PROBS, method="platt", lens=wanted).predict_proba(NEW_PROBS)
         written = pl.read_csv(out).select(pl.col("^p_.*_calibrated$")).to_numpy()
         assert written == pytest.approx(direct, abs=1e-12)
+    (tmp_path / "wrong.json").write_text(json.dumps({"pet": [0, 9], "fish": [1, 2]}))
     for lens, problem in (
+        (f"groups:{tmp_path / 'wrong.json'}", f"--lens: {tmp_path / 'wrong.json'}: unknown class 9"),
         ("groups:", "--lens: 'groups' requires a file; give groups:FILE"),
         (f"groups:{validation}", "is not valid JSON"),
         ("rank:2", "--lens: recalibration for the lens 'rank:2' is not supported"),

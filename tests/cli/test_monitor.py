@@ -390,6 +390,14 @@ def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
             ("init", files / "x.db", "--reference", files / "reference.csv", "--every", "1d", "--ood", "energy"),
             "--ood: unknown column",
         ),
+        (
+            ("init", files / "x.db", "--reference", files / "with.csv", "--every", "1d", *watched, "--ood", "far"),
+            "--ood: the column 'far' is given twice",
+        ),
+        (
+            ("init", files / "x.db", "--reference", files / "with.csv", "--every", "1d", "--ood", "p"),
+            "--ood: the column 'p' holds the labels, scores or groups",
+        ),
     ):
         code, _, err = run(*words)
         assert code == 2

@@ -261,7 +261,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"event": EVENT[:-1]}, ShapeError, "event: expected one code for each of 80 rows"),
     ({"event": ["dead"] * 80}, CalibrantError, "event: expected numbers"),
     ({"event": EVENT + 1}, InputError, "codes are 1, 2, without 0"),
-    ({"cause": 7}, ArgumentError, "cause: no row has the event 7, only 1; pass cause=1"),
+    ({"cause": 7}, ArgumentError, "cause: no row has the event 7, only 1; use cause=1"),
     ({"cause": 0}, ArgumentError, "cause: must be the code"),
     ({"y_prob": 100 * RISK}, CalibrantError, r"y_prob: risks must lie in \[0, 1\]"),
     ({"y_prob": np.where(np.arange(80) == 3, np.nan, RISK)}, CalibrantError, "y_prob: .*missing value"),

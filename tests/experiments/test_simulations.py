@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from calibrant.inference.significance import DEFAULT_TESTS
 from experiments import simulations, simulations_hard, simulations_page, simulations_plan
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +48,9 @@ def test_everything_is_simulated(small: dict[str, Any]) -> None:
     assert hard == {
         (m, distribution) for m in simulations_hard.HARD_INTERVALS for distribution in simulations_hard.HARD_SCORES
     }
+    assert {row["test"] for row in small["rows"] if row["kind"] == "few"} == set(simulations.cal.catalogue)
     for row in small["rows"]:
-        assert row["undefined"] == 0, row
+        assert row["undefined"] == 0 or row["kind"] == "few", row
         if row["kind"] in ("coverage", "hard"):
             assert row["above"] + row["below"] <= row["runs"] == 1
             assert row["width"] > 0
@@ -80,6 +82,10 @@ def test_no_number_of_parts_loses_a_run() -> None:
 def test_the_plan_holds_what_it_names() -> None:
     for plan in [*simulations_plan.SIZE, *simulations_plan.HARD, *simulations_plan.POWER]:
         assert set(plan.tests) <= set(simulations_plan.TESTS)
+    own = [*simulations_plan.OWN, *simulations_plan.OWN_SLOWLY]
+    assert sorted(own) == sorted(DEFAULT_TESTS)
+    every = [*own, *simulations_plan.SLOWLY, *simulations_plan.QUICKLY]
+    assert sorted(every) == sorted(simulations.cal.catalogue)
     seen = [
         (name, classes, n, distribution)
         for plan in [*simulations_plan.SIZE, *simulations_plan.HARD]
@@ -163,6 +169,19 @@ def test_what_assess_chooses_holds_its_level_as_recorded() -> None:
     assert {row["test"] for row in rows} == set(simulations_plan.AUTOMATIC)
     for row in rows:
         assert simulations_page.verdict(row, simulations_plan.TESTS[row["test"]]) != "**outside**", row
+
+
+def test_default_tests_hold_their_level_with_few_scores_as_recorded() -> None:
+    """Every metric, on grades, points and rare events: none may reject too often, and closed-form tests not too rarely."""
+    results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
+    rows = [row for row in results["rows"] if row["kind"] == "few"]
+    assert {row["test"] for row in rows} == set(simulations.cal.catalogue)
+    assert {row["distribution"] for row in rows} == set(simulations_plan.FEW)
+    for row in rows:
+        runs = row["runs"] - row["undefined"]
+        low, high = simulations_page.band(runs, 0.05) if runs else (0.0, 1.0)
+        assert row["rejected"][1] <= high * runs, row
+        assert row["rejected"][1] >= low * runs or row["simulated"] > 0, row
 
 
 @pytest.mark.deep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -149,22 +150,28 @@ def test_bootstrap_agrees_with_the_closed_form() -> None:
 
 def test_coverage_of_the_band(deep: bool) -> None:
     """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
-    trials = 1000 if deep else 30
+    trials = 1000 if deep else 20
     for n, shape in ((400, (2, 5)), (1000, (0.7, 20))):
         rng = np.random.default_rng(1)
         x = np.quantile(rng.beta(*shape, 100_000), [0.25, 0.5, 0.95])
         truth = expit(0.9 * np.log(x / (1 - x)) + 0.1)
-        hits = {"binomial": np.zeros(3), "residual": np.zeros(3), "wald": np.zeros(3)}
+        hits, defined = {"binomial": np.zeros(3), "residual": np.zeros(3), "wald": np.zeros(3)}, 0
         for _ in range(trials):
             p = rng.beta(*shape, n)
             view = View(p, (rng.random(n) < expit(0.9 * np.log(p / (1 - p)) + 0.1)).astype(np.uint8))
-            fits = [fit_flexible(view, smoother, span=0.75, degree=2, knots=5) for smoother in ("loess", "rcs")]
+            fits = []
+            with suppress(UndefinedMetricError):  # a spline of few events, about once in 300 samples
+                fits = [fit_flexible(view, smoother, span=0.75, degree=2, knots=5) for smoother in ("loess", "rcs")]
+            if not fits:
+                continue
+            defined += 1
             for way, found in hits.items():
                 low, high = _closed_form(fits[way == "wald"], x, way, 0.95)
                 found += (low <= truth) & (truth <= high)
         for way in ("binomial", "wald"):
-            assert (hits[way] / trials > (0.925 if deep else 0.79)).all(), hits
-    assert hits["residual"][2] / trials < 0.9, hits
+            assert (hits[way] / defined > (0.925 if deep else 0.74)).all(), hits
+        assert defined > 0.98 * trials
+    assert hits["residual"][2] / defined < 0.9, hits
 
 
 def test_regression_and_c_statistic() -> None:

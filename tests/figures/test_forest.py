@@ -101,7 +101,7 @@ def test_fixed_effect_has_no_prediction_interval_and_no_ideal_is_drawn_without_o
 
 def test_small_given_axes_keep_the_pooled_names_only() -> None:
     ax = Figure(figsize=(3, 3)).add_subplot()
-    diagram = cal.forest_diagram(centres(100), "slope")
+    diagram = cal.forest_diagram(centres(100, 8), "slope")
     assert diagram.plot(ax) is ax
     assert [label.get_text() for label in ax.get_yticklabels()] == ["pooled", "prediction"]
     assert not drawn(ax, "value")

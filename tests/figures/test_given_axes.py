@@ -30,6 +30,9 @@ PICTURES: dict[str, Any] = {
     "corp": lambda ax: cal.reliability(Y, P, kind="corp").plot(ax),
     "logit": lambda ax: cal.reliability(Y, P).plot(ax, scale="logit", counts="area"),
     "murphy": lambda ax: cal.murphy_diagram(Y, THREE).plot(ax),
+    "decision": lambda ax: cal.decision_curve(Y, THREE, lens="class:1", level=None).plot(ax),
+    "flexible": lambda ax: cal.flexible_calibration_curve(Y, P, lens="class:1").plot(ax),
+    "belt": lambda ax: cal.calibration_belt(Y, P, lens="class:1", method="likelihood_ratio", points=20).plot(ax),
     "risk": lambda ax: cal.risk_coverage_diagram(Y, THREE).plot(ax),
     "cumulative": lambda ax: cal.cumulative_diagram(Y, P).plot(ax),
     "histogram": lambda ax: cal.score_histogram(Y, P).plot(ax),
@@ -97,7 +100,10 @@ def test_a_strip_stays_within_the_place_of_its_ax() -> None:
     assert all(ax.child_axes[0].get_window_extent().y1 < head.y0 for ax in axes[0])
 
 
-@pytest.mark.parametrize("name", ["line", "smooth", "corp", "murphy", "risk", "cumulative", "variation", "uce"])
+@pytest.mark.parametrize(
+    "name",
+    ["line", "smooth", "corp", "murphy", "risk", "cumulative", "variation", "uce", "decision", "flexible", "belt"],
+)
 def test_two_pictures_on_one_ax_do_not_look_alike(name: str) -> None:
     ax = Figure(figsize=(4, 4)).add_subplot()
     PICTURES[name](ax)

@@ -36,7 +36,8 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
     rows = cal.reliability(np.array(NAMES)[Y], P, classes=NAMES, bins=10, lens="class:dog")
     np.testing.assert_allclose(drawn.mean_score, rows.mean_score)
     with pytest.raises(
-        cal.LensError, match="lens: unknown lens 'rank:2'; choose one of top_label, class:cat, class:dog, class:cow"
+        cal.LensError,
+        match="lens: these sketches have no lens 'rank:2'; choose one of top_label, class:cat, class:dog, class:cow",
     ):
         cal.reliability(three, lens="rank:2")
     with pytest.raises(cal.LensError, match="lens"):
@@ -50,6 +51,8 @@ def test_sketches_are_asked_other_questions_by_name(three: cal.Sketches) -> None
         cal.score_histogram,
         cal.interval_error_diagram,
         lambda s: cal.murphy_diagram(s, n_resamples=20, rng=0),
+        lambda s: cal.decision_curve(s, n_resamples=20, rng=0),
+        cal.flexible_calibration_curve,
         lambda s: cal.stability_diagram(s, values=[5, 10], tolerance=0.1, n_resamples=0),
     ],
 )

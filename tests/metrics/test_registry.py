@@ -96,6 +96,23 @@ def test_the_intercept_at_slope_1_is_that_of_the_log_odds() -> None:
     assert found == cal.calibration_in_the_large(y, p, form="logit") < 0 < cal.calibration_in_the_large(y, p)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["O/E", "OE", "O:E", "observed-to-expected ratio", "observed expected ratio", "Ratio of observed to expected"],
+)
+def test_the_inverse_ratio_is_not_taken_for_the_ratio(name: str) -> None:
+    """Word order does not matter in names, except here."""
+    with pytest.raises(cal.UnknownMetricError, match="use expected_observed_ratio with form='observed_expected'"):
+        catalogue[name]
+    assert name not in catalogue
+    assert catalogue["E/O"] is catalogue["expected-to-observed ratio"] is cal.expected_observed_ratio
+
+
+@pytest.mark.parametrize("name", ["intercept at slope 1", "Calibration intercept given slope 1", "logit CITL"])
+def test_other_names_of_the_intercept_at_slope_1(name: str) -> None:
+    assert catalogue[name] is cal.fixed_slope_intercept
+
+
 @pytest.mark.parametrize(("name", "near"), [("eec", "'ece'"), ("breir", "'brier'"), ("log los", "'nll'")])
 def test_a_near_miss_is_told(name: str, near: str) -> None:
     with pytest.raises(cal.UnknownMetricError, match=near):

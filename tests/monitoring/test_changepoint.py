@@ -153,7 +153,7 @@ def test_the_first_impossible_outcome_is_named() -> None:
 def test_one_row_and_no_alarm() -> None:
     _, state = detected(rows_of([1], [0.5]), 10)
     assert state.alarms == ()
-    assert "0 alarms in 1 windows" in repr(state)
+    assert "0 alarms in 1 window" in repr(state)
     assert len(state.to_frame()) == 0
     found = locate_change(rows_of([1], [0.5]))
     assert found.index == 0

@@ -86,7 +86,7 @@ save_set("gbsg", data.frame(
   centre = rest$grade, time = rest$rfstime, event = rest$status,
   x1 = rest$age, x2 = rest$meno, x3 = rest$size, x4 = rest$nodes, x5 = rest$pgr, x6 = rest$er, x7 = rest$hormon))
 
-# rare: simulated, about 2% events in twelve centres that differ in size, in base rate and in slope.
+# rare: simulated, about 2% events in twelve centres that differ in size and in base rate; the risks are too extreme.
 set.seed(20)
 n <- 1500
 centre <- sample(12, n, replace = TRUE, prob = 1:12)

@@ -486,7 +486,8 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(cal.InputTypeError, match="must be Sketches"):
         three.merge(cal.Sketch.of(y, p))  # type: ignore[arg-type]
     with pytest.raises(
-        cal.LensError, match="lens: unknown lens 'binary'; choose one of top_label, class:0, class:1, class:2"
+        cal.LensError,
+        match="lens: these sketches have no lens 'binary'; choose one of top_label, class:0, class:1, class:2",
     ):
         three.sketch("binary")
     with pytest.raises(cal.GroupError, match="no group"):

@@ -61,6 +61,7 @@ def test_sketches_have_a_view_for_each_class() -> None:
     assert [one.lens for one in resolve.views_of(found, "classwise")] == ["class:0", "class:1", "class:2"]
     assert found.view("class:1").lens == "class:1"
     with pytest.raises(
-        cal.LensError, match="lens: unknown lens 'rank:3'; choose one of top_label, class:0, class:1, class:2"
+        cal.LensError,
+        match="lens: these sketches have no lens 'rank:3'; choose one of top_label, class:0, class:1, class:2",
     ):
         found.view("rank:3")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError, ColumnError, InputTypeError
 from ..input.convert import match_columns
-from ..sketches.files.columns import LABEL_NAMES, Columns, like_classes, lossless, quoted
+from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, lossless, quoted
 from .source import named_as_written
 from .tables import Table, open_table
 
@@ -76,7 +76,14 @@ def ood_of(
     if file == "-":
         raise ArgumentError("--ood", "cannot be combined with standard input", "give the name of a file")
     scores = {name: source.get(name) for name in ("prob", "probs", "logits", "confidence")}
-    with open_table(file, Columns(label=label, by=by, **scores), where, format, table) as opened:
+    columns = Columns(label=label, by=by, **scores)
+    with open_table(file, columns, where, format, table) as opened:
+        used = {find_columns(opened.names, columns, labelled=False)[0], *opened.scores, by}
+        wrong = next((name for name in ood if name in used), None)
+        if wrong is not None:
+            raise ArgumentError(
+                "--ood", f"the column {wrong!r} holds the labels, scores or groups", "name another column"
+            )
         return {name: _column(opened, name, "--ood") for name in ood}
 
 

@@ -14,6 +14,7 @@ from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluat
 from ..evaluation.result import MetricResult
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
 from .conditions import COMPARE, parse_condition
@@ -127,8 +128,8 @@ def run(
             "--bins": bins is not None,
             "--binning": binning is not None,
         }
-        for option, refused in without.items():
-            if refused:
+        for option, present in without.items():
+            if present:
                 raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
         _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
         return False
@@ -152,6 +153,12 @@ def run(
         )
     if sketches is not None and pool:
         raise ArgumentError("--pool", "requires the rows", "use --no-stream")
+    if sketches is not None:
+        if lens is not None:
+            sketches.views(
+                lens
+            )  # raises if the sketches do not have it, which would otherwise be a reason beside every metric
+        binning = _of_classes(binning, lens, sketches)
     keywords: dict[str, Any] = {"y_true": sketches}
     given: dict[str, Any] = {}
     if sketches is None:
@@ -242,6 +249,16 @@ def _pooled(
     p = p if calibrator is None else calibrated(p, calibrator)
     validate = validate_by_period if trend else validate_by_group
     return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
+
+
+def _of_classes(binning: str | None, lens: str | None, sketches: Sketches) -> str | None:
+    """The binning with the number of classes in place of K, which a sketch of the top label does not know."""
+    if binning is None or "1/K" not in binning:
+        return binning
+    if len(sketches.classes) <= 2 or lens not in (None, "auto", "top_label"):
+        problem = "'1/K' requires the confidence in one of several classes"
+        raise ArgumentError("--binning", problem, "give the number, such as equal_width:0.5")
+    return binning.replace("1/K", f"1/{len(sketches.classes)}")
 
 
 def _outcome(keywords: Mapping[str, Any]) -> str | None:

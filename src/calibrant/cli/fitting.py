@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..decision.thresholds import choose_threshold
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError
 from ..evaluation.measure import calibrated
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
@@ -29,7 +29,7 @@ from .tables import check_target, open_table
 # Largest size of a file of groups.
 MOST_BYTES = 8 << 20
 
-__all__ = ["apply_map", "check_apart", "fit_map", "read", "rows_in", "run_apply", "run_fit", "run_select"]
+__all__ = ["apply_calibrator", "check_apart", "fit_calibrator", "read", "rows_in", "run_apply", "run_fit", "run_select"]
 
 
 def read(file: str, **source: Any) -> Predictions:
@@ -40,7 +40,7 @@ def read(file: str, **source: Any) -> Predictions:
     return found
 
 
-def fit_map(
+def fit_calibrator(
     p: Predictions,
     *,
     method: str,
@@ -54,7 +54,13 @@ def fit_map(
     names: Any = [name.strip() for name in method.split(",")]
     chosen = names[0] if len(names) == 1 else names
     target: Any = None if lens is None else read_lens(lens)
-    return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+    try:
+        return recalibrate(p, method=chosen, loss=loss, folds=folds, safe=safe, rng=seed, lens=target)  # type: ignore[arg-type]
+    except CalibrantError as error:
+        file = lens.partition(":")[2] if lens is not None and isinstance(target, dict) else ""
+        if not file or error.argument != "lens":
+            raise
+        raise error.replaced(problem=f"{file}: {error.problem}") from None
 
 
 def read_lens(text: str) -> Any:
@@ -105,7 +111,7 @@ def run_fit(
     check_apart(out, file)
     with warnings_as_lines():
         p = read(file, **source)
-        found = fit_map(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
+        found = fit_calibrator(p, method=method, loss=loss, folds=folds, seed=seed, safe=safe, lens=lens)
         path = save(found.calibrator, out, preprocessing=preprocessing)
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "calibrator": str(path)})
@@ -132,7 +138,7 @@ def _next_step(found: Recalibration, out: str) -> str:
     return f"Apply it to test data: calibrant apply {out} TEST --out calibrated.parquet"
 
 
-def apply_map(
+def apply_calibrator(
     calibrator: Calibrator,
     file: str,
     out: str,
@@ -198,7 +204,7 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
-        path, rows = apply_map(fitted, file, out, **source)
+        path, rows = apply_calibrator(fitted, file, out, **source)
     print_lines([f"Wrote {path}: {rows:,} rows with probabilities calibrated by {type(fitted).__name__}."])
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 

@@ -51,6 +51,10 @@ def run(name: str | None, use_case: str | None, as_json: bool, properties: Mappi
         part = Catalogue()
         for metric in catalogue.find(**properties):
             part.add(metric)
+        if not len(part):
+            listed = ", ".join(("" if has else "not ") + name.replace("_", "-") for name, has in properties.items())
+            print_lines([f"No metric has all of these properties: {listed}."])
+            return
         print_lines([*repr(part).split("\n"), "", "`calibrant metrics NAME` describes one metric."])
     else:
         print_lines(

@@ -122,6 +122,9 @@ def init(store: str, **options: Any) -> None:
     keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
     keywords["by"] = options["by"]
     file, ood = options.pop("reference"), options.pop("ood")
+    twice = next((name for name in ood if ood.count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentError("--ood", f"the column {twice!r} is given twice", "give each column once")
     with warnings_as_lines():
         reference = _reference(file, options)
         if ood:
@@ -371,10 +374,10 @@ def _exit(alarms: Iterable[Alarm], fail_on: str) -> None:
 
 
 def _show(found: MonitorStatus) -> None:
-    from ..util.results import number
+    from ..util.results import number, several
     from .screen import print_lines, print_table
 
-    counts = f"{found.n:,} rows in {found.total_windows:,} windows of {found.every}, {found.labelled:,} labelled"
+    counts = f"{several(found.n, 'row')} in {several(found.total_windows, 'window')} of {found.every}, {found.labelled:,} labelled"
     print_lines([found.verdict, counts, *(f"alarm: {line}" for line in found.open_lines)])
     rows = []
     for w in found.windows:

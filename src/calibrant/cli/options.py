@@ -175,7 +175,7 @@ metric_options = with_options(
     click.option(
         "--distance",
         type=click.Choice(["tv", "l1", "l2"]),
-        help="Distance between mean forecast and mean label of a cell of gece, gece_db and multiclass_ce; total variation (tv) by default.",
+        help="Distance between mean forecast and mean label of a cell of gece, gece_db and multiclass_ce; total variation (tv) by default. gece_db has tv and l1 only.",
     ),
     click.option(
         "--class-groups",

@@ -37,7 +37,7 @@ from ..reporting.wording import level_text, percent
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
-from .fitting import apply_map, check_apart, fit_map, read, rows_in
+from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
 __all__ = ["run"]
@@ -202,7 +202,7 @@ def run(
         page = _report(result, replace(asked, title=title), folds, {**given, "calibration method": method})
         folder = make_folder(out)
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
-        apply_map(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
+        apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
     page.write(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
@@ -232,7 +232,7 @@ def _found(
     place = np.random.default_rng(fit["seed"]).permutation(validation.n)
     held_out = int(hold_out * validation.n)
     kept = validation.take(np.sort(place[:held_out])) if held_out else None
-    found = fit_map(validation.take(np.sort(place[held_out:])), **fit)
+    found = fit_calibrator(validation.take(np.sort(place[held_out:])), **fit)
     same = Scores(validation).fingerprint == Scores(test).fingerprint
     mapped = calibrated(test, found.calibrator)
     if same and kept is not None:  # the calibrator itself warns only of the rows that it was fitted on

@@ -133,7 +133,9 @@ def auroc_with_error(view: View) -> tuple[float, float]:
     score, inverse = np.unique(np.asarray(view.score), return_inverse=True)
     weight, outcome = np.asarray(view.weights, dtype=np.float64), np.asarray(view.outcome, dtype=np.float64)
     size = len(score)
-    events, others = (np.bincount(inverse, weight * part, size) for part in (outcome, 1 - outcome))
+    events, others = (
+        np.asarray(np.bincount(inverse, weight * part, size), dtype=np.float64) for part in (outcome, 1 - outcome)
+    )
     if not (events.any() and others.any()):
         raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
     value = _auroc(events, others)

@@ -548,13 +548,13 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
             raise ArgumentError("order", problem, "list every period once, from first to last")
         return values, {name: float(place) for place, name in enumerate(order)}, "period"
     try:
-        names = sorted(set(listed))
+        ordered: list[Any] = sorted(set(listed))
     except TypeError:
         raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
     if values.dtype.kind not in "iuf":
-        return values, {name: float(place) for place, name in enumerate(names)}, "period"
-    years = values.dtype.kind in "iu" and names[0] >= EARLIEST and names[-1] <= LATEST
-    return values, {name: float(name) for name in names}, "year" if years else "unit of time"
+        return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
+    years = values.dtype.kind in "iu" and ordered[0] >= EARLIEST and ordered[-1] <= LATEST
+    return values, {name: float(name) for name in ordered}, "year" if years else "unit of time"
 
 
 def _dates(values: Any) -> Any:
@@ -727,8 +727,8 @@ def _group(
         if reason:
             estimates[id] = GroupEstimate(math.nan, math.nan, math.nan, math.nan, 0.0, reason)
         else:
-            ends = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
-            estimates[id] = GroupEstimate(*ends, error, 0.0)
+            shown, low, high = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
+            estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
     return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
 
 

@@ -81,8 +81,9 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate predictions with many metrics at once.
 
-    Computes each metric with its own defaults, together with a header that describes the data: number of rows, prevalence, accuracy
-    and mean confidence. Use it for an overview; call a metric itself, such as `calibrant.ece`, where one number is needed.
+    Computes each metric with its own defaults, together with a header that describes the data: number of rows; for two classes the number
+    of events, prevalence, mean predicted probability, observed over expected events (O/E) and AUROC; for more classes accuracy and mean
+    confidence. Use it for an overview; call a metric itself, such as `calibrant.ece`, where one number is needed.
 
     Parameters
     ----------

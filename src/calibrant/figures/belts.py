@@ -17,7 +17,18 @@ from ..util.checks import check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
-from .base import Diagram, axis_words, color_on, diagonal, documents_plot, finish, legend, none_for_nan, series_on
+from .base import (
+    Diagram,
+    axis_words,
+    color_on,
+    diagonal,
+    documents_plot,
+    finish,
+    legend,
+    none_for_nan,
+    rows_of,
+    series_on,
+)
 from .canvas import new_ax
 
 if TYPE_CHECKING:
@@ -111,7 +122,7 @@ class CalibrationBelt(Diagram):
 
     def _title(self) -> str:
         kind = "external" if self.external else "internal"
-        head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {self.n:,} rows)"
+        head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {rows_of(self.n, self.lens)})"
         return f"{head}\n  p-value of calibration {pvalue_text(self.pvalue)}"
 
     _numeric = range(0)
@@ -144,7 +155,8 @@ class CalibrationBelt(Diagram):
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
         if highest < 0.5:
             end = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5) if highest <= each)
-        diagonal(ax, 0, end)
+        if not series_on(ax):
+            diagonal(ax, 0, end)
         facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
         ax.plot(self.risk, self.observed, color=paint, linewidth=0.9, zorder=3, gid="curve", label=facts)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest

@@ -370,11 +370,13 @@ def forest_diagram(validation: GroupValidation | PooledEstimate, metric: str | N
     metric = next(iter(validation.pooled)) if metric is None else metric
     pooled, measure = validation[metric], validation.measures[metric]
     found = [group.estimates[metric] for group in validation.groups]
-    columns = np.array([each[:3] for each in found], dtype=np.float64)
+    value, low, high = np.array([each[:3] for each in found], dtype=np.float64).T
     return ForestDiagram(
         tuple(str(group.name) for group in validation.groups),
         tuple(f"{group.events:,}/{group.rows:,}" for group in validation.groups),
-        *columns.T,
+        value,
+        low,
+        high,
         np.array([each.weight for each in found]),
         tuple(each.reason for each in found),
         pooled,
@@ -392,7 +394,7 @@ def _of_pooled(pooled: PooledEstimate) -> ForestDiagram:
     from scipy.special import ndtri
 
     half = float(ndtri((1 + pooled.level) / 2)) * pooled.standard_errors
-    ends = [back(pooled.estimates + sign * half, pooled.transform) for sign in (0, -1, 1)]
+    value, low, high = (back(pooled.estimates + sign * half, pooled.transform) for sign in (0, -1, 1))
     names = tuple(map(str, pooled.names))
     blank = ("",) * pooled.k
-    return ForestDiagram(names, blank, *ends, pooled.weights, blank, pooled, "group", "estimate", None)
+    return ForestDiagram(names, blank, value, low, high, pooled.weights, blank, pooled, "group", "estimate", None)

@@ -109,8 +109,9 @@ class ClasswiseCurves(Diagram):
             ax.set_title(plain(name), fontsize=TEXT, color=ink_on(ax.figure.get_facecolor()))
             ax.set_xlabel("predicted probability" if place >= len(self) - across else "", fontsize=TEXT)
             ax.set_ylabel("" if place % across else "observed rate", fontsize=TEXT)
-            if place and not estimates and ax.get_legend() is not None:
-                ax.get_legend().remove()  # as in the first
+            legend = ax.get_legend()
+            if place and not estimates and legend is not None:
+                legend.remove()  # as in the first
         return axes
 
 

@@ -38,7 +38,7 @@ FEW = 5
 # Number of values of tau2 among which the largest likelihood is bracketed, since it may have two maxima.
 GRID = 80
 NARROW = (
-    "the estimates vary less than their standard errors, so that the Hartung-Knapp interval is narrower than the normal one; "
+    "the estimates vary less than their standard errors, so that the Hartung-Knapp interval{} is narrower than the normal one; "
     'interval="hartung_knapp_adhoc" prevents this'
 )
 FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
@@ -282,32 +282,38 @@ def pool_estimates(
     base = _weighted(y, v, np.ones((k, 1)), 0.0)
     prediction_df = prediction_df or (None if interval == "normal" else "k-1")
     low, high = _prediction(fit, k, level, method, prediction_df)
-    ends = back([fit.coefficient, fit.low, fit.high, low, high], transform).tolist()
+    estimate, below, above, *ahead = back([fit.coefficient, fit.low, fit.high, low, high], transform).tolist()
     from scipy.special import chdtrc
 
-    notes = [NARROW if fit.narrower else ""]
+    trend, narrow_trend = (None, False) if x is None else _trend(y, v, x, method, interval, level)
+    notes = [NARROW.format("") if fit.narrower else NARROW.format(" of the trend") if narrow_trend else ""]
     notes += [FEW_ESTIMATES.format(k) if k < FEW and method != "fixed" else ""]
+    tau2_low, tau2_high = _tau2_limits(y, v, level)
     return PooledEstimate(
-        ends[0],
-        fit.standard_error,
-        *ends[1:],
-        fit.tau2,
-        *_tau2_limits(y, v, level),
-        _i2(fit, base, method),
-        base.rss,
-        float(chdtrc(k - 1, base.rss)),
-        k,
-        method,
-        interval,
-        None if method == "fixed" else prediction_df,
-        float(level),
-        transform,
-        labels,
-        y,
-        np.sqrt(v),
-        fit.weight / fit.weight.sum(),
-        None if x is None else _trend(y, v, x, method, interval, level),
-        tuple(filter(None, notes)),
+        estimate=estimate,
+        standard_error=fit.standard_error,
+        low=below,
+        high=above,
+        prediction_low=ahead[0],
+        prediction_high=ahead[1],
+        tau2=fit.tau2,
+        tau2_low=tau2_low,
+        tau2_high=tau2_high,
+        i2=_i2(fit, base, method),
+        q=base.rss,
+        q_pvalue=float(chdtrc(k - 1, base.rss)),
+        k=k,
+        method=method,
+        interval=interval,
+        prediction_df=None if method == "fixed" else prediction_df,
+        level=float(level),
+        transform=transform,
+        names=labels,
+        estimates=y,
+        standard_errors=np.sqrt(v),
+        weights=fit.weight / fit.weight.sum(),
+        trend=trend,
+        notes=tuple(filter(None, notes)),
     )
 
 
@@ -369,7 +375,7 @@ class _Weighted(NamedTuple):
 def _weighted(y: Floats, v: Floats, columns: Floats, tau2: float) -> _Weighted:
     weight = 1 / (v + tau2)
     information = columns.T @ (weight[:, None] * columns)
-    inverse = np.linalg.inv(information)
+    inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
     coefficients = inverse @ (columns.T @ (weight * y))
     residual = y - columns @ coefficients
     trace = float(weight.sum() - np.trace(inverse @ (columns.T @ (weight[:, None] ** 2 * columns))))
@@ -484,7 +490,8 @@ def _tau2_limits(y: Floats, v: Floats, level: float) -> tuple[float, float]:
     return solve((1 - level) / 2), solve((1 + level) / 2)
 
 
-def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: float) -> Trend:
+def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: float) -> tuple[Trend, bool]:
+    """The slope on a covariate, and whether its interval is narrower than the normal one."""
     from scipy.special import ndtr, stdtr
 
     centre, width = float(x.mean()), float(np.ptp(x))
@@ -493,4 +500,4 @@ def _trend(y: Floats, v: Floats, x: Floats, method: str, interval: str, level: f
     steps = -abs(fit.coefficient) / fit.standard_error if fit.standard_error > 0 else -math.inf
     tail = float(ndtr(steps) if interval == "normal" else stdtr(len(y) - 2, steps))
     value, error, low, high = (each / width for each in fit[:4])
-    return Trend(value, error, low, high, 2 * tail, fit.tau2)
+    return Trend(value, error, low, high, 2 * tail, fit.tau2), fit.narrower

@@ -85,7 +85,7 @@ FUNCTIONS = {
 }
 # Names of the literature for a metric with an option. Word order does not distinguish names, and here it would.
 WITH_OPTION = {
-    "expected_observed_ratio with form='observed_expected'": (
+    ("expected_observed_ratio", "form='observed_expected'"): (
         "OE",
         "O/E",
         "O:E",
@@ -157,10 +157,10 @@ def function_named(name: str) -> str | None:
     return next((function for function, names in FUNCTIONS.items() if wanted in map(plain, names)), None)
 
 
-def metric_with_option(name: str) -> str | None:
+def metric_with_option(name: str) -> tuple[str, str] | None:
     """The metric and the option that compute what has this name, if an option is needed."""
     wanted = plain(name)
-    return next((metric for metric, names in WITH_OPTION.items() if wanted in map(plain, names)), None)
+    return next((call for call, names in WITH_OPTION.items() if wanted in map(plain, names)), None)
 
 
 def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:

@@ -20,6 +20,7 @@ from ..errors import (
     AmbiguousMetricError,
     ArgumentError,
     InputTypeError,
+    InPython,
     LensError,
     UndefinedMetricError,
     UnknownMetricError,
@@ -798,7 +799,10 @@ class Catalogue(Mapping[str, Metric]):
             return self._metrics[name]
         optional = metric_with_option(name)
         if optional is not None:
-            raise UnknownMetricError("metric", f"{name!r} is not a metric of its own", f"use {optional}")
+            id, option = optional
+            raise UnknownMetricError(
+                "metric", f"{name!r} is an option of {id}, not a metric", InPython(f"use {id} with {option}")
+            )
         found = named(name, self._metrics.values())
         if len(found) == 1:
             return found[0]

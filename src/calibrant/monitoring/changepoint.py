@@ -14,7 +14,7 @@ from ..errors import ArgumentError, InputError, LensError, ShapeError
 from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
-from ..util.results import Record, number
+from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, window_of
 
@@ -144,7 +144,7 @@ class EDetector(Record):
 
     def _title(self) -> str:
         found = f"{len(self.alarms)} alarms" if len(self.alarms) != 1 else "1 alarm"
-        return f"{self.kind} detector: {found} in {self.windows:,} windows; at most one false alarm per {number(self.run_length)} windows on average"
+        return f"{self.kind} detector: {found} in {several(self.windows, 'window')}; at most one false alarm per {number(self.run_length)} windows on average"
 
 
 def start_detector(

@@ -29,7 +29,7 @@ from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
-from ..util.results import Record, number, pvalue_text
+from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
 __all__ = ["Alternatives", "Counted", "EProcess", "Memory", "as_counted", "e_bh", "start_eprocess", "window_of"]
@@ -421,7 +421,7 @@ class EProcess(Record):
             return {"alternative": list(self.alternatives.names), "e_value": np.exp(self.logs).tolist()}
 
     def _title(self) -> str:
-        return f"{self.verdict}\n  current e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {self.windows:,} windows, lens {self.lens}"
+        return f"{self.verdict}\n  current e-value {number(self.value)}, p-value {pvalue_text(self.pvalue)}, {several(self.windows, 'window')}, lens {self.lens}"
 
 
 def _exp(log: float) -> float:

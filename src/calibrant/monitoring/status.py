@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import FileError, GroupError
 from ..sketches.sketch import Sketch
-from ..util.results import Record, number, percent, plain_value
+from ..util.results import Record, number, percent, plain_value, several
 from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
@@ -467,7 +467,7 @@ class MonitorStatus(Record):
             return "No alarm. No window has been tested yet, so calibration cannot be assessed."
         if self.process.rejected:
             return "No new alarm. The sequential test rejected calibration earlier."
-        rows = f"{self.process.windows:,} windows with {self.process.rows:,} labelled rows"
+        rows = f"{several(self.process.windows, 'window')} with {several(self.process.rows, 'labelled row')}"
         known = [alarm for alarm in self.alarms if alarm.group == self.group and alarm.kind == "change"]
         if known:
             first = next(alarm for alarm in known if alarm.onset == known[-1].onset)
@@ -540,7 +540,7 @@ class MonitorStatus(Record):
         return {name: [row.get(name) for row in rows] for name in names}
 
     def _title(self) -> str:
-        counts = f"{self.n:,} rows in {self.total_windows:,} windows of {self.every}, {self.labelled:,} labelled"
+        counts = f"{several(self.n, 'row')} in {several(self.total_windows, 'window')} of {self.every}, {self.labelled:,} labelled"
         lines = [self.verdict, f"  {counts}", *(f"  {line}" for line in self.open_lines)]
         lines += [f"  {window!r}" for window in self.windows[-5:]]
         lines += [f"  {note}" for note in (self.waiting, *self.notes) if note]

@@ -126,11 +126,11 @@ class Report(Document):
         Facts given by the user, such as model, version and owner.
     cells : Interactive or None
         Data of the interactive page; in no other form.
+    before_after : BeforeAfter or None
+        Effect of a calibrator, where the report describes calibrated probabilities.
     clinical : Clinical or None
         Validation of a risk model, with ``purpose="clinical"``: ``summary``, ``curve``, ``risks``, ``benefit``, ``subgroups`` and
         ``tripod``.
-    before_after : BeforeAfter or None
-        Effect of a calibrator, where the report describes calibrated probabilities.
 
     See Also
     --------

@@ -248,7 +248,11 @@ class Sketches(Summary):
         part = self.group(group).parts[ALL]
         name = self.main if lens == "auto" else lens
         if name not in part.lenses:
-            raise LensError("lens", f"unknown lens {name!r}", f"choose one of {', '.join(self.lenses)}")
+            raise LensError(
+                "lens",
+                f"these sketches have no lens {name!r}",
+                f"choose one of {', '.join(self.lenses)}, or evaluate the rows (on the command line with --no-stream)",
+            )
         return part.lenses[name]
 
     def __getitem__(self, lens: str) -> Sketch:

@@ -25,6 +25,7 @@ __all__ = [
     "percent",
     "plain_value",
     "pvalue_text",
+    "several",
     "text_table",
 ]
 
@@ -159,6 +160,15 @@ def number(value: float | None, digits: int = 4) -> str:
         text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}" if value else "0"
         return text if len(text.lstrip("-")) <= 9 else f"{value:.{digits}f}"
     return f"{value:.{digits - 1}e}"
+
+
+def several(count: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> several(1, "window"), several(2000, "window")
+    ('1 window', '2,000 windows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def pvalue_text(value: float) -> str:

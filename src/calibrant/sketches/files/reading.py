@@ -28,6 +28,7 @@ __all__ = [
     "dialect_of",
     "kind_of",
     "listed",
+    "mixed_line_ends",
     "named_types",
     "not_read_as_utf8",
     "not_utf8",
@@ -38,6 +39,8 @@ __all__ = [
     "with_texts",
 ]
 
+# Bytes of a text file in which line ends are compared.
+MOST_COMPARED = 8 << 20
 KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -119,6 +122,8 @@ class Source:
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)
+        if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
+            return mixed
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
@@ -233,6 +238,20 @@ def _is_utf16(path: str) -> bool:
     return Path(path).is_file() and read_start(path, 2) in (b"\xff\xfe", b"\xfe\xff")
 
 
+def mixed_line_ends(path: str) -> FileError | None:
+    """The error for a text file that could not be read because its lines end in different ways; None if they do not."""
+    if not Path(path).is_file():
+        return None
+    lines = read_start(path, MOST_COMPARED).split(b"\n")[:-1]
+    ends = [line.endswith(b"\r") for line in lines]
+    if len(set(ends)) < 2:
+        return None
+    first = ends.index(not ends[0])
+    shown = ("CRLF", "LF") if ends[0] else ("LF", "CRLF")
+    problem = f"has different line ends: {shown[0]} above line {first + 1:,}, {shown[1]} there"
+    return FileError(path, problem, "convert them, for example with dos2unix")
+
+
 def not_read_as_utf8(error: Exception, path: str) -> bool:
     """Whether a file could not be read because of its encoding."""
     return "not utf-8" in str(error) or _is_utf16(path)
@@ -280,7 +299,7 @@ def check_cut(shown: str, columns: Iterable[str]) -> None:
 
 
 def attached(connection: Any, paths: list[str], table: str | None) -> str:
-    """A table of a database, opened for reading, as SQL; views are refused, since they can read any other file."""
+    """A table of a database, opened for reading, as SQL; a view raises an error, since it can read any other file."""
     import duckdb
 
     if len(paths) > 1:
