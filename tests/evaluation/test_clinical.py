@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError, GroupError, HardPredictionsWarning, InputError, LabelError, LensError
+from calibrant.errors import (
+    ArgumentError,
+    GroupError,
+    HardPredictionsWarning,
+    InputError,
+    InputTypeError,
+    LabelError,
+    LensError,
+)
 from calibrant.evaluation import ClinicalSummary
 from calibrant.evaluation.clinical import summarize
 
@@ -146,6 +154,9 @@ def test_clusters_widen_the_intervals() -> None:
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
     few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
+    counted = cal.clinical_summary(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST)
+    whole = cal.clinical_summary(y, p, groups=patient, cluster=True, **FAST)
+    assert [row.lower for row in counted.rows] == pytest.approx([row.lower for row in whole.rows], nan_ok=True)
     with pytest.raises(GroupError, match="required"):
         cal.clinical_summary(y, p, cluster=True)
 
@@ -246,6 +257,8 @@ def test_labels_lenses_and_bad_input() -> None:
         cal.clinical_summary(p, p, soft=True, **FAST)
     with pytest.raises(InputError, match="y_prob"):
         cal.clinical_summary(y, np.where(np.arange(60) == 7, np.nan, p), **FAST)
+    with pytest.raises(InputTypeError, match="several models"):
+        cal.clinical_summary(y, {"a": p, "b": p})
     with pytest.raises(ArgumentError, match="smoother"):
         cal.clinical_summary(y, p, smoother="spline")
     with pytest.raises(ArgumentError, match="at least 200"):

@@ -101,7 +101,7 @@ def test_merged_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_coverage(deep: bool) -> None:
     """The true curve, a line in log-odds, lies in the 80% belt as often as stated, or more."""
-    trials, inside = 1000 if deep else 40, 0
+    trials, inside = 1000 if deep else 20, 0
     rng = np.random.default_rng(2)
     for _ in range(trials):
         p = rng.beta(2, 4, 400)
@@ -110,7 +110,7 @@ def test_coverage(deep: bool) -> None:
         belt = cal.calibration_belt(y, p, levels=(0.8,), method="likelihood_ratio", points=10)
         curve = 1 / (1 + (1 / belt.risk - 1) ** 0.8)
         inside += bool(((belt.lower[0] <= curve) & (curve <= belt.upper[0])).all())
-    assert inside / trials > (0.77 if deep else 0.65), inside / trials
+    assert inside / trials > (0.77 if deep else 0.6), inside / trials
 
 
 def test_unfriendly_data() -> None:

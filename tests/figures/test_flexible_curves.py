@@ -150,7 +150,7 @@ def test_bootstrap_agrees_with_the_closed_form() -> None:
 
 def test_coverage_of_the_band(deep: bool) -> None:
     """At three quantiles of the risks; R's constant variance is too short at high risks of rare events."""
-    trials = 1000 if deep else 30
+    trials = 1000 if deep else 20
     for n, shape in ((400, (2, 5)), (1000, (0.7, 20))):
         rng = np.random.default_rng(1)
         x = np.quantile(rng.beta(*shape, 100_000), [0.25, 0.5, 0.95])
@@ -169,7 +169,7 @@ def test_coverage_of_the_band(deep: bool) -> None:
                 low, high = _closed_form(fits[way == "wald"], x, way, 0.95)
                 found += (low <= truth) & (truth <= high)
         for way in ("binomial", "wald"):
-            assert (hits[way] / defined > (0.925 if deep else 0.79)).all(), hits
+            assert (hits[way] / defined > (0.925 if deep else 0.74)).all(), hits
         assert defined > 0.98 * trials
     assert hits["residual"][2] / defined < 0.9, hits
 

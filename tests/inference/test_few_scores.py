@@ -265,3 +265,13 @@ def test_adjusted_p_values_are_not_smaller_where_a_metric_is_undefined() -> None
         assert "undefined" not in found["ecce_mad"].null_distribution
         assert found["cox_slope"].n_resamples < found["ecce_mad"].n_resamples == 59
         assert all(a >= r.pvalue for a, r in zip(found.adjusted, found.results, strict=True))
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_an_impossible_outcome_of_certain_scores_is_rejected(copies: int) -> None:
+    """Every possible outcome leaves the statistic undefined, as it has no variance."""
+    y, p = [1, 0, 1, 0] * copies, [0.0, 1.0, 1.0, 0.0] * copies
+    found = cal.assess(y, p, metric="spiegelhalter_z")
+    assert (found.method, found.pvalue) == ("normal", 0)
+    with pytest.raises(cal.UndefinedMetricError, match="is undefined for all outcomes of positive probability"):
+        cal.assess(y[:4], p[:4], metric="spiegelhalter_z", method="enumeration")

@@ -155,22 +155,22 @@ def test_mean_widths_of_simulated_studies(deep: bool) -> None:
     found = cal.precision_sample_size(**given)
     for place, criterion in enumerate(found.criteria):
         mean = widths(
-            given, criterion.n, 400 if deep else 25, np.random.default_rng(place), lambda g, n: g.beta(2, 8, n)
+            given, criterion.n, 400 if deep else 8, np.random.default_rng(place), lambda g, n: g.beta(2, 8, n)
         )
-        assert mean[place] == pytest.approx(criterion.target, rel=0.01 if deep else 0.04)
+        assert mean[place] == pytest.approx(criterion.target, rel=0.01 if deep else 0.06)
 
 
 def test_spread_of_the_estimates_of_simulated_studies(deep: bool) -> None:
     """The intervals are as wide as the estimates vary: 3.92 standard deviations over studies (O/E: at most)."""
     n, rng, slopes, areas, ratios = 1000, np.random.default_rng(0), [], [], []
-    for _ in range(2000 if deep else 150):
+    for _ in range(2000 if deep else 80):
         p = rng.beta(2, 8, n)
         y = (rng.random(n) < p).astype(float)
         slopes.append(cal.cox_slope(y, p))
         areas.append(cal.auroc(y, p))
         ratios.append(math.log(y.sum() / p.sum()))
     found = cal.expected_precision(n, (2, 8))
-    tolerance = 0.06 if deep else 0.2
+    tolerance = 0.06 if deep else 0.25
     assert 2 * Z * np.std(slopes) == pytest.approx(found["calibration slope"].width, rel=tolerance)
     assert 2 * Z * np.std(areas) == pytest.approx(found["C statistic"].width, rel=tolerance)
     assert 2 * math.sinh(Z * float(np.std(ratios))) < found["O/E"].width * (1 + tolerance / 2)

@@ -212,8 +212,8 @@ def _described(connection: Any, source: str, shown: str, kind: str) -> dict[str,
     except duckdb.Error as error:
         if not_read_as_utf8(error, shown):
             raise not_utf8(shown) from error
-        if kind in ("csv", "tsv") and (found := mixed_line_ends(shown)):
-            raise found from error
+        if kind in ("csv", "tsv") and (mixed := mixed_line_ends(shown)):
+            raise mixed from error
         problem = f"cannot be read as {kind}: {first_line(error)}"
         raise FileError(shown, problem, "check the file, or give its format with --format") from error
     types = {row[0]: row[1] for row in found}

@@ -418,8 +418,10 @@ def net_benefit(
 def check_thresholds(thresholds: Any) -> Floats:
     """Return one or several threshold probabilities as an array; raises unless they lie strictly between 0 and 1."""
     t = finite_column([thresholds] if is_number(thresholds) else thresholds, "thresholds")
-    if (t <= 0).any() or (t >= 1).any():
-        raise ArgumentError("thresholds", "must lie between 0 and 1", "leave out 0 and 1")
+    bad = t[(t <= 0) | (t >= 1)]
+    if len(bad):
+        remedy = "leave out 0 and 1" if bad[0] in (0, 1) else "give probabilities, for example 0.1"
+        raise ArgumentError("thresholds", f"must lie between 0 and 1; got {bad[0]:g}", remedy)
     return t
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..binning.table import _binomial_interval, check_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, groups_of, logit
-from ..errors import ArgumentError, CalibrantError, LabelError, LensError, UndefinedMetricError, Use
+from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
 from ..input.predictions import Predictions
@@ -338,6 +338,8 @@ def clinical_summary(
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))
     if check_whole(n_resamples, "n_resamples") < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
+    if isinstance(y_prob, Mapping):
+        raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
     p = as_predictions(y_true, y_prob, keywords, where)
     return summarize(p, lens, smoother, level, n_resamples, seed_of(rng), cluster, outcome, workers)
 
@@ -370,8 +372,9 @@ def summarize(
         drawn = (
             rows_of.bootstrap(rng).views(catalogue["brier"], {})[0]
             if sampler is None
-            else one_event(p.take(sampler.picked(rng)), lens)
+            else one_event(sampler.predictions.take(sampler.picked(rng)), lens)
         )
+        assert isinstance(drawn, View)
         found, _ = statistics(drawn, smoother, wanted)
         return [found.get(id, math.nan) for id in wanted]
 
@@ -444,7 +447,10 @@ def statistics(
     """
     values: dict[str, float] = {}
     why: dict[str, str] = {}
-    parts = {**_PARTS, ("ici", "e50", "e90", "emax"): partial(_distances, smoother=smoother)}
+    parts: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
+        **_PARTS,
+        ("ici", "e50", "e90", "emax"): partial(_distances, smoother=smoother),
+    }
     for ids, compute in parts.items():
         if wanted is not None and not set(ids) & set(wanted):
             continue

@@ -56,6 +56,8 @@ INSIDE = 0.632
 PERMUTATIONS = 100
 # Points of the curve, and the rows beyond its ends, as in rms::calibrate.
 POINTS, BEYOND = 50, 4
+# A model whose C statistic is at least the first on its training rows, and lower by the second on rows left out, memorises its rows.
+MEMORISED, FORGOTTEN = 0.99, 0.05
 # With a smaller share of successful refits the estimate is not that of the model as it was specified.
 MOST_FAILED = 0.1
 
@@ -427,14 +429,12 @@ def internal_validation(
     none = _no_information(apparent, statistics, smooth, seed) if method == "632+" else None
     estimates = _corrected(method, start.both, refits, held_out, none)
     count = len(statistics)
+    columns = zip(*([_number(value) for value in part[:count]] for part in (*estimates[:5], estimates[6])), strict=True)
     rows = tuple(
-        OptimismRow(
-            name,
-            *(_number(part[place]) for part in estimates[:5]),
-            int(estimates[5][place]),
-            _number(estimates[6][place]),
+        OptimismRow(name, first, inside, test, optimism, corrected, int(n), error)
+        for (name, _), n, (first, inside, test, optimism, corrected, error) in zip(
+            statistics, estimates[5], columns, strict=False
         )
-        for place, (name, _) in enumerate(statistics)
     )
     found = None
     if smooth is not None:
@@ -456,7 +456,7 @@ def internal_validation(
         dict(refits.warned),
         found,
         fitted,
-        "\n".join(_remarks(data, start, statistics, refits, len(plan))),
+        "\n".join(_remarks(data, start, apparent, refits, len(plan))),
     )
 
 
@@ -505,7 +505,7 @@ class _Data:
         return cls(X, take, labels, codes, classes, weight, found)
 
     def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
-        weight = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        weight: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         return Predictions(self.codes[rows], probs[rows], **weight)
 
 
@@ -755,6 +755,7 @@ class _Refits:
         self.worked = 0
         self.training: list[Floats] = []
         self.test: list[Floats] = []
+        self.outside: list[float] = []
 
     def run(self, plan: list[Any], where: str, training: bool) -> None:
         """Refit on every resample; metrics are computed on all rows or on those outside of the resample, and inside of it for `training`."""
@@ -771,6 +772,10 @@ class _Refits:
         if probs is not None:
             if training:
                 self.training.append(self._values(probs, train))
+            if where == "all":
+                out = np.setdiff1d(np.arange(self.data.n), train)
+                if len(np.unique(self.data.codes[out])) == self.data.k:
+                    self.outside.append(auroc(self.data.predictions(probs, out)))
             self.test.append(self._values(probs, test))
 
     def pooled(self, plan: list[Any], start: _Values) -> Floats:
@@ -885,7 +890,7 @@ def _given(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
 def _no_information(p: Predictions, statistics: list[tuple[str, Formula]], smooth: _Smooth | None, seed: int) -> Floats:
     """Values of the statistics if outcomes were independent of the predictions, and the flat curve at the event rate."""
     labels, probs = np.asarray(p.labels), np.asarray(p.probs)
-    weight = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
+    weight: dict[str, Any] = {} if p.weight is None else {"sample_weight": np.asarray(p.weight)}
     orders = [generator(seed, (1 << 32) + number_).permutation(len(labels)) for number_ in range(PERMUTATIONS)]
     found = []
     with warnings.catch_warnings():
@@ -947,15 +952,19 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _remarks(
-    data: _Data, start: _Values, statistics: list[tuple[str, Formula]], refits: _Refits, count: int
-) -> Iterator[str]:
+def _remarks(data: _Data, start: _Values, apparent: Predictions, refits: _Refits, count: int) -> Iterator[str]:
     for reason, times in refits.failures.items():
         yield f"{times} of {count} refits failed and were left out: {reason}"
     for name, times in refits.warned.items():
         yield f"{times} of {count} refits emitted {name}"
     for name, reason in start.reasons.items():
         yield f"{name} is undefined on the training rows: {reason}"
+    inside = auroc(apparent)
+    if refits.outside and inside >= MEMORISED and inside - float(np.mean(refits.outside)) > FORGOTTEN:
+        yield (
+            f"the model memorises its training rows: C statistic {inside:.2f} there and {np.mean(refits.outside):.2f} on rows left out; the "
+            "bootstrap then corrects too little, so use method='632+' or 'cross_validation'"
+        )
     if data.groups is not None and data.groups.max() + 1 < FEW_GROUPS:
         yield f"only {int(data.groups.max()) + 1} clusters: the estimate depends on few of them"
 

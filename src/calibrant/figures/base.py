@@ -286,6 +286,15 @@ def number_of(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else number(float(value), 3)
 
 
+def rows_of(n: int, lens: str) -> str:
+    """Number of rows as text, after the lens unless it is the event of two classes.
+
+    >>> rows_of(1200, "binary"), rows_of(1, "class:a")
+    ('1,200 rows', 'class:a, 1 row')
+    """
+    return f"{'' if lens == 'binary' else f'{lens}, '}{n:,} row{'' if n == 1 else 's'}"
+
+
 def cells_of(columns: Mapping[str, Sequence[float | None]]) -> list[list[str]]:
     """The cells of a table by rows."""
     texts = [

@@ -17,7 +17,18 @@ from ..util.checks import check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
-from .base import Diagram, axis_words, color_on, diagonal, documents_plot, finish, legend, none_for_nan, series_on
+from .base import (
+    Diagram,
+    axis_words,
+    color_on,
+    diagonal,
+    documents_plot,
+    finish,
+    legend,
+    none_for_nan,
+    rows_of,
+    series_on,
+)
 from .canvas import new_ax
 
 if TYPE_CHECKING:
@@ -111,7 +122,7 @@ class CalibrationBelt(Diagram):
 
     def _title(self) -> str:
         kind = "external" if self.external else "internal"
-        head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {self.n:,} rows)"
+        head = f"Calibration belt ({kind} validation, polynomial of degree {self.degree}, {rows_of(self.n, self.lens)})"
         return f"{head}\n  p-value of calibration {pvalue_text(self.pvalue)}"
 
     _numeric = range(0)

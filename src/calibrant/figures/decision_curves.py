@@ -21,7 +21,7 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, color_on, documents_plot, finish, none_for_nan, plain, series_on
+from .base import MODELS_PARAMETERS, Diagram, color_on, documents_plot, finish, none_for_nan, plain, rows_of, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .models import Source, legend_above, line_style, model_named, read_models
 from .uncertainty import FEWEST, quantile_bounds
@@ -77,8 +77,8 @@ class BenefitDifference(Diagram):
         Lower end of the paired bootstrap interval.
     upper : ndarray
         Upper end.
-    level : float
-        Confidence level of each interval.
+    level : float or None
+        Confidence level of each interval, None without intervals.
 
     See Also
     --------
@@ -91,7 +91,7 @@ class BenefitDifference(Diagram):
     difference: Floats
     lower: Floats
     upper: Floats
-    level: float
+    level: float | None
 
     _stated = ("first", "second", "level")
 
@@ -99,7 +99,12 @@ class BenefitDifference(Diagram):
         return self._listed("threshold", "difference", "lower", "upper")
 
     def _title(self) -> str:
-        return f"Net benefit of {self.first} minus {self.second} ({self.level:.0%} pointwise bootstrap intervals)"
+        bounds = "" if self.level is None else f" ({100 * self.level:g}% pointwise bootstrap intervals)"
+        return f"Net benefit of {self.first} minus {self.second}{bounds}"
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        columns = (self.threshold, self.difference, self.lower, self.upper)
+        return list(self._columns()), [[number(float(each[i])) for each in columns] for i in _shown(self.threshold)]
 
     @documents_plot
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -117,7 +122,7 @@ class BenefitDifference(Diagram):
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
         ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
         place = series_on(ax)
-        label = f"{self.level:.0%} interval"
+        label = "" if self.level is None else f"{100 * self.level:g}% interval"
         _draw(ax, self.threshold, self.difference, (self.lower, self.upper), place, None, label)
         held = np.abs(self.difference)
         _limit_x(ax, self.threshold[: _last_seen(held > SEEN * held.max()) + 1])
@@ -191,7 +196,7 @@ class DecisionCurve(Diagram):
             other = self[second]
             value, sample = one.net_benefit - other.net_benefit, one.sample - other.sample
         bounds = _bounds(sample, self.level)
-        return BenefitDifference(one.name, second, self.threshold, value, *bounds, self.level or np.nan)
+        return BenefitDifference(one.name, second, self.threshold, value, *bounds, self.level)
 
     def _columns(self) -> dict[str, list[Any]]:
         parts = (*self.curves, self.treat_all)
@@ -203,13 +208,14 @@ class DecisionCurve(Diagram):
         }
 
     def _title(self) -> str:
-        bounds = "" if self.level is None else f", {self.level:.0%} pointwise bootstrap intervals"
-        return f"Decision curve ({number(self.n)} rows, {percent(self.prevalence)} events{bounds}); treating none has net benefit 0"
+        bounds = "" if self.level is None else f", {100 * self.level:g}% pointwise bootstrap intervals"
+        facts = f"{rows_of(self.n, self.lens)}, {percent(self.prevalence)} events{bounds}"
+        return f"Decision curve ({facts}); treating none has net benefit 0"
 
     _numeric = range(1, 100)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        shown = np.unique(np.linspace(0, len(self.threshold) - 1, min(len(self.threshold), 10)).astype(int))
+        shown = _shown(self.threshold)
         headings = ["model", "threshold", "benefit", "lower", "upper", "avoided/100", "lower", "upper"]
         rows = []
         for part in (*self.curves, self.treat_all):
@@ -290,17 +296,21 @@ class DecisionCurve(Diagram):
         ax.set_ylim(max(min(-0.1 * best, 1.1 * worst), -0.5 * best) if best > 0 else -1, 1.1 * best if best > 0 else 1)
 
 
+def _shown(values: Floats) -> Whole:
+    """Places of at most ten values for a table."""
+    return np.unique(np.linspace(0, len(values) - 1, min(len(values), 10)).astype(np.int64))
+
+
 def _draw(
     ax: Axes, x: Floats, y: Floats, bounds: tuple[Floats, Floats], place: int, name: str | None, words: str
 ) -> None:
     label = None if name is None else plain(name)
-    single = {"marker": "o", "markersize": 3} if len(x) == 1 else {}
-    ax.plot(x, y, gid="series", **line_style(ax, place), **single, label=label)
+    ax.plot(x, y, gid="series", **line_style(ax, place, marker=len(x) == 1), label=label)
     if not np.isnan(bounds[0]).all():
-        wide = [x, *bounds]
+        low, high = bounds
         if len(x) == 1:  # one threshold has an interval too, but no width to fill
-            wide = [np.array([x[0] - 0.005, x[0] + 0.005]), *(np.repeat(end, 2) for end in bounds)]
-        ax.fill_between(*wide, color=color_on(ax, place), alpha=0.15, linewidth=0, gid="band").set_label(words)
+            x, low, high = np.array([x[0] - 0.005, x[0] + 0.005]), np.repeat(low, 2), np.repeat(high, 2)
+        ax.fill_between(x, low, high, color=color_on(ax, place), alpha=0.15, linewidth=0, gid="band").set_label(words)
 
 
 def _last_seen(seen: NDArray[np.bool_]) -> int:
@@ -488,7 +498,7 @@ class _Patterns:
         key = np.column_stack([hit, weight, *reached[:-1]]).astype(np.float64)
         kinds, group = np.unique(key, axis=0, return_inverse=True)
         group = group.ravel()
-        self.times = np.bincount(group, times)
+        self.times: Floats = np.bincount(group, times).astype(np.float64)
         """Number of rows of each pattern."""
         weight, self._size = kinds[:, 1], len(kinds)
         hit = kinds[:, 0] > 0

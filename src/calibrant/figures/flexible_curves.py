@@ -36,6 +36,7 @@ from .base import (
     none_for_nan,
     one_view,
     plain,
+    rows_of,
     series_on,
 )
 from .canvas import new_ax, tones_of
@@ -164,7 +165,7 @@ class FlexibleCalibrationCurve(Diagram):
         else:
             assert self.level is not None
             bounds = _closed_form(self.fit, x, self.how, self.level)
-        return y, *(np.where(inside, end, np.nan) for end in bounds)
+        return y, np.where(inside, bounds.lower, np.nan), np.where(inside, bounds.upper, np.nan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates and the curve as plain values and lists.
@@ -187,7 +188,7 @@ class FlexibleCalibrationCurve(Diagram):
 
     def _title(self) -> str:
         band = "" if self.how is None else f", {100 * self.level:g}% pointwise intervals ({self.how})"  # type: ignore[operator]
-        head = f"Flexible calibration curve ({SMOOTHER_WORDS[self.smoother]}{band}; {self.n:,} rows, {percent(self.prevalence)} events)"
+        head = f"Flexible calibration curve ({SMOOTHER_WORDS[self.smoother]}{band}; {rows_of(self.n, self.lens)}, {percent(self.prevalence)} events)"
         return "\n".join([head, *(f"  {line}" for line in self._estimates())])
 
     def _estimates(self) -> list[str]:
@@ -429,17 +430,20 @@ def flexible_calibration_curve(
         bounds = _closed_form(fit, risk, how, level)
     observed = fit(risk)
     end = _end(risk, observed, float(_quantile(view, 0.999)))
-    size = round(view.total) if view.weight_kind == "counts" else view.n
+    intercept, slope, c_statistic = _estimates(view, level or 0.95)
     return FlexibleCalibrationCurve(
         smoother,
         risk,
         observed,
-        *bounds,
+        bounds.lower,
+        bounds.upper,
         level,
         how,
-        *_estimates(view, level or 0.95),
+        intercept,
+        slope,
+        c_statistic,
         _distribution(view, end),
-        size,
+        round(view.total) if view.weight_kind == "counts" else view.n,
         float((view.weights * view.outcome).sum()) / view.total,
         view.lens,
         fit,
@@ -535,5 +539,5 @@ def _distribution(view: View, end: float) -> RiskDistribution:
     place = np.minimum((ties.score / width).astype(np.int64), math.ceil(1 / width) - 1)
     place = np.where(ties.score == end, SPIKES - 1, place)
     used, inverse = np.unique(place, return_inverse=True)
-    events, rows = (np.bincount(inverse, values) for values in (ties.outcome, ties.weight))
+    events, rows = (np.bincount(inverse, values).astype(np.float64) for values in (ties.outcome, ties.weight))
     return RiskDistribution(used * width, np.minimum((used + 1) * width, 1.0), events, np.maximum(rows - events, 0.0))

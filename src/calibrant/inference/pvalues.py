@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import UndefinedMetricError
 from ..views.lenses import AnyView
 from .metric_tests import TestInput, TestOutcome
 from .resampling import every_outcome, one_view
@@ -86,6 +87,8 @@ def compared_with_every_outcome(asked: TestInput, view: AnyView) -> tuple[TestOu
     null, weight = np.array(outcomes).T
     known = ~np.isnan(null)
     missing = float(weight[~known].sum())
+    if not known.any():  # the observed outcome has probability 0
+        raise UndefinedMetricError(asked.metric.id, "is undefined for all outcomes of positive probability")
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     null_distribution = f"all {2**rows} outcomes of {rows} rows with their probabilities"
     if not known.all():

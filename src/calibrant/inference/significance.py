@@ -183,7 +183,11 @@ def assess(
     if method == "auto":
         method, why = _automatic(asked)
         if _is_tiny(asked):
-            return _without(_enumerated(asked), given)
+            try:
+                return _without(_enumerated(asked), given)
+            except UndefinedMetricError:
+                if method == "consistency":
+                    raise
         if method == "consistency":
             return simulated(why)
     if method == "enumeration":

@@ -122,8 +122,8 @@ class Source:
         name, part = place if place is not None else (", ".join(self.paths[:3]), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)
-        if self.kind in ("csv", "tsv") and (found := mixed_line_ends(name)):
-            return found
+        if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
+            return mixed
         return FileError(name, f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out")
 
     def _broken(self, path: str) -> tuple[str, str] | None:
