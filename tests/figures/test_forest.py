@@ -36,10 +36,11 @@ def drawn(ax: Any, gid: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("count", "empty", "metric"), [(4, 0, "oe"), (30, 3, "slope"), (100, 8, "oe")])
-def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, metric: str) -> None:
+def test_pictures_of_few_and_many_centres_are_readable(count: int, empty: int, metric: str, deep: bool) -> None:
     result = centres(count, empty)
     ax = cal.forest_diagram(result, metric).plot()
-    assert_readable(ax)
+    if count < 100 or deep:  # slow for hundreds of texts
+        assert_readable(ax)
     used = result[metric].k
     assert len(drawn(ax, "estimate")) == len(drawn(ax, "interval")) == used
     assert len(drawn(ax, "left out")) == count - used

@@ -203,6 +203,6 @@ def coverage(k: int, tau: float, times: int, seed: int, **keywords: Any) -> tupl
 
 @pytest.mark.parametrize(("k", "tau"), [(10, 0.0), (10, 0.2)])
 def test_intervals_cover(k: int, tau: float, deep: bool) -> None:
-    confidence, prediction = coverage(k, tau, 4000 if deep else 200, 1)
+    confidence, prediction = coverage(k, tau, 4000 if deep else 120, 1)
     assert confidence > 0.90
     assert prediction > 0.88

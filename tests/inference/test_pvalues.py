@@ -254,7 +254,12 @@ def test_an_error_has_no_values_below_its_ideal() -> None:
 
 
 def test_a_threshold_that_no_value_reaches_is_infinite_on_both_sides() -> None:
-    drawn = cal.assess([0] * 5, [0.05] * 5, metric="expected_observed_ratio", method="consistency", rng=0)
+    both = cal.assess([0] * 5, [0.05] * 5, metric="expected_observed_ratio")
+    # Two events have probability 0.023; no event is the most probable outcome, with an infinite ratio.
+    assert (both.lower_critical_value, both.critical_value) == (pytest.approx(0.25), np.inf)
+    assert "a value below 0.2500 would be significant" in both.verdict
+    words: dict[str, Any] = {"metric": "expected_observed_ratio", "method": "consistency", "rng": 0}
+    drawn = cal.assess([0] * 5, [0.05] * 5, n_resamples=29, **words)
     assert (drawn.lower_critical_value, drawn.critical_value) == (-np.inf, np.inf)
     assert "would be significant" not in drawn.verdict
     assert drawn.to_dict()["lower_critical_value"] == "-inf"

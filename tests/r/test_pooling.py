@@ -28,8 +28,15 @@ NAME_OF = {id(data(name)): name for name in SETS}
 
 @lru_cache
 def validated(name: str, **keywords: Any) -> Any:
+    """The centres of a data set; their estimates are the same with all options of the pool."""
     d = data(name)
-    return cal.validate_by_period(d.y, d.risk, times=d.centre, **keywords)
+    if not keywords:
+        return cal.validate_by_period(d.y, d.risk, times=d.centre)
+    base = validated(name)
+    return {
+        measure: cal.pool_estimates(p.estimates, p.standard_errors, transform=p.transform, **keywords)
+        for measure, p in base.pooled.items()
+    }
 
 
 def result_of(d: Any, **keywords: Any) -> Any:

@@ -244,6 +244,7 @@ class DecisionCurve(Diagram):
         unit = self.prevalence if standardised else 1.0
         ax.axhline(0, color=tones.ink, linewidth=0.9, zorder=1.4, label=TREAT_NONE)
         style: dict[str, Any] = {"color": tones.muted, "linewidth": 1.0, "zorder": 1.5}
+        style |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
         ax.plot(self.threshold, self.treat_all.net_benefit / unit, label=TREAT_ALL, **style)
         for place, curve in enumerate(self.curves, first):
             bounds = (curve.lower / unit, curve.upper / unit)

@@ -267,7 +267,7 @@ class FlexibleCalibrationCurve(Diagram):
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
         ax.set_yticks([tick for tick in ax.get_xticks() if 0 <= tick <= 1.0001 * end])
-        _place_legend(ax, self, end)
+        _place_legend(ax, end)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
@@ -286,8 +286,11 @@ class FlexibleCalibrationCurve(Diagram):
         ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
 
 
-def _place_legend(ax: Axes, curve: FlexibleCalibrationCurve, end: float) -> None:
-    corner = emptier_corner(curve.risk / end, curve.observed / end, 0.65, 0.45)
+def _place_legend(ax: Axes, end: float) -> None:
+    """The legend in the corner where it hides less of the curves."""
+    x, y = np.concatenate([line.get_xydata() for line in ax.lines if line.get_gid() == "curve"]).T / end
+    lines = sum(label.count("\n") + 1 for label in ax.get_legend_handles_labels()[1])
+    corner = emptier_corner(x, y, 0.65, min(0.06 * lines + 0.05, 0.8))
     behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
     bottom = STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0
     legend(ax, corner, bbox_to_anchor=(0.0, 1.0) if corner == "upper left" else (1.0, bottom), **behind)

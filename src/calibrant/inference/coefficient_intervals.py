@@ -94,10 +94,9 @@ def _wald(asked: Asked) -> Ends:
     """Estimate plus and minus a multiple of the standard error from the Fisher information."""
     _counted_rows(asked, "wald")
     fit = _regression(asked)
+    covariance: Floats = np.linalg.inv(fit.information(fit.coefficients)).astype(np.float64)
     if asked.options.get("penalty") == "firth":
         covariance = line_of(asked.view, "firth").covariance
-    else:
-        covariance = np.linalg.inv(fit.information(fit.coefficients))
     return _around(asked, math.sqrt(float(covariance[fit.place, fit.place])))
 
 

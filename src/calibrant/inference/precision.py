@@ -553,7 +553,7 @@ def _linear_predictor(
                 "for example (-1.5, 1)",
             )
         parts, text = (
-            [(1.0, *map(float, normal))],
+            [(1.0, float(normal[0]), float(normal[1]))],
             f"linear predictor normal with mean {normal[0]:g} and SD {normal[1]:g}",
         )
     else:

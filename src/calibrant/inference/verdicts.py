@@ -112,7 +112,8 @@ class SignificanceResult(Record):
                 f"{self.metric} = {number(self.statistic)} cannot be significant at {size}: with {self.n_resamples} resamples no p-value "
                 f"falls below {1 / (1 + self.n_resamples):.3g}; use at least {least}."
             )
-        if self.pvalue >= 1 and math.isinf(self.statistic) and self.lens != "gaussian":
+        always = self.null is None or bool((self.null == self.statistic).all())
+        if self.pvalue >= 1 and math.isinf(self.statistic) and self.lens != "gaussian" and always:
             why = (
                 "an outcome of density 0 was observed"
                 if self.lens == "density"
