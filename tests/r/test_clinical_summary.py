@@ -53,7 +53,7 @@ def test_every_entry_of_val_prob(column: str) -> None:
 def test_loess_and_scaled_brier() -> None:
     for entry in entries("distance("):
         ours = [summary(entry["data"], "risk", "loess")[id].value for id in ("ici", "e50", "e90", "emax")]
-        np.testing.assert_allclose(ours, entry["value"], rtol=1e-9)
+        np.testing.assert_allclose(np.array(ours, dtype=float), entry["value"], rtol=1e-9)
     for entry in entries("1 - mean("):
         assert summary(entry["data"], "risk", "loess")["scaled_brier"].value == pytest.approx(entry["value"], rel=1e-9)
 
@@ -65,7 +65,8 @@ def test_limits_in_closed_form() -> None:
         id = next(id for part, id in LIMITS.items() if part in entry["call"])
         ours = summary(entry["data"], "risk", "loess", 0.95)[id]
         expected = on_the_logit_scale(*entry["value"]) if id == "c" else entry["value"]
-        np.testing.assert_allclose([ours.lower, ours.upper], expected, rtol=1e-6, err_msg=entry["data"])
+        limits = np.array([ours.lower, ours.upper], dtype=float)
+        np.testing.assert_allclose(limits, np.array(expected, dtype=float), rtol=1e-6, err_msg=entry["data"])
 
 
 def on_the_logit_scale(low: float, high: float) -> list[float]:

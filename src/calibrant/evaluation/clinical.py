@@ -586,7 +586,7 @@ def _closed_forms(
     """Return the intervals that need no resampling, as method and limits by id."""
     found: dict[str, tuple[str, Limits]] = {}
     method = "sandwich" if weighted else "wald"
-    own = [
+    own: list[tuple[str, str, str, View, dict[str, Any]]] = [
         *((id, metric, method, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
         ("eo", "expected_observed_ratio", "auto", view, {}),
         ("oe", "expected_observed_ratio", "auto", view, {"form": "observed_expected"}),
