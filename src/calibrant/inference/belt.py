@@ -330,7 +330,9 @@ def giviti_belt(
     if separating_side(groups, degree, feature):
         raise UndefinedMetricError(
             "calibration_belt",
-            f"a polynomial of degree {degree} separates the outcomes, so the belt has no bounds",
+            "all outcomes are equal, so the belt has no bounds"
+            if not (groups.events.any() and groups.others.any())
+            else f"a polynomial of degree {degree} separates the outcomes, so the belt has no bounds",
             "evaluate more rows",
         )
     # Half of the places are equally spaced in log-odds and half in probability.

@@ -656,6 +656,12 @@ def _measures(study: _Study, rough: bool) -> dict[str, _Measure]:
             + w**2 * specificity * (1 - specificity) / (1 - rate)
             + w**2 * (1 - specificity) ** 2 / (rate * (1 - rate))
         )
+        if each == 0:
+            raise ArgumentError(
+                "threshold",
+                f"no risk reaches {study.threshold:g}, so the net benefit is 0 and has no interval",
+                "choose a threshold inside the range of the risks",
+            )
         benefit = sensitivity - w * (1 - specificity)
         simple("net_benefit_width", "standardised net benefit", benefit, each, decimals=3)
     return found
