@@ -295,3 +295,13 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
                     hits[id].append(row.lower <= value <= row.upper)
         shares = {id: round(float(np.mean(each)), 3) for id, each in hits.items()}
         assert min(shares.values()) >= (0.89 if deep else 0.85), shares
+
+
+def test_without_resamples_only_closed_forms_have_intervals() -> None:
+    data = cal.make_calibrated(300, distribution=(2, 5), rng=0)
+    found = cal.clinical_summary(data.y_true, data.y_prob, n_resamples=0)
+    assert found["slope"].lower is not None
+    assert found["ici"].value is not None
+    assert found["ici"].lower is None
+    with pytest.raises(ArgumentError, match="at least 200 for a level"):
+        cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)
