@@ -304,7 +304,9 @@ def test_separated_outcomes_leave_u_at_its_limit() -> None:
     own, null = _log_likelihood(y, p), 20 * math.log(0.5)
     assert found["d"].value == pytest.approx((2 * (own - null) - 1) / 20)
     assert found["u_chi2"].value == pytest.approx(-2 * own)  # the recalibrated likelihood tends to 1
-    assert found["c"].value == 1 and found["slope"].value is None and "separates" in found["slope"].note
+    assert found["c"].value == 1
+    assert found["slope"].value is None
+    assert "separates" in found["slope"].note
 
 
 def test_equal_weights_are_no_weights() -> None:
@@ -316,7 +318,8 @@ def test_equal_weights_are_no_weights() -> None:
 def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
     p = np.linspace(0.1, 0.8, 15)
     found = cal.clinical_summary(np.zeros(15, int), p, **FAST)
-    assert found["intercept"].value == -math.inf and found["intercept"].method == "profile likelihood"
+    assert found["intercept"].value == -math.inf
+    assert found["intercept"].method == "profile likelihood"
     assert (found["oe"].lower, found["oe"].value) == (0, 0)
     assert found["oe"].upper == pytest.approx(1 / found["eo"].lower)
     assert found["scaled_brier"].note == "only one outcome occurs"
@@ -332,7 +335,8 @@ def test_counted_risks_of_0_and_1_are_counted() -> None:
 def test_one_weight_far_above_all_others() -> None:
     y, p = _data(30)
     found = cal.clinical_summary(y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
-    assert found["slope"].value is None and 0 <= (found["c"].value or 0) <= 1
+    assert found["slope"].value is None
+    assert 0 <= (found["c"].value or 0) <= 1
 
 
 def test_without_resamples_only_closed_forms_have_intervals() -> None:

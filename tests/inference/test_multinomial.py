@@ -205,7 +205,9 @@ def test_bool_labels() -> None:
 
 def test_constant_probabilities_are_collinear_not_separated() -> None:
     found = cal.multinomial_recalibration(Y, np.tile(P.mean(axis=0), (len(Y), 1)))
-    assert "collinear" in found.own.reason and "collinear" in found.full.reason and not found.in_the_large.reason
+    assert "collinear" in found.own.reason
+    assert "collinear" in found.full.reason
+    assert not found.in_the_large.reason
 
 
 def test_weighted_errors_are_those_of_interval() -> None:

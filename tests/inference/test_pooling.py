@@ -215,4 +215,5 @@ def test_squares_of_standard_errors_must_not_underflow() -> None:
 
 def test_missing_prediction_interval_is_noted() -> None:
     found = cal.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction_df="k-2")
-    assert np.isnan(found.prediction_low) and "requires three estimates" in " ".join(found.notes)
+    assert np.isnan(found.prediction_low)
+    assert "requires three estimates" in " ".join(found.notes)
