@@ -337,3 +337,13 @@ def test_one_weight_far_above_all_others() -> None:
     found = cal.clinical_summary(y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
     assert found["slope"].value is None
     assert 0 <= (found["c"].value or 0) <= 1
+
+
+def test_without_resamples_only_closed_forms_have_intervals() -> None:
+    data = cal.make_calibrated(300, distribution=(2, 5), rng=0)
+    found = cal.clinical_summary(data.y_true, data.y_prob, n_resamples=0)
+    assert found["slope"].lower is not None
+    assert found["ici"].value is not None
+    assert found["ici"].lower is None
+    with pytest.raises(ArgumentError, match="at least 200 for a level"):
+        cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)

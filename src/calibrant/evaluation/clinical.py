@@ -105,7 +105,7 @@ ROWS = {
         _row("e50", "calibration", "E50", 0, "median distance"),
         _row("e90", "calibration", "E90", 0, "90th percentile of the distance", "E90"),
         _row("emax", "calibration", "Emax", 0, "largest distance", "Emax"),
-        _row("s_z", "calibration", "Spiegelhalter z", 0, "above 0: risks too extreme", "S:z"),
+        _row("s_z", "calibration", "Spiegelhalter z", 0, "above 0: Brier score larger than the risks imply", "S:z"),
         _row("s_p", "calibration", "Spiegelhalter p", None, "small: not calibrated", "S:p"),
     )
 }
@@ -255,7 +255,7 @@ def clinical_summary(
         the curve of ``val.prob``.
     level
     n_resamples : int, default 500
-        Number of bootstrap resamples, one set for all statistics without an interval in closed form.
+        Number of bootstrap resamples, one set for all statistics without an interval in closed form; 0 leaves these without an interval.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     cluster : bool, default False
@@ -337,7 +337,7 @@ def clinical_summary(
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
     least = math.ceil(10 / (1 - level) * (1 - 1e-12))
-    if check_whole(n_resamples, "n_resamples") < least:
+    if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
@@ -401,7 +401,7 @@ def summarize(
         values["events"],
         level,
         n_resamples,
-        outcome_of(p, outcome) or ("" if outcome is None else outcome),
+        outcome or (outcome_of(p) if view.lens == "binary" else view.lens.removeprefix("class:")),
         0 if sampler is None or sampler.clusters is None else len(sampler.clusters),
         weighted,
         notes,

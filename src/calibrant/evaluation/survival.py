@@ -403,9 +403,8 @@ def read_survival(
             count = int(np.isnan(risk).sum())
             text = "missing value" if count == 1 else f"{count:,} missing values"
             raise InputTypeError("y_prob", text, "drop or fill these rows", row=row, count=count)
-        raise ProbabilityError(
-            "y_prob", f"risks must lie in [0, 1]; got {value:g}", "pass risks by the horizon", row=row
-        )
+        remedy = "divide by 100 if these are percentages" if value > 1 else "pass risks by the horizon"
+        raise ProbabilityError("y_prob", f"risks must lie in [0, 1]; got {value:g}", remedy, row=row)
     follow_up = read_follow_up(named["time"], named["event"], cause, named["groups"], named["sample_weight"])
     if len(follow_up.time) != len(risk):
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")

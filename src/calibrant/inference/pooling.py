@@ -39,7 +39,7 @@ FEW = 5
 GRID = 80
 NARROW = (
     "the estimates vary less than their standard errors, so that the Hartung-Knapp interval{} is narrower than the normal one; "
-    'interval="hartung_knapp_adhoc" prevents this'
+    'in Python, interval="hartung_knapp_adhoc" prevents this'
 )
 TWO_FREE = "a prediction interval with k - 2 degrees of freedom requires three estimates"
 FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
