@@ -231,7 +231,8 @@ def interval(
     - ``"profile"``: all :math:`\beta` with :math:`2(\ell(\hat\beta) - \max_\alpha \ell(\alpha, \beta)) \le \chi^2_{1}`, as R's ``confint``
       of a ``glm``;
     - ``"sandwich"``: as ``"wald"`` with a covariance that is valid if the regression is misspecified, for `sample_weight`, and for
-      dependent rows (``cluster=True``); it is that of ``svyglm`` in R.
+      dependent rows (``cluster=True``); it is that of ``svyglm`` in R, which multiplies the covariance (HC0) by m / (m - 1) for m
+      independent rows or groups. `assess` with ``method="sandwich"`` uses the same.
 
     For O observed events in n rows with expected number E, ``"wald"`` is :math:`O/E \cdot \exp(\pm z\sqrt{1/O - 1/n})` and
     ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected

@@ -239,8 +239,8 @@ def multinomial_recalibration(
 
     The first has the intercepts of calibration-in-the-large, the second the slope of each class on its own log-ratio, as Van Hoorde et al. report them, and the third all
     slopes. The first and the third describe the same recalibrated probabilities for any reference; the second depends on it: choose the
-    reference as in the model, or report several. Standard errors come from the inverse Fisher information and are robust (sandwich) with importance weights, where
-    the likelihood-ratio tests are not valid and left out.
+    reference as in the model, or report several. Standard errors come from the inverse Fisher information. With importance weights they are
+    robust (sandwich, with the factor n / (n - 1) for n rows), and the likelihood-ratio tests are not valid and left out.
 
     With two classes all of them are logistic recalibration of the second against the first.
 
@@ -322,7 +322,13 @@ class _Data:
             warn_caller(BoundaryScoresWarning("multinomial_recalibration", said, Use("edge", "clip", "to keep them")))
             probs, labels, weight = probs[~sure], labels[~sure], weight[~sure]
             if not len(probs):
-                raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", Use("edge", "clip"))
+                sure_of_one = bool((view.block(0, view.n).probs > 1 - CLIP).any(axis=1).all())
+                remedy = "pass probabilities" if sure_of_one else Use("edge", "clip")
+                raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", remedy)
+        elif (probs > 1 - CLIP).any(axis=1).all():
+            raise UndefinedMetricError(
+                "y_prob", "every row gives a class the probability 1, so that nothing is identified"
+            )
         elif edge == "clip":
             warn_of_sure_scores(view, "multinomial_recalibration", "clip")
         logs = np.log(np.maximum(probs, CLIP))
