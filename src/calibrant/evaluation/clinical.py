@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ..binning.table import _binomial_interval, check_interval
 from ..curves.curves import fit_line
-from ..curves.logistic_regression import Groups, groups_of, logit
+from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
+from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
 from ..input.predictions import Predictions
@@ -44,7 +45,7 @@ FEW_EVENTS = 100
 # Share of the resamples in which a statistic must be defined for an interval.
 DEFINED = 0.9
 # Methods of `interval`, as papers name them.
-INTERVALS = {"wald": "Wald", "asymptotic": "gamma"}
+INTERVALS = {"wald": "Wald", "asymptotic": "gamma", "profile": "profile likelihood"}
 COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))
 PERCENTILE, CORRECTED = "percentile bootstrap", "corrected bootstrap"
 
@@ -307,7 +308,7 @@ def clinical_summary(
     observed events, Wilson for the prevalence, and the bootstrap for the rest, whose limits are corrected for the bias of resampling
     for the distances of a curve and U. Coverage in simulations is given in the guide on risk models.
 
-    Rows with a risk of exactly 0 or 1 are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
+    Rows with a risk of 0 or 1 (within 1e-12) are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
     outcome, the likelihood is 0: D, R² and Q are minus infinity, and U is infinite.
 
     With ``sample_weight`` estimates are weighted; the chi-squares of D and U are left out, intervals in closed form are replaced by the
@@ -357,7 +358,7 @@ def summarize(
 ) -> ClinicalSummary:
     """Summarize checked predictions; without resamples only intervals in closed form are computed."""
     view = one_event(p, lens)
-    weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
+    weighted = view.has_real_weights
     values, why = statistics(view, smoother)
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
@@ -383,7 +384,7 @@ def summarize(
     for id, row in ROWS.items():
         value = values.get(id)
         if value is None or math.isnan(value):
-            rows.append(replace(row, note=why.get(id, "undefined")))
+            rows.append(replace(row, note=why.get(id, "only one outcome occurs")))
             continue
         method, ends = closed.get(id, ("", None))
         note = ""
@@ -517,7 +518,10 @@ def _recalibrated(groups: Groups) -> tuple[float, int]:
         if not 0 < events < total:
             return 0.0, 1
         return events * math.log(events / total) + (total - events) * math.log1p(-events / total), 1
-    return fit_line(groups).log_likelihood, 2
+    try:
+        return fit_line(groups).log_likelihood, 2
+    except SeparatedError:  # its limit for an infinite slope
+        return _log_likelihood(groups, logit(groups.score)) + limit_gain(groups), 2
 
 
 def _chi2_p(statistic: float, freedom: int) -> float:
@@ -529,7 +533,7 @@ def _chi2_p(statistic: float, freedom: int) -> float:
 def _errors(view: View) -> dict[str, float]:
     brier = view.mean(np.square(view.score - view.outcome))
     rate = view.mean(view.outcome)
-    return {"brier": brier} if not 0 < rate < 1 else {"brier": brier, "scaled_brier": 1 - brier / (rate * (1 - rate))}
+    return {"brier": brier, "scaled_brier": 1 - brier / (rate * (1 - rate)) if 0 < rate < 1 else math.nan}
 
 
 def _ratios(view: View) -> dict[str, float]:
@@ -585,9 +589,8 @@ def _closed_forms(
 ) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
     found: dict[str, tuple[str, Limits]] = {}
-    method = "sandwich" if weighted else "wald"
     own: list[tuple[str, str, str, View, dict[str, Any]]] = [
-        *((id, metric, method, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
+        *((id, metric, "auto", inside(view), {}) for id, metric in COEFFICIENTS if id in values),
         ("eo", "expected_observed_ratio", "auto", view, {}),
         ("oe", "expected_observed_ratio", "auto", view, {"form": "observed_expected"}),
     ]
@@ -636,9 +639,11 @@ def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: st
         notes.append(
             f"only {rarer:g} {'row has' if rarer == 1 else 'rows have'} the rarer outcome; at least 100, better 200, are recommended for a validation study"
         )
-    edge = int(((view.score <= 0) | (view.score >= 1)).sum())
+    sure = view.n - inside(view).n, view.total - inside(view).total
+    edge = round(sure[view.weight_kind == "counts"])
     if edge:
-        notes.append(f"{edge} risks of exactly 0 or 1 are left out of the logistic calibration, as in val.prob")
+        some = "1 risk of 0 or 1 (within 1e-12) is" if edge == 1 else f"{edge} risks of 0 or 1 (within 1e-12) are"
+        notes.append(f"{some} left out of the logistic calibration, as in val.prob")
     if clusters:
         notes.append(clusters)
     return tuple(notes)

@@ -637,7 +637,7 @@ def _coefficient(metric: str, **options: Any) -> Estimator:
     """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
 
     def estimate(p: Predictions, view: View) -> tuple[float, float]:
-        method: Any = "sandwich" if view.weight_kind == "importance" else "wald"
+        method: Any = "sandwich" if view.has_real_weights else "wald"
         return _half_width(metric_interval(view, metric=metric, method=method, **options))
 
     return estimate
