@@ -153,3 +153,11 @@ def test_percentages_are_named(tmp_path: Path, run: Run) -> None:
     code, _, err = run("evaluate", path, *COLUMNS)
     assert code == 2
     assert "got 10 on line 2; divide by 100 if these are percentages" in err
+
+
+def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
+    code, _, err = run("evaluate", path, *COLUMNS, "--by", "site")
+    assert code == 2
+    assert "--by: missing group on line 3" in err

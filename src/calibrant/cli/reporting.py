@@ -44,8 +44,8 @@ def run(
 ) -> None:
     """Build and write the report; ``--out -`` prints it instead."""
     _check(files, kind, calibrator)
-    _check_purpose(purpose, tripod, kind)
     target = out or f"report.{form or 'html'}"
+    _check_purpose(purpose, tripod, kind, target)
     shape = _shape(target, form)
     several = kind is not None
     names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
@@ -111,13 +111,15 @@ def _check(files: tuple[str, ...], kind: str | None, calibrator: str | None) -> 
         )
 
 
-def _check_purpose(purpose: str | None, tripod: str | None, kind: str | None) -> None:
+def _check_purpose(purpose: str | None, tripod: str | None, kind: str | None, target: str) -> None:
     if purpose is not None and kind is not None:
         raise ArgumentError("--for", "cannot be combined with --compare", "report on one file")
     if tripod is not None and purpose is None:
         raise ArgumentError("--tripod", "requires --for clinical", "add it, or drop --tripod")
     if tripod is not None and not tripod.lower().endswith(".md"):
         raise ArgumentError("--tripod", f"must name a file that ends in .md; got {tripod}")
+    if tripod is not None and Path(tripod).resolve() == Path(target).resolve():
+        raise ArgumentError("--tripod", "names the file of the report", "name another file")
 
 
 def _name(file: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
+from ..input.weights import read_groups
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..util.files import read_npz
 from ..util.version import __version__
@@ -103,6 +104,9 @@ def run(
     conditions = [_gate(text) for text in gates]
     arrays = _load(file, columns, time, event, given)
     by = arrays.pop("by", None)
+    if by is not None:
+        code, names = read_groups(by, len(by))
+        assert code is not None
     options: dict[str, Any] = {
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
         "cause": cause,
@@ -114,8 +118,8 @@ def run(
     with warnings_as_lines(), resampling_bar():
         parts = {"": survival_summary(**arrays, **options)}
         undefined: dict[str, str] = {}
-        for name in [] if by is None else sorted(set(by.tolist())):
-            rows = by == name
+        for place, name in [] if by is None else enumerate(names):
+            rows = code == place
             try:
                 parts[str(name)] = survival_summary(
                     **{word: values[rows] for word, values in arrays.items()}, **options
