@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import is_number
 from ..input.weights import WeightKind
 from ..util.cached import cached_property
+from ..util.checks import check_fraction
 from ..util.results import Result, number
 
 __all__ = ["BinTable", "Closed", "check_interval", "weighted_power"]
@@ -187,8 +187,7 @@ def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
 
 def check_interval(level: Any, method: Any, argument: str = "level") -> None:
     """Raise unless `level` is between 0 and 1 and `method` is known."""
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, argument)
     if method not in ("clopper_pearson", "jeffreys", "wilson"):
         raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InPython, ShapeError, UndefinedMetricError, Use, WeightError
+from ..inference.means import two_sided_quantile
 from ..input.convert import column, is_number, numbers
 from ..input.weights import read_groups, read_weights
 from ..util.results import Result, number
@@ -24,7 +25,6 @@ __all__ = [
     "check_horizon",
     "horizon_outcomes",
     "known_outcomes",
-    "normal_quantile",
     "observed_risk",
     "read_follow_up",
 ]
@@ -423,7 +423,7 @@ def observed_risk(found: Known, level: float) -> Interval:
     if not 0 < risk < 1 or not 0 < error < math.inf:
         return Interval(risk, math.nan, math.nan, error if error > 0 else math.nan)
     rest = math.log1p(-risk)
-    step = normal_quantile(level) * error / ((1 - risk) * -rest)
+    step = two_sided_quantile(level) * error / ((1 - risk) * -rest)
     low, high = (-math.expm1(rest * math.exp(sign * step)) for sign in (-1, 1))
     return Interval(risk, low, high, error)
 
@@ -445,13 +445,6 @@ def greenwood(found: Known, risk: float) -> float:
     if (y == d).any():
         return math.nan
     return (1 - risk) * math.sqrt(float((d / (y * (y - d))).sum()))
-
-
-def normal_quantile(level: float) -> float:
-    """The quantile of the normal distribution of a two-sided interval."""
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
 
 
 def several(values: Any) -> Sequence[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval, check_interval
+from ..binning.table import _binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
@@ -21,7 +21,7 @@ from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -332,10 +332,10 @@ def clinical_summary(
     """
     check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
-    check_interval(level, "wilson", "level")
+    check_fraction(level, "level")
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
-    least = math.ceil(10 / (1 - level) * (1 - 1e-12))
+    least = least_resamples(level)
     if check_whole(n_resamples, "n_resamples") < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     if isinstance(y_prob, Mapping):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..inference.means import two_sided_quantile
 from ..input.predictions import Predictions
 from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
@@ -175,7 +176,7 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
 
 def c_statistic(view: View, level: float) -> tuple[float, float, float]:
     """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
-    from scipy.special import expit, logit, ndtri
+    from scipy.special import expit, logit
 
     try:
         value, error = auroc_with_error(view)
@@ -183,7 +184,7 @@ def c_statistic(view: View, level: float) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     if not (0 < value < 1 and error > 0):  # no interval on the logit scale
         return value, math.nan, math.nan
-    half = float(ndtri((1 + level) / 2)) * error / (value * (1 - value))
+    half = two_sided_quantile(level) * error / (value * (1 - value))
     return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 

@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
-from ..inference.means import moments_of
+from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
 from ..input.predictions import Predictions
@@ -628,9 +628,7 @@ def _coefficient(metric: str, **options: Any) -> Estimator:
 
 
 def _half_width(found: Interval) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    return found.value, (found.high - found.low) / (2 * float(ndtri((1 + found.level) / 2)))
+    return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
 
 def _validated(
@@ -700,8 +698,6 @@ def _group(
     min_rows: int,
     level: float,
 ) -> ValidatedGroup:
-    from scipy.special import ndtri
-
     view = _one_event(p, lens)
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
@@ -714,7 +710,7 @@ def _group(
         if events == rows
         else ""
     )
-    steps = float(ndtri((1 + level) / 2))
+    steps = two_sided_quantile(level)
     estimates = {}
     for id, (measure, estimate) in chosen.items():
         reason, value, error = common, math.nan, math.nan

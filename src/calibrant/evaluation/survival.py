@@ -28,11 +28,12 @@ from ..errors import (
     warn_caller,
 )
 from ..inference.intervals import corrected_limits, quantiles
+from ..inference.means import two_sided_quantile
 from ..inference.resampling import generator, many, seed_of
-from ..input.convert import column, is_frame, is_number, numbers, pick_columns
+from ..input.convert import column, is_frame, numbers, pick_columns
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number, plain_value
 from ..views.keywords import checks_keywords
 from ..views.view import View
@@ -44,7 +45,6 @@ from .censoring import (
     counted,
     counts_of,
     known_outcomes,
-    normal_quantile,
     observed_risk,
     read_follow_up,
     risk_share,
@@ -348,8 +348,7 @@ def survival_summary(
     """
     check_choice(link, "link", ("logit", "cloglog"))
     check_whole(n_resamples, "n_resamples", 0)
-    if not is_number(level) or not 0 < level < 1:
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
     seed = seed_of(rng)
     parts = []
@@ -505,7 +504,7 @@ def _measured(name: str, found: Interval, method: str) -> SurvivalMeasure:
 
 
 def _wald(value: float, error: float, level: float) -> Interval:
-    step = normal_quantile(level) * error
+    step = two_sided_quantile(level) * error
     return Interval(value, value - step, value + step, error)
 
 
@@ -515,7 +514,7 @@ def _ratio(observed: Interval, mean: float, level: float) -> Interval:
     value, error = observed.value / mean, observed.standard_error
     if not observed.value > 0 or math.isnan(error):
         return Interval(value, math.nan, math.nan, math.nan)
-    step = math.exp(normal_quantile(level) * error / observed.value)
+    step = math.exp(two_sided_quantile(level) * error / observed.value)
     return Interval(value, value / step, value * step, error / mean)
 
 
@@ -646,7 +645,7 @@ def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     error = found.standard_error(share)
     if not 0 < area < 1 or error == 0:
         return Interval(area, math.nan, math.nan, math.nan)
-    step = normal_quantile(level) * error / (area * (1 - area))
+    step = two_sided_quantile(level) * error / (area * (1 - area))
     centre = math.log(area) - math.log1p(-area)
     low, high = (1 / (1 + math.exp(-(centre + sign * step))) for sign in (-1, 1))
     return Interval(area, low, high, error)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.costs import check_thresholds
-from ..decision.rows import check_level
 from ..errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -408,7 +407,7 @@ def decision_curve(
     [0.0417, 0.0]
     """
     if level is not None:
-        check_level(level, "level")
+        check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", FEWEST)
     y_prob = _columns_as_models(y_prob)
     sources = read_models(decision_curve, y_true, y_prob, where, keywords)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import check_interval
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
 from ..metrics.cumulative.distributions import maximum_survival
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -284,7 +283,7 @@ def cumulative_diagram(
     >>> [round(height, 3) for height in diagram.path.tolist()]
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
-    check_interval(interval, "wilson", "interval")
+    check_fraction(interval, "interval")
     view = one_view(cumulative_diagram, y_true, y_prob, lens, where, keywords)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.rows import check_level
 from ..errors import ArgumentError, InputTypeError, InPython, LensError, UndefinedMetricError
 from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -257,7 +256,7 @@ def murphy_diagram(
     >>> round(shown["model"].brier, 6), shown.exact
     (0.105, True)
     """
-    check_level(level, "level")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
     models = read_models(murphy_diagram, y_true, y_prob, where, keywords)

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..decision.rows import check_level
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, UndefinedMetricError, Use
 from ..inference.resampling import PredictionSampler, RowSampler, generator, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, shared_name
@@ -362,7 +361,7 @@ def stability_diagram(
     """
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, keywords)
-    check_level(level, "level")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
     _check_tolerance(tolerance, n_resamples)

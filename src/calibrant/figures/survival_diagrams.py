@@ -15,7 +15,7 @@ from ..evaluation.censoring import Known, counted, counts_of, known_outcomes, ob
 from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.view import View
 from .base import (
@@ -335,8 +335,7 @@ def survival_diagram(
     """
     check_whole(bins, "bins")
     check_whole(n_resamples, "n_resamples", 0)
-    if not is_number(level) or not 0 < level < 1:
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
     data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..input.convert import is_number
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -24,7 +23,7 @@ from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_impo
 from .metric_tests import few_events
 from .pvalues import SAME
 from .resampling import RowSampler, generator, many, seed_of
-from .significance import _check_alpha, read_source, refuse_rows_by_label
+from .significance import read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
 __all__ = ["Belt", "belt_survival", "check_method", "giviti_belt", "giviti_test", "simulated", "view_to_test"]
@@ -127,9 +126,8 @@ def giviti_test(
     >>> round(cal.giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
     0.7406
     """
-    _check_alpha(alpha)
-    if not (is_number(threshold) and 0 < threshold < 1):
-        raise ArgumentError("threshold", f"must lie between 0 and 1; got {threshold!r}", "for example 0.95")
+    check_fraction(alpha, "alpha", 0.05)
+    check_fraction(threshold, "threshold")
     if not isinstance(external, bool):
         raise ArgumentError("external", f"must be True or False; got {external!r}")
     first = 1 if external else 2

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
 from ...inference.resampling import generator, seed_of
-from ...util.checks import check_choice, check_whole
+from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
-from ..rows import check_level, finite_column, lower_bound, upper_bound
+from ..rows import finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
 
 __all__ = ["OodDetector", "OodEvaluation", "OodResult", "ood_evaluate"]
@@ -163,8 +163,8 @@ def ood_evaluate(
     0.8125
     """
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
-    check_level(tpr, "tpr")
-    check_level(level, "level")
+    check_fraction(tpr, "tpr", 0.9)
+    check_fraction(level, "level")
     check_choice(positive, "positive", ("in", "out"))
     check_choice(interval, "interval", ("logit", "wald"))
     auroc, variance = delong(far, near)
