@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval, check_interval
+from ..binning.table import binomial_interval, check_interval
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.resampling import seed_of
 from ..input.convert import is_number
@@ -322,7 +322,7 @@ def _bounds(accepted: Floats, errors: Floats, square: Floats, level: float, meth
     """Confidence limits of the risk; importance weights enter by their effective sample size."""
     with np.errstate(invalid="ignore", divide="ignore"):
         worth = accepted * (accepted / square)
-        return _binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
+        return binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
 
 
 def _points(judged: Judged, thresholds: Floats, level: float | None, method: str) -> list[OperatingPoint]:

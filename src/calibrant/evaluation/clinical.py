@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval
+from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
@@ -362,7 +362,7 @@ def summarize(
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
         why[id] = "assumes independent rows of equal weight" if weighted else "assumes independent rows"
-    closed = {} if cluster else _closed_forms(view, values, level, weighted)
+    closed = {} if cluster else closed_forms(view, values, level, weighted)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
     wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
@@ -407,12 +407,14 @@ def summarize(
     )
 
 
-def one_event(p: Predictions, lens: str | Lens = "auto") -> View:
+def one_event(
+    p: Predictions, lens: str | Lens = "auto", what: str = "a clinical summary", kinds: Sequence[str] = ("binary",)
+) -> View:
     """Return the view of one event with hard labels; raise where the predictions are about something else."""
-    if p.kind != "binary" and lens == "auto":
+    if p.kind not in kinds and lens == "auto":
         raise LensError(
             "y_prob",
-            f"a clinical summary is about one event, and the predictions are {p.kind}",
+            f"{what} is about one event, and the predictions are {p.kind}",
             Use("lens", "class:NAME", "for one of the classes")
             if p.kind == "multiclass"
             else "pass the risk of one event",
@@ -580,7 +582,7 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
 Limits = tuple[float, float]
 
 
-def _closed_forms(
+def closed_forms(
     view: View, values: Mapping[str, float], level: float, weighted: bool
 ) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
@@ -605,7 +607,7 @@ def _closed_forms(
 
 def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
     """Return Wilson limits of the prevalence, and DeLong limits of C and Dxy on the logit scale."""
-    low, high = _binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
+    low, high = binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
     found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
     _, *ends = c_statistic(view, level)
     if "c" in values and not math.isnan(ends[0]):

@@ -16,7 +16,15 @@ from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["area_of", "auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
+__all__ = [
+    "area_of",
+    "auroc",
+    "auroc_with_error",
+    "average_precision",
+    "c_statistic",
+    "discriminated",
+    "placement_values",
+]
 
 Floats = NDArray[np.float64]
 
@@ -131,17 +139,8 @@ def area_of(view: View) -> float | None:
 
 def auroc_with_error(view: View) -> tuple[float, float]:
     """AUROC of one event and its standard error by DeLong; NaN where one outcome has a single row."""
-    score, inverse = np.unique(np.asarray(view.score), return_inverse=True)
     weight, outcome = np.asarray(view.weights, dtype=np.float64), np.asarray(view.outcome, dtype=np.float64)
-    size = len(score)
-    events, others = (
-        np.asarray(np.bincount(inverse, weight * part, size), dtype=np.float64) for part in (outcome, 1 - outcome)
-    )
-    if not (events.any() and others.any()):
-        raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
-    value = _auroc(events, others)
-    below = (np.cumsum(others) - others / 2) / others.sum()
-    above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
+    value, below, above = placement_values(np.asarray(view.score), outcome, weight)
     variance = 0.0
     for part, placed in ((outcome, below), (1 - outcome, above)):
         own = weight * part
@@ -151,9 +150,22 @@ def auroc_with_error(view: View) -> tuple[float, float]:
         rows = total**2 / float(squares.sum()) if view.weight_kind == "importance" else total
         if rows <= 1:
             return value, math.nan
-        spread = float(squares @ np.square(placed[inverse] - value)) / total**2
+        spread = float(squares @ np.square(placed - value)) / total**2
         variance += spread * rows / (rows - 1)
     return value, math.sqrt(variance)
+
+
+def placement_values(score: Floats, outcome: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
+    """AUROC, and for each row the shares of the non-events below it and of the events above it, ties counting one half."""
+    distinct, place = np.unique(score, return_inverse=True)
+    events, others = (
+        np.bincount(place, weight * part, len(distinct)).astype(np.float64) for part in (outcome, 1 - outcome)
+    )
+    if not (events.any() and others.any()):
+        raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
+    below = (np.cumsum(others) - others / 2) / others.sum()
+    above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
+    return _auroc(events, others), below[place], above[place]
 
 
 def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:

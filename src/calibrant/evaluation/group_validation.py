@@ -21,7 +21,6 @@ from ..errors import (
     InputError,
     InputTypeError,
     InPython,
-    LensError,
     UndefinedMetricError,
     Use,
 )
@@ -36,8 +35,9 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
 from ..views.keywords import checks_keywords
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import as_predictions
 from ..views.view import View
+from .clinical import one_event
 from .discrimination import auroc_with_error
 
 __all__ = ["GroupEstimate", "GroupValidation", "ValidatedGroup", "validate_by_group", "validate_by_period"]
@@ -322,6 +322,8 @@ def validate_by_group(
     ------
     GroupError
         If no groups are given, or there is only one.
+    LabelError
+        If labels are probabilities (``soft=True``).
     LensError
         If the predictions are about more than one event.
 
@@ -698,7 +700,7 @@ def _group(
     min_rows: int,
     level: float,
 ) -> ValidatedGroup:
-    view = _one_event(p, lens)
+    view = one_event(p, lens, "validation by group", ("binary", "confidence"))
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
     common = (
@@ -726,18 +728,6 @@ def _group(
             shown, low, high = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
             estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
     return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
-
-
-def _one_event(p: Predictions, lens: Any) -> View:
-    views = views_of(p, lens)
-    view = views[0]
-    if (p.kind == "multiclass" and lens == "auto") or len(views) > 1 or not isinstance(view, View):
-        raise LensError(
-            "lens", "validation by group is about one event", Use("lens", "class:NAME", "for one of the classes")
-        )
-    if view.is_soft:
-        raise UndefinedMetricError("y_true", "soft labels have no events to count", "pass observed outcomes")
-    return view
 
 
 def _oe(p: Predictions, view: View) -> tuple[float, float]:

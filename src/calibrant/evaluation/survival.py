@@ -50,6 +50,7 @@ from .censoring import (
     risk_share,
     several,
 )
+from .discrimination import placement_values
 
 __all__ = [
     "HorizonSummary",
@@ -627,22 +628,12 @@ def _rate_inside(found: Known) -> float:
     return rate
 
 
-def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]:
-    """The weighted AUROC, and its derivative with respect to each weight, times the weight."""
-    distinct, place = np.unique(risk, return_inverse=True)
-    positive = np.bincount(place, w * y, len(distinct))
-    negative = np.bincount(place, w * (1.0 - y), len(distinct))
-    ones, zeros = float(positive.sum()), float(negative.sum())
-    won = (negative.cumsum() - negative / 2)[place] / zeros
-    lost = (positive[::-1].cumsum()[::-1] - positive / 2)[place] / ones
-    area = float(positive @ (negative.cumsum() - negative / 2)) / (ones * zeros)
-    return area, np.where(y == 1, w * (won - area) / ones, w * (lost - area) / zeros)
-
-
 def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     _rate_inside(found)
-    area, share = _area(risk, found.outcome, found.weight)
-    error = found.standard_error(share)
+    w, y = found.weight, found.outcome.astype(np.float64)
+    area, below, above = placement_values(risk, y, w)
+    # The derivative with respect to each weight, times the weight.
+    error = found.standard_error(w * np.where(y == 1, (below - area) / (w @ y), (above - area) / (w @ (1 - y))))
     if not 0 < area < 1 or error == 0:
         return Interval(area, math.nan, math.nan, math.nan)
     step = two_sided_quantile(level) * error / (area * (1 - area))

@@ -14,7 +14,7 @@ from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexib
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
 from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
-from ..evaluation.clinical import _closed_forms, statistics
+from ..evaluation.clinical import closed_forms, statistics
 from ..inference.means import two_sided_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
@@ -531,7 +531,7 @@ def _estimates(view: View, level: float) -> list[Estimate]:
     """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
     weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
-    closed = _closed_forms(view, values, level, weighted)
+    closed = closed_forms(view, values, level, weighted)
     nothing = ("", (math.nan, math.nan))
     return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
 
