@@ -447,7 +447,7 @@ def test_metrics_of_every_kind() -> None:
             "entry 0 is not a pair",
         ),
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_messages(given: dict[str, Any], error: Any, message: str) -> None:
     values = {"estimator": Logistic(), "X": X, "y": Y, "n_resamples": 2, **given}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,7 +268,7 @@ def interval(
     n = int(view.total) if view.weight_kind == "counts" else view.n
     lens = shared_name(views)
     free = cluster is False and stratify is False
-    asked = Asked(chosen, view, {**chosen.options, **metric_keywords}, value, level)
+    asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
     if cluster and not stratify and method in own_intervals(chosen, asked.options):
         asked, free = asked._replace(clusters=_groups_of(source, view)), True
     method, ends = _in_closed_form(method, asked, free and len(views) == 1)
