@@ -18,6 +18,7 @@ from ..util.results import Result, number
 from ..views.keywords import checks_keywords
 
 __all__ = [
+    "FOLLOW_UP_PARAMETERS",
     "FollowUp",
     "HorizonOutcomes",
     "Interval",
@@ -32,6 +33,27 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+# Parameters of the functions of a time to event.
+FOLLOW_UP_PARAMETERS = {
+    "time": ("array-like of shape (N,) or str", "Time to the event or to censoring, from the time of the prediction."),
+    "event": (
+        "array-like of shape (N,) or str",
+        "What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.",
+    ),
+    "cause": (
+        "int, optional",
+        "Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.",
+    ),
+    "groups": (
+        "array-like of shape (N,) or str, optional",
+        "Groups within each of which the distribution of censoring is estimated; by default one for all rows.",
+    ),
+    "sample_weight": (
+        "array-like of shape (N,) or str, optional",
+        "Importance weight of each row; only ratios matter.",
+    ),
+}
 
 
 class FollowUp(NamedTuple):
@@ -182,7 +204,7 @@ def counted(found: Any) -> str:
     return f"{rows} at horizon {found.horizon:g}: {', '.join(shown)}, {found.n_censored:,} censored before it"
 
 
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
 def horizon_outcomes(
     time: Any,
     event: Any,
@@ -206,8 +228,7 @@ def horizon_outcomes(
         What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
     horizon : float
         Time by which the event is predicted, in the unit of `time`.
-    cause : int, optional
-        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
+    cause
     groups : array-like of shape (N,), optional
         Groups within each of which the distribution of censoring is estimated; by default one for all rows.
     sample_weight : array-like of shape (N,), optional

@@ -48,6 +48,24 @@ STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
 # Whole numbers in this range are years.
 EARLIEST, LATEST = 1800, 2200
+SHARED_HERE = {
+    "interval": (
+        '{"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional',
+        "Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.",
+    ),
+    "prediction_df": (
+        '{"k-1", "k-2"}, optional',
+        "Degrees of freedom of the prediction interval, as for `pool_estimates`.",
+    ),
+    "edge": (
+        '{"clip", "drop"}, default "clip"',
+        "Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.",
+    ),
+    "rng": (
+        "None, int or numpy.random.Generator, default 0",
+        "Seed or random generator, for metrics with a bootstrap interval.",
+    ),
+}
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 
@@ -262,7 +280,7 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
     ]
 
 
-@checks_keywords()
+@checks_keywords(texts=SHARED_HERE)
 def validate_by_group(
     y_true: Any,
     y_prob: Any = None,
@@ -297,17 +315,13 @@ def validate_by_group(
         the id of any metric that `calibrant.interval` supports.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between groups, as for `pool_estimates`.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
-        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    interval
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    prediction_df
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
-    edge : {"clip", "drop"}, default "clip"
-        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator, for metrics with a bootstrap interval.
+    edge
+    rng
     lens
     where
     **keywords
@@ -378,7 +392,7 @@ def validate_by_group(
     return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
 
 
-@checks_keywords()
+@checks_keywords(texts=SHARED_HERE)
 def validate_by_period(
     y_true: Any,
     y_prob: Any = None,
@@ -420,17 +434,13 @@ def validate_by_period(
         Measures to estimate and pool, as for `validate_by_group`.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between periods, as for `pool_estimates`.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
-        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    interval
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    prediction_df
     min_rows : int, default 10
         Periods with fewer rows are left out of the pool.
-    edge : {"clip", "drop"}, default "clip"
-        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator, for metrics with a bootstrap interval.
+    edge
+    rng
     lens
     where
     **keywords

@@ -38,6 +38,7 @@ from ..util.results import Result, number, plain_value
 from ..views.keywords import checks_keywords
 from ..views.view import View
 from .censoring import (
+    FOLLOW_UP_PARAMETERS,
     FollowUp,
     Interval,
     Known,
@@ -215,7 +216,7 @@ class SurvivalInput(NamedTuple):
         return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
 
 
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
 def survival_summary(
     y_prob: Any,
     *,
@@ -243,18 +244,13 @@ def survival_summary(
     y_prob : array-like of shape (N,) or (N, H), or frame
         Predicted risk of the event by the horizon, one column for each of several horizons. A frame, if `time`, `event`, `prob` and other
         arguments name its columns.
-    time : array-like of shape (N,) or str
-        Time to the event or to censoring, from the time of the prediction.
-    event : array-like of shape (N,) or str
-        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
+    time
+    event
     horizon : float or sequence of float
         Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
-    cause : int, optional
-        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
-    groups : array-like of shape (N,) or str, optional
-        Groups within each of which the distribution of censoring is estimated; by default one for all rows.
-    sample_weight : array-like of shape (N,) or str, optional
-        Importance weight of each row; only ratios matter.
+    cause
+    groups
+    sample_weight
     censoring_weight : array-like of shape (N,) or (N, H), optional
         Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
         fixed; those of rows censored before the horizon are not used.
