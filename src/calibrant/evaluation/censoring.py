@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, InPython, ShapeError, UndefinedMetricError, Use, WeightError
 from ..inference.means import two_sided_quantile
-from ..input.convert import column, is_number, numbers
+from ..input.convert import column, is_number, missing_values, numbers
 from ..input.weights import read_groups, read_weights
-from ..util.results import Result, number
+from ..util.results import Result, number, several
 from ..views.keywords import checks_keywords
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "check_horizon",
     "horizon_outcomes",
     "known_outcomes",
+    "listed",
     "observed_risk",
     "read_follow_up",
 ]
@@ -194,14 +195,9 @@ class HorizonOutcomes(Result):
 
 def counted(found: Any) -> str:
     """The number of rows by their state at the horizon, as text."""
-    parts = [
-        (found.n_events, "event" + ("" if found.n_events == 1 else "s")),
-        (found.n_competing, "competing event" + ("" if found.n_competing == 1 else "s")),
-        (found.n_event_free, "event-free"),
-    ]
-    shown = [f"{count:,} {name}" for count, name in parts if count or name != "competing events"]
-    rows = f"{found.n:,} row{'' if found.n == 1 else 's'}"
-    return f"{rows} at horizon {found.horizon:g}: {', '.join(shown)}, {found.n_censored:,} censored before it"
+    shown = [several(found.n, "row") + f" at horizon {found.horizon:g}: " + several(found.n_events, "event")]
+    shown += [several(found.n_competing, "competing event")] if found.n_competing else []
+    return ", ".join([*shown, f"{found.n_event_free:,} event-free", f"{found.n_censored:,} censored before it"])
 
 
 @checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
@@ -358,8 +354,9 @@ def _numbers(values: Any, argument: str) -> Floats:
     missing = np.isnan(found)
     if missing.any():
         count = int(missing.sum())
-        text = "missing value" if count == 1 else f"{count:,} missing values"
-        raise InputError(argument, text, "drop or fill these rows", row=int(np.argmax(missing)), count=count)
+        raise InputError(
+            argument, missing_values(count), "drop or fill these rows", row=int(np.argmax(missing)), count=count
+        )
     return found
 
 
@@ -468,7 +465,7 @@ def greenwood(found: Known, risk: float) -> float:
     return (1 - risk) * math.sqrt(float((d / (y * (y - d))).sum()))
 
 
-def several(values: Any) -> Sequence[Any]:
+def listed(values: Any) -> Sequence[Any]:
     """One value or several as a sequence."""
     values = values.tolist() if hasattr(values, "tolist") else values
     return list(values) if isinstance(values, (list, tuple)) else [values]

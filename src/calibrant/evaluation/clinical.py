@@ -30,7 +30,16 @@ from ..views.view import View
 from .discrimination import auroc_with_error, c_statistic
 from .header import check_outcome, outcome_of
 
-__all__ = ["ClinicalRow", "ClinicalSummary", "clinical_summary", "one_event", "row_cells", "summarize"]
+__all__ = [
+    "ClinicalRow",
+    "ClinicalSummary",
+    "clinical_summary",
+    "closed_forms",
+    "one_event",
+    "row_cells",
+    "statistics",
+    "summarize",
+]
 
 Floats = NDArray[np.float64]
 
@@ -357,12 +366,12 @@ def summarize(
 ) -> ClinicalSummary:
     """Summarize checked predictions; without resamples only intervals in closed form are computed."""
     view = one_event(p, lens)
-    weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
+    weighted = _is_weighted(view)
     values, why = statistics(view, smoother)
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
         why[id] = "assumes independent rows of equal weight" if weighted else "assumes independent rows"
-    closed = {} if cluster else closed_forms(view, values, level, weighted)
+    closed = {} if cluster else closed_forms(view, values, level)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
     wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
@@ -582,11 +591,15 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
 Limits = tuple[float, float]
 
 
-def closed_forms(
-    view: View, values: Mapping[str, float], level: float, weighted: bool
-) -> dict[str, tuple[str, Limits]]:
+def _is_weighted(view: View) -> bool:
+    """Whether rows have importance weights that differ."""
+    return view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
+
+
+def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
     found: dict[str, tuple[str, Limits]] = {}
+    weighted = _is_weighted(view)
     method = "sandwich" if weighted else "wald"
     own: list[tuple[str, str, str, View, dict[str, Any]]] = [
         *((id, metric, method, inside(view), {}) for id, metric in COEFFICIENTS if id in values),

@@ -30,7 +30,7 @@ from ..errors import (
 from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import generator, many, seed_of
-from ..input.convert import column, is_frame, numbers, pick_columns
+from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
@@ -46,10 +46,10 @@ from .censoring import (
     counted,
     counts_of,
     known_outcomes,
+    listed,
     observed_risk,
     read_follow_up,
     risk_share,
-    several,
 )
 from .discrimination import placement_values
 
@@ -385,7 +385,7 @@ def read_survival(
         named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
     elif prob is not None:
         raise InputTypeError("prob", "names a column, but y_prob is not a frame", InPython("drop it"))
-    horizons = tuple(map(check_horizon, several(horizon)))
+    horizons = tuple(map(check_horizon, listed(horizon)))
     if not horizons or len(set(horizons)) < len(horizons):
         raise ArgumentError("horizon", "must be one time, or several different ones")
     risk = _columns(y_prob, "y_prob", len(horizons))
@@ -395,8 +395,7 @@ def read_survival(
         value = risk[row, place]
         if np.isnan(value):
             count = int(np.isnan(risk).sum())
-            text = "missing value" if count == 1 else f"{count:,} missing values"
-            raise InputTypeError("y_prob", text, "drop or fill these rows", row=row, count=count)
+            raise InputTypeError("y_prob", missing_values(count), "drop or fill these rows", row=row, count=count)
         raise ProbabilityError(
             "y_prob", f"risks must lie in [0, 1]; got {value:g}", "pass risks by the horizon", row=row
         )

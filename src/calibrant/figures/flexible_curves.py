@@ -530,8 +530,7 @@ def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str,
 def _estimates(view: View, level: float) -> list[Estimate]:
     """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
-    weighted = view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
-    closed = closed_forms(view, values, level, weighted)
+    closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
     return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
 

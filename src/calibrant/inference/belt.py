@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import ArgumentError, LensError, UndefinedMetricError
+from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
@@ -150,7 +151,7 @@ def giviti_test(
         metric="giviti",
         statistic=statistic,
         pvalue=pvalue,
-        critical_value=_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
+        critical_value=upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
         lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
@@ -279,15 +280,6 @@ def _survival(x: Floats, added: int, free: int, least: float, share: float) -> F
     return np.where(x <= added * least, 1.0, np.minimum((chdtrc(1, top) + inner) / share, 1.0))
 
 
-def _quantile(survival: Callable[[float], float], alpha: float) -> float:
-    from scipy.optimize import brentq
-
-    high = 16.0
-    while survival(high) > alpha:
-        high *= 2
-    return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-10))
-
-
 class Belt(NamedTuple):
     """Confidence regions of the polynomial that `giviti_test` selects."""
 
@@ -338,7 +330,7 @@ def giviti_belt(
     region = _Region(groups, feature, degree)
     lower, upper = [], []
     for level in levels:
-        allowed = _quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
+        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
         low, high = (region.bound(place, allowed, side) for side in (-1.0, 1.0))
         lower.append(low)
         upper.append(high)
