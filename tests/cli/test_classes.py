@@ -327,8 +327,10 @@ def test_an_order_of_text_classes_has_to_be_given(animals: Path, run: Run) -> No
         "--classes: 'ordinal' requires the order of the classes, and the order of the columns (cat, dog, eel) may be arbitrary"
         in error
     )
-    code, out, _ = run("evaluate", str(animals), "--classes", "cat,dog,eel", "--lens", "ordinal", "--stream", *MEASURE)
-    assert "these sketches have no cumulative probabilities" in out
+    streamed = run("evaluate", str(animals), "--classes", "cat,dog,eel", "--lens", "ordinal", "--stream", *MEASURE)
+    assert streamed[0] == 2
+    assert "these sketches have no cumulative probabilities" in streamed[2]
+    assert "--no-stream" in streamed[2]
 
 
 def test_columns_listed_in_another_order_are_evaluated_in_it(animals: Path, run: Run) -> None:

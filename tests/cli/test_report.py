@@ -212,3 +212,52 @@ def test_evaluate_prints_the_clinical_table(run: Run, old: Path) -> None:
     code, _, errors = run("evaluate", old, "--prob", "p", "--for", "clinical", "--by", "country")
     assert code == 2
     assert "--by: cannot be combined" in errors
+
+
+def test_gates_and_options_of_the_clinical_table(run: Run, old: Path) -> None:
+    table = ("evaluate", old, "--prob", "p", "--for", "clinical", "--resamples", "0")
+    code, _, errors = run(*table, "--fail-if", "slope < 99", "--fail-if", "ici > 9")
+    assert code == 1
+    assert "gate failed: slope < 99 holds" in errors
+    assert "ici" not in errors
+    code, printed, _ = run(*table, "--fail-if", "c < 0.01", "--json")
+    assert (code, json.loads(printed)["failed"]) == (0, [])
+    for more, words in (
+        (("--fail-if", "ece > 0.1"), "--fail-if: unknown measure 'ece'; use n, events"),
+        (("--budget", "1"), "--budget: cannot be combined"),
+        (("--gamma", "0.2"), "--gamma: cannot be combined"),
+        (("--class-groups", "a=0;b=1"), "--class-groups: cannot be combined"),
+    ):
+        code, _, errors = run(*table, *more)
+        assert code == 2
+        assert words in errors
+
+
+@pytest.mark.parametrize(
+    ("more", "title"),
+    [
+        ((), "Clinical summary of died: 300"),
+        (("--pos-label", "yes"), "Clinical summary of died: 300"),
+        (("--pos-label", "no"), "Clinical summary of died = no: 300"),
+        (("--lens", "top_label"), "Clinical summary of top_label: 300"),
+        (("--lens", "class:no"), "Clinical summary of no: 300"),
+        (("--lens", "binary", "--outcome", "death"), "Clinical summary of death: 300"),
+    ],
+)
+def test_the_clinical_table_names_the_event_it_counts(
+    run: Run, tmp_path: Path, more: tuple[str, ...], title: str
+) -> None:
+    path = tmp_path / "deaths.csv"
+    pd.DataFrame({"died": np.where(np.array(YES) == 1, "yes", "no"), "p": SCORE}).to_csv(path, index=False)
+    code, printed, _ = run(
+        "evaluate", path, "--label", "died", "--prob", "p", "--for", "clinical", "--resamples", "0", *more
+    )
+    assert code == 0
+    assert printed.startswith(title)
+
+
+def test_periods_without_an_order_have_no_trend(run: Run, old: Path) -> None:
+    code, _, errors = run("evaluate", old, "--prob", "p", "--metrics", "ece", "--by", "country", "--pool", "--trend")
+    assert code == 2
+    assert "--by: the order in time of" in errors
+    assert "name a column of years" in errors

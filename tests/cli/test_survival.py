@@ -118,7 +118,7 @@ def test_a_group_that_ends_before_the_horizon_is_reported(tmp_path: Path, run: R
         ),
         (
             ("--time", "days", "--event", "site", "--horizon", "365"),
-            "--event: expected numbers, got the text 'north' on line 2",
+            "--event: expected numbers, got the text 'north' on line 2; code censoring as 0 and the event as 1",
         ),
         (("--time", "days", "--event", "died", "--horizon", "1e9"), "--horizon: no row is observed until 1e+09"),
         (("--cause", "1"), "--cause: has no effect without a time to event"),
@@ -145,3 +145,11 @@ def test_a_codes_without_censoring_hint(tmp_path: Path, run: Run) -> None:
     code, _, err = run("evaluate", path, *COLUMNS)
     assert code == 2
     assert "--event: the codes are 1, 2, without 0 for censoring; use --cause 1 if no row is censored" in err
+
+
+def test_percentages_are_named(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("risk,days,died\n10,400,1\n20,300,0\n30,500,1\n")
+    code, _, err = run("evaluate", path, *COLUMNS)
+    assert code == 2
+    assert "got 10 on line 2; divide by 100 if these are percentages" in err

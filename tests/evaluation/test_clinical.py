@@ -183,7 +183,7 @@ def test_risks_of_exactly_0_and_1() -> None:
     agree = cal.clinical_summary(np.append(y, [0, 1]), np.append(p, [0.0, 1.0]), **FAST)
     assert agree["slope"].value == pytest.approx(inside["slope"].value)
     assert agree["u_chi2"].value == pytest.approx(inside["u_chi2"].value)
-    assert any("exactly 0 or 1" in note for note in agree.notes)
+    assert any("0 or 1 (within 1e-12)" in note for note in agree.notes)
     against = cal.clinical_summary(np.append(y, 1), np.append(p, 0.0), **FAST)
     assert against["u"].value == math.inf
     assert against["d"].value == -math.inf
@@ -295,3 +295,55 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
                     hits[id].append(row.lower <= value <= row.upper)
         shares = {id: round(float(np.mean(each)), 3) for id, each in hits.items()}
         assert min(shares.values()) >= (0.89 if deep else 0.85), shares
+
+
+def test_separated_outcomes_leave_u_at_its_limit() -> None:
+    p = np.linspace(0.05, 0.95, 20)
+    y = (p > 0.5).astype(int)
+    found = cal.clinical_summary(y, p, **FAST)
+    own, null = _log_likelihood(y, p), 20 * math.log(0.5)
+    assert found["d"].value == pytest.approx((2 * (own - null) - 1) / 20)
+    assert found["u_chi2"].value == pytest.approx(-2 * own)  # the recalibrated likelihood tends to 1
+    assert found["c"].value == 1
+    assert found["slope"].value is None
+    assert "separates" in found["slope"].note
+
+
+def test_equal_weights_are_no_weights() -> None:
+    y, p = _data()
+    plain, weighted = (cal.clinical_summary(y, p, **FAST, **w) for w in ({}, {"sample_weight": np.full(len(y), 2.5)}))
+    assert plain.rows == weighted.rows
+
+
+def test_one_outcome_has_one_sided_intervals_that_agree() -> None:
+    p = np.linspace(0.1, 0.8, 15)
+    found = cal.clinical_summary(np.zeros(15, int), p, **FAST)
+    assert found["intercept"].value == -math.inf
+    assert found["intercept"].method == "profile likelihood"
+    assert (found["oe"].lower, found["oe"].value) == (0, 0)
+    assert found["oe"].upper == pytest.approx(1 / found["eo"].lower)
+    assert found["scaled_brier"].note == "only one outcome occurs"
+
+
+def test_counted_risks_of_0_and_1_are_counted() -> None:
+    y, p, counts = [0, 1, 0, 1, 1, 0], [0.0, 1 - 1e-14, 0.2, 0.4, 0.7, 0.6], [3, 2, 4, 4, 4, 4]
+    note = cal.clinical_summary(y, p, counts=counts, **FAST).notes[-1]
+    assert note == cal.clinical_summary(np.repeat(y, counts), np.repeat(p, counts), **FAST).notes[-1]
+    assert note.startswith("5 risks of 0 or 1 (within 1e-12) are left out")
+
+
+def test_one_weight_far_above_all_others() -> None:
+    y, p = _data(30)
+    found = cal.clinical_summary(y, p, sample_weight=np.append(1e300, np.ones(29)), **FAST)
+    assert found["slope"].value is None
+    assert 0 <= (found["c"].value or 0) <= 1
+
+
+def test_without_resamples_only_closed_forms_have_intervals() -> None:
+    data = cal.make_calibrated(300, distribution=(2, 5), rng=0)
+    found = cal.clinical_summary(data.y_true, data.y_prob, n_resamples=0)
+    assert found["slope"].lower is not None
+    assert found["ici"].value is not None
+    assert found["ici"].lower is None
+    with pytest.raises(ArgumentError, match="at least 200 for a level"):
+        cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)

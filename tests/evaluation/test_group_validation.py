@@ -150,7 +150,7 @@ def test_frames_and_columns_predictions_and_selections() -> None:
     assert cal.validate_by_group(cal.Predictions(Y, P, groups=CENTRE)).to_dict() == RESULT.to_dict()
     two = cal.validate_by_group(Y, P, groups=CENTRE, where=CENTRE != "B")
     assert [each.name for each in two.groups] == ["A", "C"]
-    periods = cal.validate_by_period(frame, label="y", prob="p", times="centre")
+    periods = cal.validate_by_period(frame, label="y", prob="p", times="centre", order=["A", "B", "C"])
     assert periods.kind == "period"
     assert periods["slope"].estimate == RESULT["slope"].estimate
 
@@ -258,6 +258,13 @@ def test_errors_of_groups(keywords: Any, words: str) -> None:
         cal.validate_by_group(Y, P, **keywords)
 
 
+def test_labels_that_show_their_order() -> None:
+    for names in (["2019", "2020", "2021"], ["2019 Q4", "2020 Q1", "2020 Q2"], ["wave 2", "wave 9", "wave 10"]):
+        times = np.resize(names, 900)
+        found = cal.validate_by_period(Y, P, times=times, metrics="oe")
+        assert [each.name for each in found.groups] == names
+
+
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
@@ -271,7 +278,9 @@ def test_errors_of_groups(keywords: Any, words: str) -> None:
         ({"times": [*CENTRE[:-1], None]}, "missing"),
         ({"times": [*DAYS[:-1], None], "every": "year"}, "missing|cannot be read"),
         ({"times": CENTRE, "groups": CENTRE}, "cannot be combined"),
-        ({"times": CENTRE[:-1]}, "times: expected one group for each of 900 rows"),
+        ({"times": CENTRE}, "times: the order in time of 'A', 'B', 'C' is unknown; pass order"),
+        ({"times": DAYS.astype(str)}, "divided into periods; use every='year'"),
+        ({"times": CENTRE[:-1], "order": ["A", "B", "C"]}, "times: expected one group for each of 900 rows"),
         ({"times": "year"}, "times: expected one column, got str"),
         ({"times": [2019] * 900}, "one period only"),
         ({"times": pd.DataFrame({"a": CENTRE})}, "expected one column"),

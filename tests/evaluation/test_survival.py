@@ -409,3 +409,28 @@ def test_scaled_brier_of_the_observed_risk_is_zero() -> None:
     assert result["observed_expected_ratio"] == pytest.approx(1, abs=1e-12)
     read = read_survival(np.full(80, rate), time, event, 4, None, None, None, None, None)
     assert _brier(read.known(0), np.full(80, rate), 0.95).value == pytest.approx(rate * (1 - rate), abs=1e-12)
+
+
+def test_no_interval_where_the_variance_is_0_or_the_area_is_1() -> None:
+    time, event = np.array([1.0, 2, 3, 3.5, 6, 7, 8, 9, 9, 9]), np.array([1, 1, 0, 1, 0, 1, 0, 0, 0, 1])
+    risk = np.where((time <= 5) & (event == 1), 0.8, 0.1) + 0.01 * np.arange(10)
+    found = cal.survival_summary(risk, time=time, event=event, horizon=5, n_resamples=0)
+    assert found["auroc"] == pytest.approx(1)
+    assert found.horizons[0].measures[-1].low is None
+    one = cal.survival_summary([0.2], time=[4], event=[0], horizon=3, n_resamples=0)
+    assert all(measure.low is None for measure in one.horizons[0].measures)
+
+
+def test_intercept_is_not_identified_where_every_risk_is_0_or_1() -> None:
+    time, event = np.arange(1.0, 21), np.tile([1, 0, 1, 1], 5)
+    with pytest.warns(BoundaryScoresWarning):
+        found = cal.survival_summary(np.tile([0.0, 1.0], 10), time=time, event=event, horizon=9, n_resamples=0)
+    assert found["calibration_intercept"] is None
+    assert "not identified" in str(found)
+
+
+def test_few_resamples_are_noted() -> None:
+    rng = np.random.default_rng(0)
+    time, event = rng.exponential(5, 40), rng.integers(0, 2, 40)
+    found = cal.survival_summary(rng.random(40), time=time, event=event, horizon=3, n_resamples=20, rng=0)
+    assert "at least 200 resamples" in str(found)

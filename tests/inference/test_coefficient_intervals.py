@@ -229,3 +229,32 @@ def test_intervals_cover(n: int, beta: tuple[float, float]) -> None:
     found = coverage(n, beta, 1000, COVERED)
     assert min(found.values()) >= 0.87  # the sandwich of a slope with ten events
     assert min(share for (_, method), share in found.items() if method in ("wald", "profile", "exact")) >= 0.93
+
+
+def test_without_events_both_forms_of_the_ratio_have_the_same_interval() -> None:
+    y, p = np.zeros(20, int), np.linspace(0.1, 0.9, 20)
+    both = [cal.interval(y, p, metric=RATIO, form=form) for form in ("observed_expected", "expected_observed")]
+    assert both[0].method == both[1].method == "exact"
+    assert (both[0].low, both[0].high) == (0, pytest.approx(1 / both[1].low))
+    assert both[0].high == pytest.approx(-math.log(0.025) / 10)  # exp(-mean) is 0.025
+    with pytest.raises(cal.errors.UndefinedMetricError, match="no event was observed"):
+        cal.interval(y, p, metric=RATIO, form="observed_expected", method="asymptotic")
+
+
+def test_one_row_has_no_standard_error() -> None:
+    with pytest.raises(cal.errors.UndefinedMetricError, match="one row"):
+        cal.interval([1], [0.4], metric=RATIO)
+
+
+def test_weights_of_1_are_no_weights() -> None:
+    y, p = drawn(60)
+    for metric in LINE:
+        for method in ("auto", "profile"):
+            plain, weighted = (
+                cal.interval(y, p, metric=metric, method=method, **w) for w in ({}, {"sample_weight": np.full(60, 3.0)})
+            )
+            assert plain == weighted
+
+
+def test_level_close_to_1_is_not_shown_as_100() -> None:
+    assert "(99.9%," in str(cal.interval(*drawn(60), metric="cox_slope", level=0.999))

@@ -194,3 +194,26 @@ def test_tests_hold_their_level_and_intervals_cover(deep: bool) -> None:
     slack = 0.015 if deep else 0.1
     assert (np.abs(rejected / times - 0.05) < slack).all(), rejected / times
     assert abs(covered / times - 0.95) < slack
+
+
+def test_bool_labels() -> None:
+    two = cal.make_miscalibrated(200, warp=cal.simulate.temperature(1.5), rng=0)
+    y, p = np.asarray(two.y_true), np.asarray(two.y_prob)
+    as_bool, as_int = (cal.multinomial_recalibration(labels, p) for labels in (y.astype(bool), y.astype(int)))
+    assert as_bool.own.slopes[0, 0] == as_int.own.slopes[0, 0] == pytest.approx(cal.cox_slope(y, p))
+
+
+def test_constant_probabilities_are_collinear_not_separated() -> None:
+    found = cal.multinomial_recalibration(Y, np.tile(P.mean(axis=0), (len(Y), 1)))
+    assert "collinear" in found.own.reason
+    assert "collinear" in found.full.reason
+    assert not found.in_the_large.reason
+
+
+def test_weighted_errors_are_those_of_interval() -> None:
+    two = cal.make_miscalibrated(150, warp=cal.simulate.temperature(1.5), rng=1)
+    weight = np.random.default_rng(0).exponential(1, 150)
+    y, p = np.asarray(two.y_true), np.asarray(two.y_prob)
+    found = cal.multinomial_recalibration(y, p, sample_weight=weight).own
+    ends = cal.interval(y, p, metric="cox_slope", method="sandwich", sample_weight=weight)
+    assert 2 * 1.959963984540054 * found.slope_errors[0, 0] == pytest.approx(ends.high - ends.low)

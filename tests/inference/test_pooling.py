@@ -206,3 +206,14 @@ def test_intervals_cover(k: int, tau: float, deep: bool) -> None:
     confidence, prediction = coverage(k, tau, 4000 if deep else 120, 1)
     assert confidence > 0.90
     assert prediction > 0.88
+
+
+def test_squares_of_standard_errors_must_not_underflow() -> None:
+    with pytest.raises(cal.errors.ArgumentError, match="standard_errors: must lie between"):
+        cal.pool_estimates([1.0, 2.0, 3.0], [1e-200, 1.0, 1.0])
+
+
+def test_missing_prediction_interval_is_noted() -> None:
+    found = cal.pool_estimates([1.0, 2.0], [0.1, 0.2], interval="normal", prediction_df="k-2")
+    assert np.isnan(found.prediction_low)
+    assert "requires three estimates" in " ".join(found.notes)

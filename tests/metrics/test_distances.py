@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -111,3 +112,27 @@ def test_interval_of_the_squared_error_holds_the_value_and_is_cut_at_zero() -> N
     # The half width is z times the root of both variances; the influence's is 0.001098 for these data.
     half = high - cal.l2ce_interval(*T2, bins=5)
     assert half == pytest.approx(1.959963985 * math.sqrt(0.0398348152**2 + 0.001098), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            {"matrix": np.eye(3)},
+            "matrix: requires the distance 'mahalanobis'; got 'tv'; use distance='mahalanobis' or drop matrix",
+        ),
+        ({"interval": (0.2, 0.4), "distance": "l1"}, "interval: requires the distance 'interval'; got 'l1'"),
+        ({"norm": 3}, "norm: requires the distance 'lp'; got 'tv'"),
+        ({"class_weight": [1, 2, 3], "distance": "mahalanobis"}, "class_weight: requires the distance 'l2'"),
+        (
+            {"gamma": 0.3, "lens": "top_label"},
+            "gamma: has no effect without a k-d tree, which divides whole vectors; drop gamma",
+        ),
+        ({"gamma": 0.3, "binning": "simplex_grid"}, "gamma: has no effect without a k-d tree"),
+        ({"min_size": 3, "bins": [0, 0.5, 1]}, "min_size: has no effect without a k-d tree"),
+    ],
+)
+def test_options_without_effect_are_refused(words: dict[str, object], text: str) -> None:
+    data = cal.make_calibrated(60, classes=3, rng=0)
+    with pytest.raises(cal.ArgumentError, match=re.escape(text)):
+        cal.gece(data.y_true, data.y_prob, **words)  # type: ignore[arg-type]

@@ -620,6 +620,26 @@ def test_a_row_of_next_year_is_refused_and_can_be_removed(tmp_path: Path) -> Non
     assert monitor.status().process == clean.status().process
 
 
+def test_the_time_is_set_back_only_by_rows_of_the_newest_window(tmp_path: Path) -> None:
+    monitor = make(tmp_path, horizon="5d")
+    send(monitor, slice(0, 240), None)
+    monitor.advance("2026-02-01")
+    before = monitor.status()
+    monitor.remove([0])
+    after = monitor.status()
+    assert after.n == before.n - 1
+    assert (after.clock, [w.state for w in after.windows]) == (before.clock, [w.state for w in before.windows])
+    assert after.clock == "2026-02-01T00:00Z"
+
+
+def test_now_is_named_where_windows_count_rows(tmp_path: Path) -> None:
+    monitor = Monitor.create(tmp_path / "r.db", reference=(TRUTH, REFERENCE), rows=50)
+    monitor.update(YES[:10], SCORE[:10], ids=np.arange(10))
+    with pytest.raises(ArgumentError, match="now: applies to windows of time, and these are counted in rows; drop now"):
+        monitor.remove([0], now="2026-01-01")
+    assert monitor.status().n == 10
+
+
 def make_beside(folder: Path, **words: Any) -> Monitor:
     (folder / "beside").mkdir()
     return make(folder / "beside", **words)

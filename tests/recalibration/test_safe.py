@@ -314,3 +314,11 @@ def test_bad_parameters_are_named(options: dict[str, Any], message: str) -> None
 def test_too_few_rows() -> None:
     with pytest.raises(cal.UndefinedMetricError, match="requires rows to fit and rows to hold out; use more rows"):
         SafeCalibration().fit([0.2], [0])
+
+
+@pytest.mark.parametrize("method", ["safe_temperature", ["platt", "safe_temperature"], SafeCalibration()])
+def test_a_safe_method_cannot_be_made_safe_again(method: Any) -> None:
+    # Its own level, 0.05, would stand behind the stated one.
+    data = cal.make_calibrated(200, rng=0)
+    with pytest.raises(cal.ArgumentError, match="has a level of its own and cannot be combined with safe; name the"):
+        cal.recalibrate(data.y_true, data.y_prob, method=method, safe=0.001)

@@ -56,23 +56,30 @@ def bin_of_ranks(view: View, values: Floats, bins: Any) -> NDArray[np.intp]:
     return bin_cells(scalar, "equal_mass", check_bins(bins, edges=False))[0]
 
 
-def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
-    """Resolve ``binning="auto"``: equal-width bins for one score per row, else a k-d tree; edges apply to every class."""
-    if isinstance(binning, KDTree):
-        usual = KDTree()
-        for name, given in (("gamma", gamma), ("min_size", min_size)):
-            if given not in (getattr(usual, name), getattr(binning, name)):
-                raise ArgumentError(
-                    name,
-                    f"{given!r} conflicts with the tree, which has its own ({getattr(binning, name)!r})",
-                    Drop(name),
-                )
+def _binning_without_tree(view: VectorView, binning: Any, bins: Any) -> Any:
+    """The binning that is given, or that ``"auto"`` stands for; None for a k-d tree of `gamma` and `min_size`."""
     if not (isinstance(binning, str) and binning == "auto"):
         return binning
     if view.score_column is not None:
         return EQUAL_WIDTH
-    if are_edges(bins):
-        return "simplex_grid"
+    return "simplex_grid" if are_edges(bins) else None
+
+
+def auto_binning(view: VectorView, binning: Any, bins: Any, gamma: float, min_size: int) -> Any:
+    """Resolve ``binning="auto"``: equal-width bins for one score per row, else a k-d tree; edges apply to every class."""
+    usual = KDTree()
+    changed = {
+        name: given for name, given in (("gamma", gamma), ("min_size", min_size)) if given != getattr(usual, name)
+    }
+    chosen = _binning_without_tree(view, binning, bins)
+    if chosen is not None:
+        for name, given in changed.items():
+            own = getattr(chosen, name, None) if isinstance(chosen, KDTree) else None
+            if own is None:
+                raise ArgumentError(name, "has no effect without a k-d tree, which divides whole vectors", Drop(name))
+            if given != own:
+                raise ArgumentError(name, f"{given!r} conflicts with the tree, which has its own ({own!r})", Drop(name))
+        return chosen
     if not is_default(bins):
         raise LensError(
             "bins",

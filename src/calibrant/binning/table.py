@@ -201,7 +201,9 @@ def binomial_interval(k: Floats, n: Floats, alpha: float, method: str) -> tuple[
         rate = k / n
         centre = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
-        return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
+        # At the ends centre and half are equal but for rounding.
+        low = np.where((k == 0) & (n > 0), 0.0, np.maximum(centre - half, 0))
+        return low, np.where((k == n) & (n > 0), 1.0, np.minimum(centre + half, 1))
     add = 0.5 if method == "jeffreys" else 0.0
     low = np.where(k > 0, betaincinv(np.where(k > 0, k + add, 1), n - k + (add or 1), alpha / 2), 0.0)
     high = np.where(k < n, betaincinv(k + (add or 1), np.where(k < n, n - k + add, 1), 1 - alpha / 2), 1.0)

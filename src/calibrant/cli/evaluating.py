@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
-from ..evaluation.clinical import clinical_summary
+from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
@@ -37,8 +37,9 @@ from .wording import in_options
 
 __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
-# The default of --resamples.
+# The defaults of --resamples and --budget.
 RESAMPLES = 200
+BUDGET = 60.0
 
 
 class Gate(NamedTuple):
@@ -112,19 +113,23 @@ def _evaluate(
         without = {
             "--metrics": metrics != "recommended",
             "--pool": pool,
+            "--trend": trend,
             "--by": source.get("by") is not None,
-            "--fail-if": bool(gates),
             "--assess": assess,
             "--calibrator": calibrator is not None,
             "--stream": bool(stream),
             "--bins": bins is not None,
             "--binning": binning is not None,
+            "--gamma": gamma is not None,
+            "--distance": distance is not None,
+            "--class-groups": class_groups is not None,
+            "--budget": budget != BUDGET,
         }
         for option, present in without.items():
             if present:
-                raise ArgumentError(option, "cannot be combined with --for clinical", f"drop {option}")
-        _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome)
-        return False
+                remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
+                raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
+        return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)
     if trend and not pool:
         raise ArgumentError("--trend", "requires --pool", "add --pool")
     if pool and source.get("by") is None:
@@ -208,10 +213,15 @@ def _clinical(
     seed: int,
     as_json: bool,
     outcome: str | None,
-) -> None:
-    """Print the table of a validation study."""
+    gates: tuple[str, ...],
+) -> bool:
+    """Print the table of a validation study; True if a gate failed."""
+    conditions = [parse_condition(text, "slope < 0.8") for text in gates]
+    unknown = next((name for name, *_ in conditions if name.lower() not in ROWS), None)
+    if unknown is not None:
+        raise ArgumentError("--fail-if", f"unknown measure {unknown!r}", f"use {', '.join(ROWS)}")
     keywords = rows_of(file, source)
-    outcome = outcome or _outcome(keywords)
+    outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
     with warnings_as_lines(), resampling_bar():
         found = clinical_summary(
             keywords.pop("y_true"),
@@ -224,13 +234,24 @@ def _clinical(
             outcome=outcome,
             **keywords,
         )
+    failures = []
+    for name, sign, limit in conditions:
+        value = found[name.lower()].value
+        if value is None:
+            why = found[name.lower()].note
+            raise ArgumentError("--fail-if", f"{name} {sign} {limit:g} cannot be evaluated: {why}")
+        if COMPARE[sign](value, limit):
+            failures.append(f"{name} {sign} {limit:g} holds: the value is {value:.6g}")
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **found.to_dict()})
-        return
-    headings, rows = found._table()
-    print_lines([found._title(), ""])
-    print_table(list(headings), [list(row) for row in rows], range(1, 4))
-    print_lines([f"note: {note}" for note in found.notes])
+        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "failed": failures})
+    else:
+        headings, rows = found._table()
+        print_lines([found._title(), ""])
+        print_table(list(headings), [list(row) for row in rows], range(1, 4))
+        print_lines([f"note: {note}" for note in found.notes])
+    for line in failures:
+        say(clean(f"gate failed: {line}"), err=True)
+    return bool(failures)
 
 
 def _pooled(
@@ -256,9 +277,7 @@ def _of_classes(binning: str | None, lens: str | None, sketches: Sketches) -> st
 def _outcome(keywords: Mapping[str, Any]) -> str | None:
     """Return the name of the event: the positive class, or the label column where the labels are 0 and 1."""
     positive = keywords.get("pos_label")
-    classes = (
-        [None, positive] if isinstance(positive, str) else None if positive is not None else keywords.get("classes")
-    )
+    classes = keywords.get("classes") if positive is None else [positive, positive]
     return event_name(classes, label_column()) or None
 
 

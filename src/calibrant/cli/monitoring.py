@@ -259,7 +259,9 @@ def labels(
 @monitor.command(short_help="Remove rows that were added by mistake.")
 @click.argument("store")
 @click.argument("ids", nargs=-1, required=True)
-@now_option("Current time; by default that of the latest prediction that is left.")
+@now_option(
+    "Current time; by default the beginning of the latest window with rows if no row of a later one is left, else unchanged."
+)
 @options.json_option
 @options.debug_option
 def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> None:

@@ -20,6 +20,7 @@ OPTIONS = {
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),
     "when": ("--time", "--now"),
+    "times": ("--by",),
     "ids": ("--id",),
     "metric": ("--metric", "--metrics"),
     "use_case": ("--for",),
@@ -46,6 +47,7 @@ INSTEAD = {
     "counts": "name another column",
     "features": "metrics of features are available in Python only",
     "proximity": "metrics of features are available in Python only",
+    "times": "name a column of years, or of labels such as 2026 Q1 or 2026-01",
     "calibrator": "name a file that calibrant fit wrote",
 }
 LONGEST = 5

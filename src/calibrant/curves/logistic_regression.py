@@ -201,7 +201,9 @@ def _orthogonal(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Return a basis of the columns that is orthogonal under the weights, and the matrix that transforms coefficients back."""
     triangle = np.linalg.qr(np.sqrt(weight)[:, None] * columns, mode="r")
     length = np.sqrt(np.square(triangle).sum(axis=0))
-    if len(columns) < columns.shape[1] or (np.abs(np.diag(triangle)) <= SAME_COLUMN * length).any():
+    own = np.abs(np.diag(triangle))
+    # A row with all of the weight underflows the others to 0.
+    if len(columns) < columns.shape[1] or not (own > SAME_COLUMN * length).all() or not (own**2 > 0).all():
         raise UndefinedMetricError(
             "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )

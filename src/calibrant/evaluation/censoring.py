@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, InPython, ShapeError, UndefinedMetricError, Use, WeightError
+from ..errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    InPython,
+    ShapeError,
+    UndefinedMetricError,
+    Use,
+    WeightError,
+)
 from ..inference.means import two_sided_quantile
 from ..input.convert import column, is_number, missing_values, numbers
 from ..input.weights import read_groups, read_weights
@@ -320,7 +329,11 @@ def read_follow_up(time: Any, event: Any, cause: Any, groups: Any, sample_weight
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError("time", f"times must be finite and not negative; got {when[row]}", "correct the row", row=row)
-    codes = _numbers(event, "event")
+    try:
+        codes = _numbers(event, "event")
+    except InputTypeError as error:
+        text = "the text" in str(error.problem)
+        raise error.replaced(remedy="code censoring as 0 and the event as 1") if text else error from None
     if len(codes) != n:
         raise ShapeError("event", f"expected one code for each of {n} rows, got {len(codes)}")
     bad = ~np.isfinite(codes) | (codes < 0) | (codes != np.floor(codes))

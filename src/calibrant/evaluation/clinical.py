@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
-from ..curves.logistic_regression import Groups, groups_of, logit
+from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
+from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
 from ..input.predictions import Predictions
@@ -53,7 +54,7 @@ FEW_EVENTS = 100
 # Share of the resamples in which a statistic must be defined for an interval.
 DEFINED = 0.9
 # Methods of `interval`, as papers name them.
-INTERVALS = {"wald": "Wald", "asymptotic": "gamma"}
+INTERVALS = {"wald": "Wald", "asymptotic": "gamma", "profile": "profile likelihood"}
 COEFFICIENTS = (("intercept", "fixed_slope_intercept"), ("joint_intercept", "cox_intercept"), ("slope", "cox_slope"))
 PERCENTILE, CORRECTED = "percentile bootstrap", "corrected bootstrap"
 
@@ -113,7 +114,7 @@ ROWS = {
         _row("e50", "calibration", "E50", 0, "median distance"),
         _row("e90", "calibration", "E90", 0, "90th percentile of the distance", "E90"),
         _row("emax", "calibration", "Emax", 0, "largest distance", "Emax"),
-        _row("s_z", "calibration", "Spiegelhalter z", 0, "above 0: risks too extreme", "S:z"),
+        _row("s_z", "calibration", "Spiegelhalter z", 0, "above 0: Brier score larger than the risks imply", "S:z"),
         _row("s_p", "calibration", "Spiegelhalter p", None, "small: not calibrated", "S:p"),
     )
 }
@@ -263,7 +264,7 @@ def clinical_summary(
         the curve of ``val.prob``.
     level
     n_resamples : int, default 500
-        Number of bootstrap resamples, one set for all statistics without an interval in closed form.
+        Number of bootstrap resamples, one set for all statistics without an interval in closed form; 0 leaves these without an interval.
     rng : None, int or numpy.random.Generator, default 0
         Seed or random generator.
     cluster : bool, default False
@@ -316,7 +317,7 @@ def clinical_summary(
     observed events, Wilson for the prevalence, and the bootstrap for the rest, whose limits are corrected for the bias of resampling
     for the distances of a curve and U. Coverage in simulations is given in the guide on risk models.
 
-    Rows with a risk of exactly 0 or 1 are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
+    Rows with a risk of 0 or 1 (within 1e-12) are left out of the logistic calibration, as in ``val.prob``. If one of them has the other
     outcome, the likelihood is 0: D, R² and Q are minus infinity, and U is infinite.
 
     With ``sample_weight`` estimates are weighted; the chi-squares of D and U are left out, intervals in closed form are replaced by the
@@ -345,7 +346,7 @@ def clinical_summary(
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
     least = least_resamples(level)
-    if check_whole(n_resamples, "n_resamples") < least:
+    if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     if isinstance(y_prob, Mapping):
         raise InputTypeError("y_prob", "holds several models, and a summary is about one", "call it for each of them")
@@ -366,7 +367,7 @@ def summarize(
 ) -> ClinicalSummary:
     """Summarize checked predictions; without resamples only intervals in closed form are computed."""
     view = one_event(p, lens)
-    weighted = _is_weighted(view)
+    weighted = view.has_real_weights
     values, why = statistics(view, smoother)
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
@@ -392,7 +393,7 @@ def summarize(
     for id, row in ROWS.items():
         value = values.get(id)
         if value is None or math.isnan(value):
-            rows.append(replace(row, note=why.get(id, "undefined")))
+            rows.append(replace(row, note=why.get(id, "only one outcome occurs")))
             continue
         method, ends = closed.get(id, ("", None))
         note = ""
@@ -409,7 +410,7 @@ def summarize(
         values["events"],
         level,
         n_resamples,
-        outcome_of(p, outcome) or ("" if outcome is None else outcome),
+        outcome or (outcome_of(p) if view.lens == "binary" else view.lens.removeprefix("class:")),
         0 if sampler is None or sampler.clusters is None else len(sampler.clusters),
         weighted,
         notes,
@@ -528,7 +529,10 @@ def _recalibrated(groups: Groups) -> tuple[float, int]:
         if not 0 < events < total:
             return 0.0, 1
         return events * math.log(events / total) + (total - events) * math.log1p(-events / total), 1
-    return fit_line(groups).log_likelihood, 2
+    try:
+        return fit_line(groups).log_likelihood, 2
+    except SeparatedError:  # its limit for an infinite slope
+        return _log_likelihood(groups, logit(groups.score)) + limit_gain(groups), 2
 
 
 def _chi2_p(statistic: float, freedom: int) -> float:
@@ -540,7 +544,7 @@ def _chi2_p(statistic: float, freedom: int) -> float:
 def _errors(view: View) -> dict[str, float]:
     brier = view.mean(np.square(view.score - view.outcome))
     rate = view.mean(view.outcome)
-    return {"brier": brier} if not 0 < rate < 1 else {"brier": brier, "scaled_brier": 1 - brier / (rate * (1 - rate))}
+    return {"brier": brier, "scaled_brier": 1 - brier / (rate * (1 - rate)) if 0 < rate < 1 else math.nan}
 
 
 def _ratios(view: View) -> dict[str, float]:
@@ -591,27 +595,20 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
 Limits = tuple[float, float]
 
 
-def _is_weighted(view: View) -> bool:
-    """Whether rows have importance weights that differ."""
-    return view.weight_kind == "importance" and not (view.weights == view.weights[0]).all()
-
-
 def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
     found: dict[str, tuple[str, Limits]] = {}
-    weighted = _is_weighted(view)
-    method = "sandwich" if weighted else "wald"
-    own: list[tuple[str, str, str, View, dict[str, Any]]] = [
-        *((id, metric, method, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
-        ("eo", "expected_observed_ratio", "auto", view, {}),
-        ("oe", "expected_observed_ratio", "auto", view, {"form": "observed_expected"}),
+    own: list[tuple[str, str, View, dict[str, Any]]] = [
+        *((id, metric, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
+        ("eo", "expected_observed_ratio", view, {}),
+        ("oe", "expected_observed_ratio", view, {"form": "observed_expected"}),
     ]
-    if not weighted:
-        own += [("brier", "brier", "auto", view, {})]
+    if not view.has_real_weights:
+        own += [("brier", "brier", view, {})]
         found |= _shares(view, values, level)
-    for id, metric, how, rows, options in own:
+    for id, metric, rows, options in own:
         try:
-            known = interval(rows, metric=metric, method=how, level=level, **options)
+            known = interval(rows, metric=metric, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
         found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
@@ -651,9 +648,11 @@ def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: st
         notes.append(
             f"only {rarer:g} {'row has' if rarer == 1 else 'rows have'} the rarer outcome; at least 100, better 200, are recommended for a validation study"
         )
-    edge = int(((view.score <= 0) | (view.score >= 1)).sum())
+    sure = view.n - inside(view).n, view.total - inside(view).total
+    edge = round(sure[view.weight_kind == "counts"])
     if edge:
-        notes.append(f"{edge} risks of exactly 0 or 1 are left out of the logistic calibration, as in val.prob")
+        some = "1 risk of 0 or 1 (within 1e-12) is" if edge == 1 else f"{edge} risks of 0 or 1 (within 1e-12) are"
+        notes.append(f"{some} left out of the logistic calibration, as in val.prob")
     if clusters:
         notes.append(clusters)
     return tuple(notes)

@@ -144,6 +144,8 @@ def auroc_with_error(view: View) -> tuple[float, float]:
     variance = 0.0
     for part, placed in ((outcome, below), (1 - outcome, above)):
         own = weight * part
+        if view.weight_kind == "importance":
+            own = own / own.max()  # squares of weights that are tiny beside those of the other outcome would underflow
         total = float(own.sum())
         # A count is that many rows; an importance weight scales one row.
         squares = own**2 if view.weight_kind == "importance" else own
@@ -211,6 +213,8 @@ def _weights_by_score(view: View) -> tuple[Floats, Floats]:
 
 
 def _auroc(positive: Floats, negative: Floats) -> float:
+    # Scaled by powers of two, since products of weights that are tiny beside others would underflow.
+    positive, negative = (np.ldexp(part, -int(np.frexp(part.max())[1])) for part in (positive, negative))
     below = np.cumsum(negative) - negative
     won = float((positive * (below + negative / 2)).sum())
     return won / (float(positive.sum()) * float(negative.sum()))

@@ -427,7 +427,7 @@ def validate_by_period(
     every : {"year", "quarter", "month"}, optional
         Length of the periods into which dates are divided.
     order : sequence, optional
-        Labels of the periods in order; by default they are sorted.
+        Labels of the periods from first to last. Required unless they show it, as ``2026 Q1`` and ``wave 2`` do.
     trend : bool, default True
         Whether to regress the estimates on time: per year for dates, per unit for numbers, per period for labels. At least three periods are required.
     metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
@@ -454,7 +454,7 @@ def validate_by_period(
     Raises
     ------
     ArgumentError
-        If dates cannot be read, or the order does not contain every period.
+        If dates cannot be read, the order of labels is unknown, or `order` does not contain every period.
     GroupError
         If there is only one period.
 
@@ -559,14 +559,30 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
             problem = f"does not contain the period {unknown!r}" if unknown is not None else "names a period twice"
             raise ArgumentError("order", problem, "list every period once, from first to last")
         return values, {name: float(place) for place, name in enumerate(order)}, "period"
+    if all(isinstance(value, str) for value in listed):
+        ordered = _chronological(set(listed))
+        return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
     try:
-        ordered: list[Any] = sorted(set(listed))
+        ordered = sorted(set(listed))
     except TypeError:
         raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
     if values.dtype.kind not in "iuf":
         return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
     years = values.dtype.kind in "iu" and ordered[0] >= EARLIEST and ordered[-1] <= LATEST
     return values, {name: float(name) for name in ordered}, "year" if years else "unit of time"
+
+
+def _chronological(names: set[str]) -> list[str]:
+    """Return labels that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
+    if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", name) for name in names):
+        raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
+    if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in names):
+        return sorted(names)
+    counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in names}
+    if len({found and found[1] for found in counted.values()}) == 1 and all(counted.values()):
+        return sorted(names, key=lambda name: int(found[2]) if (found := counted[name]) else 0)
+    example = ", ".join(map(repr, sorted(names)[:3]))
+    raise ArgumentError("times", f"the order in time of {example} is unknown", Use("order"))
 
 
 def _dates(values: Any) -> Any:
@@ -633,7 +649,7 @@ def _coefficient(metric: str, **options: Any) -> Estimator:
     """A coefficient of logistic recalibration with its standard error; the sandwich covariance for importance weights."""
 
     def estimate(p: Predictions, view: View) -> tuple[float, float]:
-        method: Any = "sandwich" if view.weight_kind == "importance" else "wald"
+        method: Any = "sandwich" if view.has_real_weights else "wald"
         return _half_width(metric_interval(view, metric=metric, method=method, **options))
 
     return estimate
@@ -666,7 +682,9 @@ def _validated(
         present.sort(key=lambda code: _natural(names[code]))
     if len(present) < 2:
         argument = "times" if unit else "groups"
-        raise GroupError(argument, f"there is one {kind} only; pooling requires at least two", "use clinical_summary")
+        raise GroupError(
+            argument, f"there is one {kind} only; pooling requires at least two", InPython("use clinical_summary")
+        )
     overall = _group("all rows", p, lens, chosen, 1, level)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundaryScoresWarning)  # all rows have warned already

@@ -86,12 +86,15 @@ def event_name(classes: Sequence[Any] | None, label: str = "") -> str:
 
     >>> event_name(["stay", "churn"]), event_name(["no", "yes"], "churn"), event_name([0, 1], "y_true")
     ('churn', 'churn', '')
+    >>> event_name(["yes", "no"], "churn")
+    'churn = no'
     """
     label = label if label.strip().lower() not in LABEL_NAMES else ""
     names = [] if classes is None else [str(name) for name in classes]
-    if not names or names in (["0", "1"], ["-1", "1"]) or as_booleans(names) is not None:
+    if not names or names[1] == "1" or as_booleans(names[1:]) == [True]:
         return label
-    return names[1]
+    no = names[1] in ("0", "-1") or as_booleans(names[1:]) == [False]
+    return f"{label} = {names[1]}" if no and label else names[1]
 
 
 def _positive(kind: str, classes: Sequence[Any] | None) -> str:

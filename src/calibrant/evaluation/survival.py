@@ -72,6 +72,8 @@ SPAN, DEGREE = 0.75, 2
 # Largest share of replicates without a value at which an interval is still reported.
 MOST_UNDEFINED = 0.1
 STEPS, TOLERANCE = 100, 1e-10
+# An AUROC this close to 0 or 1 is perfect up to the rounding of weights.
+ROUNDING = 1e-12
 SMOOTH = ("ici", "e50", "e90")
 NAMES = {
     "observed_risk": "observed risk",
@@ -396,9 +398,8 @@ def read_survival(
         if np.isnan(value):
             count = int(np.isnan(risk).sum())
             raise InputTypeError("y_prob", missing_values(count), "drop or fill these rows", row=row, count=count)
-        raise ProbabilityError(
-            "y_prob", f"risks must lie in [0, 1]; got {value:g}", "pass risks by the horizon", row=row
-        )
+        remedy = "divide by 100 if these are percentages" if value > 1 else "pass risks by the horizon"
+        raise ProbabilityError("y_prob", f"risks must lie in [0, 1]; got {value:g}", remedy, row=row)
     follow_up = read_follow_up(named["time"], named["event"], cause, named["groups"], named["sample_weight"])
     if len(follow_up.time) != len(risk):
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
@@ -500,6 +501,8 @@ def _measured(name: str, found: Interval, method: str) -> SurvivalMeasure:
 
 
 def _wald(value: float, error: float, level: float) -> Interval:
+    if error == 0:  # one row, or rows that are all alike
+        return Interval(value, math.nan, math.nan, math.nan)
     step = two_sided_quantile(level) * error
     return Interval(value, value - step, value + step, error)
 
@@ -539,6 +542,8 @@ def _intercept(found: Known, risk: Floats, link: str, level: float) -> Interval:
     w, y = found.weight, found.outcome.astype(np.float64)
     used = w > 0
     feature = _scale(link, risk)
+    if not ((risk > 0) & (risk < 1))[used].any():
+        raise UndefinedMetricError("y_prob", "every predicted risk is 0 or 1, so the intercept is not identified")
     if link == "logit":
         shift = logit_shift(risk[used], w[used], float(w @ y))
     else:
@@ -629,7 +634,7 @@ def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     area, below, above = placement_values(risk, y, w)
     # The derivative with respect to each weight, times the weight.
     error = found.standard_error(w * np.where(y == 1, (below - area) / (w @ y), (above - area) / (w @ (1 - y))))
-    if not 0 < area < 1 or error == 0:
+    if not ROUNDING < area < 1 - ROUNDING or error == 0:
         return Interval(area, math.nan, math.nan, math.nan)
     step = two_sided_quantile(level) * error / (area * (1 - area))
     centre = math.log(area) - math.log1p(-area)
@@ -667,6 +672,9 @@ def _smooth(
 
         sample, reason = replicates(drawn, n_resamples, len(SMOOTH))
         if not reason:
+            least = math.ceil(10 / (1 - level) * (1 - 1e-12))
+            if n_resamples < least:
+                reason = f"the interval is unreliable: a level of {level:g} requires at least {least} resamples"
             tails = ((1 - level) / 2, (1 + level) / 2)
             ends = [
                 corrected_limits(catalogue[name], float(v), column, *quantiles(column, tails))

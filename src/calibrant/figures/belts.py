@@ -174,8 +174,10 @@ class CalibrationBelt(Diagram):
         ax.set_ylim(0, end)
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        # Above the diagonal there is room where the belt lies below it at small risks.
-        left = np.interp(0.3 * end, self.risk, self.upper[-1]) < 0.55 * end
+        # The legend fills about 0.65 by 0.36 of the axes: the corner in which the belt reaches less far into it.
+        above = 0.64 * end - np.interp(0.65 * end, self.risk, self.upper[-1])
+        below = np.interp(0.35 * end, self.risk, self.lower[-1]) - 0.36 * end
+        left = above > below and self.risk[-1] > 0.35 * end
         behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
         legend(ax, "upper left" if left else "lower right", **behind)
         return ax

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..errors import Argument, ArgumentError, Drop, InputTypeError, UndefinedMetricError, Use
+from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.resampling import PredictionSampler, RowSampler, generator, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
@@ -372,7 +372,13 @@ def stability_diagram(
         raise ArgumentError("lens", "is determined by the view", Drop("lens"))
     plans = [options] if over == "fraction" else [{**options, over: setting} for setting in settings]
     shares = settings if over == "fraction" else (1.0,)
-    whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
+    try:
+        whole = np.array([value_of(chosen, source, plan, lens) for plan in plans])
+    except LensError as error:
+        if not (over == error.argument == "bins" and "gamma" in chosen.options):
+            raise
+        problem = f"'bins' has no effect for {chosen.id} of whole vectors, which a k-d tree partitions"
+        raise ArgumentError("over", problem, Use("over", "gamma")) from None
     if np.isnan(whole).all():
         raise UndefinedMetricError(
             chosen.id, f"is undefined at every setting of {over}", "call the metric itself for the reason"

@@ -138,7 +138,7 @@ def _counted_rows(asked: Asked, method: str) -> None:
             f"{method!r} requires independent rows, so it has no cluster=True",
             (Use("method", ROBUST), Use("method", "bootstrap")),
         )
-    if asked.view.weight_kind == "importance":
+    if asked.view.has_real_weights:
         raise WeightsNotSupportedError(
             "sample_weight",
             f"the {method!r} interval does not support real weights",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, Use
 from ..metrics.bin.debiased import debiased_cells
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.results import several
 from ..views.view import VectorView
 from .asymptotic import in_units_of, normal_found, vector_view
 from .metric_tests import ANY_SIDE, TestInput, TestOutcome, own_test
@@ -203,9 +204,7 @@ def _adaptive_bonferroni(asked: TestInput) -> TestOutcome:
     found = _adaptive(asked)
     tests, sets = len(found.pvalue), 1 + asked.n_resamples
     most = max((m for m in range(sets + 1) if tests * (m / sets) <= asked.alpha), default=0)
-    null_distribution = (
-        f"labels simulated {asked.n_resamples} times, for each of {tests} bin widths, corrected for multiplicity"
-    )
+    null_distribution = f"labels simulated {asked.n_resamples} times, for each of {several(tests, 'bin width')}, corrected for multiplicity"
     return _outcome(found, min(1.0, tests * float(found.pvalue.min())), most, null_distribution)
 
 

@@ -53,7 +53,7 @@ CERTAIN = 50.0
 
 def refuse_importance(view: View | VectorView, metric: str, remedy: str) -> None:
     """Raise for importance weights, for which a likelihood or a bootstrap of rows is not defined."""
-    if view.weight_kind == "importance":
+    if view.has_real_weights:
         raise WeightsNotSupportedError("sample_weight", f"this test of {metric} does not support real weights", remedy)
 
 

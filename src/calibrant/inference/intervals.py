@@ -126,10 +126,17 @@ class Interval(Record):
         return [f"  note: {text}" for text in (self.note, unused) if text]
 
     def _title(self) -> str:
-        return f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({self.level:.0%}, {self.method})"
+        return f"{self.metric} {number(self.value)} [{number(self.low)}, {number(self.high)}] ({100 * self.level:g}%, {self.method})"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        row = [self.metric, number(self.value), number(self.low), number(self.high), f"{self.level:.0%}", self.method]
+        row = [
+            self.metric,
+            number(self.value),
+            number(self.low),
+            number(self.high),
+            f"{100 * self.level:g}%",
+            self.method,
+        ]
         return ["metric", "value", "low", "high", "level", "method"], [row]
 
 
@@ -275,7 +282,7 @@ def interval(
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
-        notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if ends[0] <= value <= ends[1] else BELOW_ZERO]
+        notes = [few, _in_one_bin(chosen, view, metric_keywords), "" if value >= ends[0] else BELOW_ZERO]
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
@@ -311,9 +318,11 @@ def _in_closed_form(method: str, asked: Asked, single: bool) -> tuple[str, Ends 
     rows = None
     if single and clusters is None:
         rows = metric.rows_of(view, {keyword: options[keyword] for keyword in metric.options})
+    if method == "auto" and value == 0 and "exact" in own and not view.has_real_weights:
+        return "exact", own["exact"](asked)  # the same as the inverse, which is infinite
     if method in ("auto", "asymptotic") and own:
         method = next(iter(own))
-        if method == "wald" and view.weight_kind == "importance":
+        if method == "wald" and view.has_real_weights:
             method = ROBUST
     elif method == "auto" and rows is not None:
         method = "gamma"
@@ -354,7 +363,7 @@ def _instead(asked: Asked, single: bool) -> str:
 
 def _for_infinite(method: str, metric: Metric, own: Mapping[str, Any], view: Any) -> str:
     """The method for an infinite value, as without any event: one of those whose interval has one finite end."""
-    known = [] if view.weight_kind == "importance" else [name for name in ("exact", "profile") if name in own]
+    known = [] if view.has_real_weights else [name for name in ("exact", "profile") if name in own]
     if known and method in ("auto", *known):
         return known[0] if method == "auto" else method
     remedies = tuple(Use("method", name, "for a one-sided interval") for name in known)
@@ -433,6 +442,10 @@ def _ratio(asked: Asked) -> Ends:
     mean = float(view.mean(view.score))
     if mean == 0:
         raise UndefinedMetricError(asked.metric.id, "no event is expected, so it has no interval")
+    if view.effective_size <= 1:
+        raise UndefinedMetricError(asked.metric.id, "has no standard error with one row", Use("method", "exact"))
+    if asked.value == 0:  # no row deviates from a ratio of 0, so that its variance would be 0
+        raise UndefinedMetricError(asked.metric.id, "no event was observed", Use("method", "exact"))
     ratio = 1 / asked.value if inverse else asked.value
     rows = (view.outcome - view.score * ratio) / mean
     difference = catalogue["calibration_in_the_large"]

@@ -309,8 +309,8 @@ class _Data:
     def of(cls, p: Predictions, chosen: int, edge: str) -> _Data:
         view: Any = views_of(p, "canonical")[0]
         probs = view.block(0, view.n).probs
-        labels = np.asarray(p.labels)
-        labels = np.where(labels == chosen, -1, labels - (labels > chosen)).astype(np.intp)
+        labels = np.asarray(p.labels).astype(np.intp)  # they may be unsigned
+        labels = np.where(labels == chosen, -1, labels - (labels > chosen))
         weight = np.asarray(view.weights, dtype=np.float64)
         sure = ((probs < CLIP) | (probs > 1 - CLIP)).any(axis=1)
         if edge == "drop" and sure.any():
@@ -323,7 +323,7 @@ class _Data:
             warn_of_sure_scores(view, "multinomial_recalibration", "clip")
         logs = np.log(np.maximum(probs, CLIP))
         ratios = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
-        return cls(ratios, labels, weight, view.weight_kind == "importance")
+        return cls(ratios, labels, weight, view.has_real_weights)
 
     def log_likelihood(self, predictor: Floats) -> float:
         rows = np.arange(len(predictor))
@@ -379,6 +379,8 @@ def _maximum(data: _Data, slopes: list[list[int]], parameters: int) -> tuple[Flo
 
     eta = predictor(theta)
     value = data.log_likelihood(eta)
+    if any(np.linalg.matrix_rank(_standardised(design)) < design.shape[1] for design in designs):
+        raise UndefinedMetricError("y_prob", SINGULAR)
     for _ in range(STEPS):
         gradient, information, _ = _derivatives(data, designs, eta)
         try:
@@ -407,8 +409,16 @@ def _maximum(data: _Data, slopes: list[list[int]], parameters: int) -> tuple[Flo
     covariance = np.linalg.inv(scaled) / np.outer(size, size)
     if data.importance:
         weighted = scores * data.weight[:, None]
-        covariance = covariance @ (weighted.T @ weighted) @ covariance
+        rows = len(data.labels)  # the factor of `interval`, as in survey sampling
+        covariance = covariance @ (weighted.T @ weighted) @ covariance * (rows / (rows - 1))
     return theta, covariance, value
+
+
+def _standardised(design: Floats) -> Floats:
+    """A design with centred columns of unit variance beside the constant; those that do not vary are 0."""
+    centred = design - np.append(0.0, design[:, 1:].mean(axis=0))
+    spread = np.sqrt(np.square(centred).mean(axis=0))
+    return np.where(spread > 1e-12 * (1 + np.abs(design).max(axis=0)), centred / np.where(spread > 0, spread, 1.0), 0.0)
 
 
 def _derivatives(data: _Data, designs: list[Floats], eta: Floats) -> tuple[Floats, Floats, Floats]:

@@ -39,8 +39,9 @@ FEW = 5
 GRID = 80
 NARROW = (
     "the estimates vary less than their standard errors, so that the Hartung-Knapp interval{} is narrower than the normal one; "
-    'interval="hartung_knapp_adhoc" prevents this'
+    'in Python, interval="hartung_knapp_adhoc" prevents this'
 )
+TWO_FREE = "a prediction interval with k - 2 degrees of freedom requires three estimates"
 FEW_ESTIMATES = "with {} estimates the variance between them, and with it the prediction interval, is very uncertain"
 
 
@@ -286,6 +287,7 @@ def pool_estimates(
 
     trend, narrow_trend = (None, False) if x is None else _trend(y, v, x, method, interval, level)
     notes = [NARROW.format("") if fit.narrower else NARROW.format(" of the trend") if narrow_trend else ""]
+    notes += [TWO_FREE if k == 2 and prediction_df == "k-2" else ""]
     notes += [FEW_ESTIMATES.format(k) if k < FEW and method != "fixed" else ""]
     tau2_low, tau2_high = _tau2_limits(y, v, level)
     return PooledEstimate(
@@ -328,6 +330,8 @@ def _checked(
             f"must be positive; got {s[s <= 0][0]:g} for estimate {int(np.argmax(s <= 0))}",
             "leave out estimates without one",
         )
+    if not 0 < float(np.square(s).min()) <= float(np.square(s).max()) < math.inf:
+        raise ArgumentError("standard_errors", f"must lie between 1e-150 and 1e150; got {s.min():g} to {s.max():g}")
     if len(y) < 2:
         raise UndefinedMetricError("estimates", "pooling requires at least two", "report the single estimate")
     labels = tuple(range(1, len(y) + 1)) if names is None else tuple(names)

@@ -174,8 +174,8 @@ class PrecisionResult(Result):
     def _title(self) -> str:
         size = f"{self.n:,} rows with {self.events:,} events"
         if self.criteria[0].target is None:
-            return f"Expected {self.level:.0%} confidence intervals with {size}; {self.distribution}."
-        return f"{size} for {self.level:.0%} confidence intervals of these widths, decided by {self.decisive}; {self.distribution}."
+            return f"Expected {100 * self.level:g}% confidence intervals with {size}; {self.distribution}."
+        return f"{size} for {100 * self.level:g}% confidence intervals of these widths, decided by {self.decisive}; {self.distribution}."
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         last = f"interval with {self.n:,} rows"

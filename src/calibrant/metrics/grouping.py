@@ -115,10 +115,11 @@ class GroupingLoss(Record):
         return max(self.grouping, 0.0)
 
     def _title(self) -> str:
-        sign = "-" if self.grouping < 0 else "+"
+        first, second = (
+            f"{'-' if term < 0 else '+'} {number(abs(term))}" for term in (self.grouping, self.irreducible)
+        )
         terms = (
-            f"{number(self.calibration)} calibration {sign} {number(abs(self.grouping))} grouping (lower bound) "
-            f"+ {number(self.irreducible)} irreducible (upper bound)"
+            f"{number(self.calibration)} calibration {first} grouping (lower bound) {second} irreducible (upper bound)"
         )
         return f"{self.score} ({self.lens}): {number(self.value)} = {terms}"
 

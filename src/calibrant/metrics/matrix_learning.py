@@ -14,7 +14,7 @@ from ..errors import Argument, ArgumentError, ShapeError, Use
 from ..input.convert import column, numbers
 from ..input.predictions import Predictions
 from ..util.checks import check_positive
-from ..util.results import Result, number
+from ..util.results import Result, number, several
 from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView
@@ -59,7 +59,7 @@ class LearnedMatrix(Result):
     def _title(self) -> str:
         what = "variance of the ratings explained" if self.feedback == "ratings" else "comparisons reproduced"
         share = "-" if math.isnan(self.agreement) else f"{100 * self.agreement:.1f}%"
-        return f"Matrix of {len(self.classes)} classes from {self.n} {self.feedback}; {what}: {share}"
+        return f"Matrix of {len(self.classes)} classes from {several(self.n, self.feedback[:-1])}; {what}: {share}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         names = [str(name) for name in self.classes]

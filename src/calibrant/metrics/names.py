@@ -71,6 +71,10 @@ FUNCTIONS = {
     "average_precision": ("AUPRC", "PR AUC", "average precision"),
     "calibration_curve": ("calibration curve", "calibration map"),
     "cumulative_diagram": ("cumulative difference plot", "CDP"),
+    "aurc": ("AURC", "area under the risk-coverage curve"),
+    "grouping_loss": ("grouping loss",),
+    "likert_error": ("Likert error",),
+    "nees": ("NEES", "ANEES", "normalised estimation error squared"),
     "decompose": (
         "reliability",
         "resolution",
@@ -176,16 +180,26 @@ def nearest(name: str, metrics: Iterable[Metric]) -> list[str]:
     if not words_of(name) & known:
         close = [ids[match] for match in get_close_matches(plain(name), ids, NEAREST, 0.65)]
         alike += sorted(close, key=lambda near: not found[near].recommended)
-    # Among entries that explain as much, those recommended, and then those with the fewest further words in their names.
+    # Among entries that explain as much: for several words those with the nearest name, then those recommended.
+    phrase = len(words_of(name)) > 1
+    near = {id: -round(_overlap(name, found[id]), 3) for id in found}
     meant = sorted(
         _by_words(name, entries).items(),
         key=lambda pair: (
             -round(pair[1], 3),
+            near[pair[0]] if phrase else 0,
             not found[pair[0]].recommended,
+            near[pair[0]],
             sum(weight == IN_NAME for weight in entries[pair[0]].values()),
         ),
     )
     return list(dict.fromkeys((*alike, *(id for id, _ in meant))))[:NEAREST]
+
+
+def _overlap(name: str, metric: Metric) -> float:
+    """The largest share of common words among the words of a name and of one name of the metric."""
+    asked = words_of(name)
+    return max(len(asked & own) / len(asked | own) for own in map(words_of, (metric.name, *metric.aliases)) if own)
 
 
 def _weights(metric: Metric) -> dict[str, float]:

@@ -64,8 +64,8 @@ class Monitor:
     monitor and `open` for an existing one.
 
     All data are in one SQLite file. Each update is one transaction: a crash loses at most the update being written,
-    and repeating an update changes nothing. The clock of the machine is not used; the time is the newest time among
-    the rows.
+    and repeating an update changes nothing. The time is the newest time among the rows; the clock of the machine only
+    serves to recognize rows whose time lies ahead.
 
     Parameters
     ----------
@@ -372,8 +372,8 @@ class Monitor:
         ids : array-like of shape (N,)
             Identifiers given to `update`.
         now : str or datetime, optional
-            Current time; by default the beginning of the newest window with rows if the clock is later than the end of
-            that window, and otherwise unchanged. Unlike elsewhere, it may be earlier than the clock of the monitor.
+            Current time; by default the beginning of the newest window with rows if no row of a later one is left, and
+            otherwise unchanged. Unlike elsewhere, it may be earlier than the clock of the monitor.
 
         Returns
         -------
@@ -389,12 +389,12 @@ class Monitor:
         if names is None:
             raise InputError("ids", "are required to find the rows", "give the same ids as to update")
         with self._store.write() as db:
-            begun = len(db.events())
+            begun, newest = len(db.events()), db.newest()
             taken = delete(db, self.settings, names)
             if now is not None:
-                self._require_time()
+                self._require_time("now")
                 db.set_meta("clock", read_time(now, "now"))
-            elif self.settings.rule.by_time:
+            elif self.settings.rule.by_time and db.newest() != newest:
                 _set_back(db, self.settings.rule)
             if self.settings.rule.by_time:
                 db.reopen(int(self.settings.rule.place_of(np.array(db.meta("clock")))))
@@ -420,9 +420,9 @@ class Monitor:
             moved = settle(db, self.settings)
         return self._answer(Taken(), moved, begun)
 
-    def _require_time(self) -> None:
+    def _require_time(self, argument: str = "when") -> None:
         if not self.settings.rule.by_time:
-            raise ArgumentError("when", "applies to windows of time, and these are counted in rows", Drop("when"))
+            raise ArgumentError(argument, "applies to windows of time, and these are counted in rows", Drop(argument))
 
     def _pass_time(self, db: Transaction, when: Any) -> None:
         self._require_time()

@@ -748,13 +748,14 @@ def _window(
     changed = evidence is not None and evidence[0] != fingerprint(judged(part, settings, clock))
     notes = []
     if window.late_rows:
-        notes.append(f"{window.late_rows:,} rows arrived after the window was closed")
+        notes.append(f"{several(window.late_rows, 'row')} arrived after the window was closed")
     if window.late_labels:
         notes.append(
-            f"{window.late_labels:,} labels arrived or were corrected after the test; they are counted but not tested"
+            f"{several(window.late_labels, 'label')} arrived or "
+            f"{'were' if window.late_labels > 1 else 'was'} corrected after the test; counted but not tested"
         )
     if window.revised:
-        notes.append(f"{window.revised:,} labels were corrected")
+        notes.append(f"{several(window.revised, 'label')} {'were' if window.revised > 1 else 'was'} corrected")
     if window.tested == 2:
         notes.append("skipped by the test, because its rows or labels arrived after later windows were tested")
     e_value, detector = (None, None) if evidence is None else (_power(evidence[1]), _power(evidence[2]))

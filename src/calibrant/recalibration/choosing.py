@@ -283,6 +283,7 @@ def recalibrate(
     kind: Input = "prob" if p.logits is None else "logit"
     calibrators = {"none": METHODS["none"](input=kind), **_named(method, p, kind)}
     if safe is not None:
+        _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
@@ -367,6 +368,16 @@ def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     listed = [method] if isinstance(method, str) else list(method)
     names = _automatic(p) if method == "auto" else listed
     return {name: find_method(name)(input=input) for name in names if name != "none"}
+
+
+def _refuse_safe(calibrators: Mapping[str, Calibrator]) -> None:
+    """Raise for a calibrator with a level of its own, which would be selected in place of one with the level `safe`."""
+    for name, calibrator in calibrators.items():
+        if isinstance(calibrator, SafeCalibration):
+            problem = ("has a level of its own and cannot be combined with ", Argument("safe"))
+            raise ArgumentError(
+                "method", (f"{name} ", *problem), ("name the method that is to be made safe", Drop("safe"))
+            )
 
 
 def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float) -> dict[str, Calibrator]:

@@ -216,7 +216,7 @@ class SafeCalibration(Calibrator):
         if not reached:
             warn_caller(
                 f"the upper bound of the overconfidence is {self.bound_:.3g}, above the tolerance of {self.tolerance:g}, although the "
-                f"probabilities are shrunk to nearly equal ones; {len(held):,} held-out rows are too few, or the predicted class is "
+                f"probabilities are shrunk to nearly equal ones; too few held-out rows ({len(held):,}), or the predicted class is "
                 "wrong too often"
             )
 

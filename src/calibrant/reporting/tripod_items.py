@@ -312,7 +312,7 @@ def _measures(summary: ClinicalSummary) -> str:
     """Return the measures by group, and the methods of their intervals."""
     groups = {group: [row.name for row in summary.rows if row.group == group and row.value is not None and not row.id.endswith(("_p", "_chi2"))] for group in
               ("discrimination", "overall", "calibration")}  # fmt: skip
-    named = ". ".join(f"{group.capitalize()}: {', '.join(names)}" for group, names in groups.items() if names)
+    named = ". ".join(f"{group.capitalize()}: {'; '.join(names)}" for group, names in groups.items() if names)
     methods = dict.fromkeys(row.method for row in summary.rows if row.method)
     how = ", ".join(
         f"{method} ({', '.join(_short(row) for row in summary.rows if row.method == method)})" for method in methods

@@ -237,6 +237,11 @@ class _Weighted:
         return float(self.total**2 / np.square(self.weight).sum())
 
     @cached_property
+    def has_real_weights(self) -> bool:
+        """Whether importance weights differ from 1, so that rows do not count as observations."""
+        return self.weight is not None and self.weight_kind == "importance" and not bool((self.weight == 1).all())
+
+    @cached_property
     def weights(self) -> Floats:
         """Weight of each row as float64; ones without weights."""
         return np.ones(self.n) if self.weight is None else self.weight.astype(np.float64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Bins
 from ...binning.partition import auto_binning, cells_of
-from ...errors import ArgumentError, UndefinedMetricError, Use
+from ...errors import ArgumentError, Drop, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
 from ...views.view import VectorView
 from ..registry import metric
@@ -69,6 +69,7 @@ def gece(
     interval: tuple[float, float] | None = None,
 ) -> float:
     """Mean distance between mean forecast and mean label over cells, for any lens."""
+    _check_used(distance, class_weight=class_weight, matrix=matrix, interval=interval, norm=None if norm == 2 else norm)
     cell, count = cells_of(view, auto_binning(view, binning, bins, gamma, min_size), bins)
     if distance == "interval":
         weight, sums = sums_by_bin(view, cell, count, lambda block: block.targets[:, [_score_column(view)]])
@@ -235,11 +236,21 @@ def _outside(target: Floats, options: Mapping[str, Any]) -> Floats:
     return np.maximum(0, np.maximum(low - target[:, 0], target[:, 0] - high))
 
 
+# Options that belong to one distance.
+OWNERS: Mapping[str, Distance] = {"class_weight": "l2", "matrix": "mahalanobis", "interval": "interval", "norm": "lp"}
+
+
+def _check_used(distance: str, **given: Any) -> None:
+    """Raise for an option of another distance, which would have no effect."""
+    for name, value in given.items():
+        if value is not None and distance != OWNERS[name]:
+            problem = f"requires the distance {OWNERS[name]!r}; got {distance!r}"
+            raise ArgumentError(name, problem, (Use("distance", OWNERS[name]), Drop(name)))
+
+
 def _length(gap: Floats, distance: str, options: Mapping[str, Any]) -> Floats:
     weight = options["class_weight"]
     if weight is not None:
-        if distance != "l2":
-            raise ArgumentError("class_weight", f"requires the distance 'l2'; got {distance!r}")
         return np.sqrt((np.square(gap) * weight_per_class(weight, gap.shape[1])).sum(axis=1))
     if distance == "mahalanobis":
         return _mahalanobis(gap, options["matrix"], options["indefinite"])

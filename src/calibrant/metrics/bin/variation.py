@@ -94,6 +94,8 @@ MEASURES: dict[str, Measure] = {
 # Other names in the literature.
 OTHER_NAMES = {
     "vr": "freeman_variation_ratio",
+    "freeman": "freeman_variation_ratio",
+    "wilcox": "wilcox_variation_ratio",
     "fvr": "freeman_variation_ratio",
     "wvr": "wilcox_variation_ratio",
     "modvr": "wilcox_variation_ratio",
@@ -118,7 +120,8 @@ def measure_of(variation: Any) -> Measure:
             "'variation_ratio' names two measures: Freeman's 1 - max(p) and Wilcox's K/(K - 1) (1 - max(p))",
             "use 'freeman_variation_ratio' (the value that this name had before) or 'wilcox_variation_ratio'",
         )
-    hint = OTHER_NAMES.get(variation.lower()) if isinstance(variation, str) else None
+    plain = variation.lower() if isinstance(variation, str) else ""
+    hint = plain if plain in MEASURES else OTHER_NAMES.get(plain)
     raise ArgumentError(
         "variation",
         f"must be one of {', '.join(map(repr, MEASURES))}, or a function of a probability vector; got {variation!r}",
