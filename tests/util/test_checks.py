@@ -20,7 +20,7 @@ def test_fractions():
 
 
 def test_the_argument_is_that_of_the_caller():
-    with pytest.raises(ArgumentError, match="^level: "):
+    with pytest.raises(ArgumentError, match=r"^level: "):
         locate_change([], level=2)
 
 

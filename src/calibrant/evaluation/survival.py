@@ -33,7 +33,7 @@ from ..inference.resampling import generator, many, seed_of
 from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, plain_value
 from ..views.keywords import checks_keywords
 from ..views.view import View
@@ -672,7 +672,7 @@ def _smooth(
 
         sample, reason = replicates(drawn, n_resamples, len(SMOOTH))
         if not reason:
-            least = math.ceil(10 / (1 - level) * (1 - 1e-12))
+            least = least_resamples(level)
             if n_resamples < least:
                 reason = f"the interval is unreliable: a level of {level:g} requires at least {least} resamples"
             tails = ((1 - level) / 2, (1 + level) / 2)
