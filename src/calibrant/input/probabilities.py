@@ -127,7 +127,10 @@ def printed_tolerance(probs: Array) -> float:
     0.0
     """
     exact = 4 * float(np.finfo(probs.dtype).eps)
-    places = next((d for d in PRINTED if np.abs(probs - np.round(probs, d)).max() <= exact), None)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # numbers near the largest float are reported as no probabilities
+        places = next((d for d in PRINTED if np.abs(probs - np.round(probs, d)).max() <= exact), None)
     return 0.0 if places is None else rounding_of(probs.shape[1]) * 10.0**-places * (1 + 1e-6)
 
 
