@@ -179,7 +179,7 @@ SUMS = [
     probability(
         "rows sum to 2",
         lambda: cal.ece([0, 1], [[1.0, 0.5, 0.5], [1.0, 1.0, 0.0]]),
-        "each row must sum to 1 within 1e-06; got a sum of 2",
+        "each row must sum to 1 within 0.001; got a sum of 2",
         SUM,
         RESCALE,
         "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
@@ -240,7 +240,7 @@ LOGITS = [
     probability(
         "logits inside [0, 1]",
         lambda: cal.ece([0, 1], [[0.9, 0.3], [0.2, 0.4]]),
-        "each row must sum to 1 within 1e-06; got a sum of 1.2",
+        "each row must sum to 1 within 0.001; got a sum of 1.2",
         SUM,
         "pass normalize=True to rescale, multilabel=True if the columns are independent, or use input='logit' if these are logits",
         row=0,
