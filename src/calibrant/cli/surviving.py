@@ -100,8 +100,8 @@ def run(
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
     conditions = [_gate(text) for text in gates]
-    columns, place = split({name: value for name, value in given.items() if name not in OTHERS})
-    arrays = _load(file, columns, time, event, **place)
+    columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
+    arrays = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
     if by is not None:
         code, names = read_groups(by, len(by))

@@ -126,6 +126,8 @@ def printed_tolerance(probs: Array) -> float:
     >>> printed_tolerance(np.array([[1 / 3, 1 / 3, 1 / 3]]))
     0.0
     """
+    if not ((probs >= 0) & (probs <= 1)).all():  # rounding large numbers can overflow
+        return 0.0
     exact = 4 * float(np.finfo(probs.dtype).eps)
     with np.errstate(
         over="ignore", invalid="ignore"
@@ -177,7 +179,7 @@ def _check_matrix_numpy(
 
     found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
     if found:
-        if printed and np.isfinite(probs).all() and printed_tolerance(probs) > tolerance:
+        if printed and printed_tolerance(probs) > tolerance:
             return _check_matrix_numpy(probs, labels, printed_tolerance(probs))
         _raise_for_row(probs, found[0], tolerance)
     return top, correct
