@@ -548,10 +548,10 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
             raise ArgumentError("order", problem, "list every period once, from first to last")
         return values, {name: float(place) for place, name in enumerate(order)}, "period"
     if all(isinstance(value, str) for value in listed):
-        ordered = _chronological(set(listed))
-        return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
+        in_time = _chronological(set(listed))
+        return values, {name: float(place) for place, name in enumerate(in_time)}, "period"
     try:
-        ordered = sorted(set(listed))
+        ordered: list[Any] = sorted(set(listed))
     except TypeError:
         raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
     if values.dtype.kind not in "iuf":
