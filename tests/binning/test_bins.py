@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant import Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid
 from calibrant.binning import BinTable
 from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_table, parse_binning
-from calibrant.binning.table import _binomial_interval
+from calibrant.binning.table import binomial_interval
 from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
 from calibrant.views.lenses import parse_lens
@@ -540,7 +540,7 @@ def test_bins_of_a_curve_are_in_its_table() -> None:
 
 def test_wilson_limits_are_exact_at_the_ends() -> None:
     for n in (1, 30, 900, 2000, 12345):
-        low, high = _binomial_interval(np.array([0.0, n]), np.array([n, n], float), 0.05, "wilson")
+        low, high = binomial_interval(np.array([0.0, n]), np.array([n, n], float), 0.05, "wilson")
         assert low[0] == 0
         assert high[1] == 1
         assert 0 < high[0] < 1

@@ -152,7 +152,7 @@ def test_bad_input(arguments: dict[str, Any], error: type[Exception], words: str
 def test_several_classes_need_one_event() -> None:
     probs = np.full((30, 3), 1 / 3)
     labels = np.arange(30) % 3
-    with pytest.raises(LensError):
+    with pytest.raises(LensError, match=r"^lens: 'classwise' has more than one event per row"):
         cal.decision_curve(labels, probs, lens="classwise")
     assert cal.decision_curve(labels, probs, lens="class:1", level=None).prevalence == pytest.approx(1 / 3)
     curve = cal.decision_curve(Y, {"a": P, "b": Q}, level=None)

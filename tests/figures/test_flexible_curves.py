@@ -260,3 +260,13 @@ def test_the_plot() -> None:
     shown = cal.flexible_calibration_curve(rare.y_true, rare.y_prob).plot(distribution=False, estimates=False, name="m")
     assert shown.get_xlim()[1] < 0.2
     assert_readable(shown)
+
+
+def test_equal_weights_give_the_band_without_weights() -> None:
+    p = np.linspace(0.05, 0.9, 60)
+    y = (np.random.default_rng(0).random(60) < p).astype(int)
+    for smoother in ("loess", "rcs"):
+        one, two = (
+            cal.flexible_calibration_curve(y, p, smoother=smoother, **w) for w in ({}, {"sample_weight": [2.0] * 60})
+        )
+        np.testing.assert_array_equal(one.lower, two.lower)

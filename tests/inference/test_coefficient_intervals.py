@@ -258,3 +258,12 @@ def test_weights_of_1_are_no_weights() -> None:
 
 def test_level_close_to_1_is_not_shown_as_100() -> None:
     assert "(99.9%," in str(cal.interval(*drawn(60), metric="cox_slope", level=0.999))
+
+
+def test_sandwich_of_test_and_interval_agree() -> None:
+    y, p = drawn(80)
+    weight = np.random.default_rng(1).integers(1, 5, 80)
+    for w in ({}, {"counts": weight}, {"sample_weight": weight / 2}):
+        ends = cal.interval(y, p, metric="cox_slope", method="sandwich", **w)
+        error = cal.assess(y, p, metric="cox_slope", method="sandwich", **w).detail["slope_error"]
+        assert ends.high - ends.low == pytest.approx(2 * Z * error)

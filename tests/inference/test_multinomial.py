@@ -217,3 +217,11 @@ def test_weighted_errors_are_those_of_interval() -> None:
     found = cal.multinomial_recalibration(y, p, sample_weight=weight).own
     ends = cal.interval(y, p, metric="cox_slope", method="sandwich", sample_weight=weight)
     assert 2 * 1.959963984540054 * found.slope_errors[0, 0] == pytest.approx(ends.high - ends.low)
+
+
+@pytest.mark.parametrize("edge", ["clip", "drop"])
+def test_only_certain_predictions(edge: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(cal.errors.UndefinedMetricError, match="every row"):
+            cal.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]], edge=edge)

@@ -237,3 +237,8 @@ def test_result_is_a_table_with_notes() -> None:
     assert "calibration slope" in found._repr_html_()
     with pytest.raises(ArgumentError, match="unknown criterion 'slope'"):
         found["slope"]
+
+
+def test_threshold_above_all_risks() -> None:
+    with pytest.raises(ArgumentError, match=r"threshold: no risk reaches 0\.9"):
+        cal.precision_sample_size([0.1, 0.2, 0.3, 0.4], threshold=0.9)

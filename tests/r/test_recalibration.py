@@ -73,15 +73,15 @@ COMPUTED: dict[str, Compute] = {
     "coef(bent(y, risk, y ~ lp + I(lp^2)))": quadratic,
     "coef(bent(y, risk, y ~ log(p)))": lambda d: beta(d)[:2],
     "coef(bent(y, risk, y ~ log(p) + I(-log1p(-p))))": beta,
-    "sqrt(diag(sandwich(line(y, risk))))": lambda d: detail(d, "sandwich", *ERRORS),
-    "away(line(y, risk)) %*% solve(sandwich(line(y, risk)), away(line(y, risk)))": lambda d: detail(
-        d, "sandwich", "chi_square"
+    # The variance is that of survey, which multiplies the sandwich by n / (n - 1).
+    "sqrt(diag(sandwich(line(y, risk))))": lambda d: (
+        np.sqrt(1 - 1 / len(d.y)) * np.array(detail(d, "sandwich", *ERRORS))
+    ),
+    "away(line(y, risk)) %*% solve(sandwich(line(y, risk)), away(line(y, risk)))": lambda d: (
+        np.array(detail(d, "sandwich", "chi_square")) / (1 - 1 / len(d.y))
     ),
     "coef(survey_line(y, risk))": lambda d: line(d, sample_weight=weights(d)),
-    # survey multiplies the variance of the sandwich by n / (n - 1).
-    "sqrt(diag(vcov(survey_line(y, risk))))": lambda d: (
-        np.sqrt(len(d.y) / (len(d.y) - 1)) * np.array(detail(d, "sandwich", *ERRORS, sample_weight=weights(d)))
-    ),
+    "sqrt(diag(vcov(survey_line(y, risk))))": lambda d: detail(d, "sandwich", *ERRORS, sample_weight=weights(d)),
     "svymean(~I(risk - y), sampled(y, risk))": lambda d: cal.calibration_in_the_large(
         d.y, d.risk, sample_weight=weights(d)
     ),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import is_number
 from ..input.weights import WeightKind
 from ..util.cached import cached_property
+from ..util.checks import check_fraction
 from ..util.results import Result, number
 
-__all__ = ["BinTable", "Closed", "check_interval", "weighted_power"]
+__all__ = ["BinTable", "Closed", "binomial_interval", "check_interval", "weighted_power"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -153,7 +153,7 @@ class BinTable(Result):
             else np.divide(self.weight**2, self.square, out=np.zeros(len(self)), where=self.square > 0)
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            return _binomial_interval(n * self.rate, n, 1 - level, method)
+            return binomial_interval(n * self.rate, n, 1 - level, method)
 
     def _fields(self) -> dict[str, Any]:
         """Return the columns, with NaN for the means of empty bins."""
@@ -187,13 +187,13 @@ def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
 
 def check_interval(level: Any, method: Any, argument: str = "level") -> None:
     """Raise unless `level` is between 0 and 1 and `method` is known."""
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError(argument, f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, argument)
     if method not in ("clopper_pearson", "jeffreys", "wilson"):
         raise ArgumentError("method", f"must be 'clopper_pearson', 'jeffreys' or 'wilson'; got {method!r}")
 
 
-def _binomial_interval(k: Floats, n: Floats, alpha: float, method: str) -> tuple[Floats, Floats]:
+def binomial_interval(k: Floats, n: Floats, alpha: float, method: str) -> tuple[Floats, Floats]:
+    """Compute the limits of proportions with `k` events in `n` rows; NaN where there is no row."""
     from scipy.special import betaincinv, ndtri
 
     if method == "wilson":

@@ -65,6 +65,27 @@ def parse_gate(text: str) -> Gate:
 def run(
     file: str,
     *,
+    time: str | None = None,
+    event: str | None = None,
+    horizons: tuple[float, ...] = (),
+    cause: int | None = None,
+    link: str | None = None,
+    **options: Any,
+) -> bool:
+    """Evaluate and print; True if a gate failed."""
+    if time or event or horizons:
+        from . import surviving
+
+        return surviving.run(file, time=time, event=event, horizons=horizons, cause=cause, link=link, **options)
+    for option, value in (("--cause", cause), ("--link", link)):
+        if value is not None:
+            raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
+    return _evaluate(file, **options)
+
+
+def _evaluate(
+    file: str,
+    *,
     metrics: str,
     lens: str | None,
     bins: int | None,
@@ -86,37 +107,8 @@ def run(
     purpose: str | None = None,
     pool: bool = False,
     trend: bool = False,
-    time: str | None = None,
-    event: str | None = None,
-    horizons: tuple[float, ...] = (),
-    cause: int | None = None,
-    link: str | None = None,
     **source: Any,
 ) -> bool:
-    """Evaluate and print; True if a gate failed."""
-    if time or event or horizons:
-        from . import surviving
-
-        mine = {name: value for name, value in locals().items() if name in surviving.OTHERS}
-        return surviving.run(
-            file,
-            columns=split(source)[0],
-            time=time,
-            event=event,
-            horizons=horizons,
-            cause=cause,
-            link=link,
-            given=mine | source,
-            interval=interval,
-            resamples=resamples,
-            seed=seed,
-            as_json=as_json,
-            gates=gates,
-            stream=stream,
-        )
-    for option, value in (("--cause", cause), ("--link", link)):
-        if value is not None:
-            raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
     if purpose is not None:
         without = {
             "--metrics": metrics != "recommended",

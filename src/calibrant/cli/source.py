@@ -100,10 +100,10 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
 def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
     import numpy as np
 
-    chosen = replace(columns, logits="logits") if _npz_logits(arrays, columns) else columns
+    chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(list(arrays), chosen)
     remember_label(label)
-    scores = _stack([arrays[name] for name in names])
+    scores = stacked([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
         words["input"] = "logit"
@@ -208,7 +208,7 @@ def _are_numbers(names: Any) -> bool:
     return not any(isinstance(name, str) for name in names)
 
 
-def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
+def npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
     return (
         not any(name for _, name in score_options(columns))
         and "logits" in arrays
@@ -216,7 +216,8 @@ def _npz_logits(arrays: dict[str, Any], columns: Columns) -> bool:
     )
 
 
-def _stack(parts: list[Any]) -> Any:
+def stacked(parts: list[Any]) -> Any:
+    """Columns as one array; rows of a column of lists that differ in length as lists."""
     import numpy as np
 
     if len(parts) > 1:

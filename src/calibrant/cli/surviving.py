@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from .conditions import COMPARE, parse_condition
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
-from .source import _stack, named_as_written
+from .source import named_as_written, split, stacked
 from .wording import in_options
 
 __all__ = ["run"]
@@ -75,19 +74,18 @@ class Gate(NamedTuple):
 def run(
     file: str,
     *,
-    columns: Columns,
     time: str | None,
     event: str | None,
     horizons: tuple[float, ...],
     cause: int | None,
     link: str | None,
-    given: Mapping[str, Any],
     interval: float | None,
     resamples: int,
     seed: int,
     as_json: bool,
     gates: tuple[str, ...],
-    stream: bool | None,
+    stream: bool | None = None,
+    **given: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
     if not (time and event and horizons):
@@ -102,7 +100,8 @@ def run(
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
     conditions = [_gate(text) for text in gates]
-    arrays = _load(file, columns, time, event, given)
+    columns, place = split({name: value for name, value in given.items() if name not in OTHERS})
+    arrays = _load(file, columns, time, event, **place)
     by = arrays.pop("by", None)
     if by is not None:
         code, names = read_groups(by, len(by))
@@ -164,11 +163,19 @@ def _gate(text: str) -> Gate:
     return Gate(key, sign, limit)
 
 
-def _load(file: str, columns: Columns, time: str, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _load(
+    file: str,
+    columns: Columns,
+    time: str,
+    event: str,
+    where: str | None = None,
+    format: str | None = None,
+    table: str | None = None,
+) -> dict[str, Any]:
     """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
-    where, text = given.get("where"), [("--by", columns.by)] if columns.by else []
+    text = [("--by", columns.by)] if columns.by else []
     with on_disk(file) as paths:
-        kind = kind_of_all(paths, given.get("format"))
+        kind = kind_of_all(paths, format)
         if kind == "npz":
             if where is not None:
                 raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
@@ -178,7 +185,7 @@ def _load(file: str, columns: Columns, time: str, event: str, given: Mapping[str
         else:
             connection = connect()
             try:
-                rows = open_rows(connection, paths, file, kind, where=where, table=given.get("table"), as_text=text)
+                rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=text)
                 risks, named = _named(rows.names, columns, time, event)
                 wanted = dict.fromkeys([*risks, *named.values()])
                 listed = [
@@ -192,7 +199,7 @@ def _load(file: str, columns: Columns, time: str, event: str, given: Mapping[str
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
             if columns.by and rows.printed:
                 arrays[columns.by] = named_as_written(arrays[columns.by])
-    return {"y_prob": _stack([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    return {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:

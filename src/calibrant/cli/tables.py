@@ -16,7 +16,7 @@ from ..util.files import read_npz, write_atomic
 from .appending import appended
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
-from .source import _npz_logits, _stack, printed_tolerance
+from .source import npz_logits, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -62,7 +62,7 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = _stack([arrays[name] for name in self.scores])
+        scores = stacked([arrays[name] for name in self.scores])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
@@ -188,7 +188,7 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) 
         raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
     arrays = read_npz(path)
-    logits = _npz_logits(arrays, columns)
+    logits = npz_logits(arrays, columns)
     scores = ["logits"] if logits else _scores(list(arrays), columns)
     rows = len(arrays[scores[0]])
     flat: dict[str, Any] = {}

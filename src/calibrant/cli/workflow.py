@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..decision.rows import check_level
 from ..decision.thresholds import ThresholdChoice, choose_threshold
 from ..errors import (
     ArgumentError,
@@ -34,6 +33,7 @@ from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
 from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text, percent
+from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
@@ -174,8 +174,8 @@ def run(
     """Run all steps, write four files and print a summary."""
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
-    check_level(accuracy, "--accuracy")
-    check_level(confidence_level, "--confidence")
+    check_fraction(accuracy, "--accuracy", 0.9)
+    check_fraction(confidence_level, "--confidence")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
     if "-" in (validation, test):

@@ -134,7 +134,7 @@ def fit_flexible(view: View, smoother: str, *, span: float, degree: int, knots: 
         return LoessCurve(at, value, slope, groups, bandwidth, degree, total)
     fit = fit_spline(groups, knots)
     covariance = fit.covariance
-    if view.weight_kind == "importance":
+    if view.has_real_weights:
         covariance = _sandwich(fit, groups, total, ones)
     return SplineCurve(fit, covariance)
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ShapeError
 from ..input.convert import is_number
+from ..util.checks import check_fraction
 from ..util.results import Result, number
-from .rows import check_level, finite_column, upper_bound
+from .rows import finite_column, upper_bound
 
 __all__ = ["DefaultRateBounds", "pluto_tasche"]
 
@@ -127,7 +128,7 @@ def pluto_tasche(
         raise ArgumentError(
             "rows", "rows and events must be integers, with events <= rows and at least one row in the worst grade"
         )
-    check_level(level, "level")
+    check_fraction(level, "level")
     if not (is_number(correlation) and 0 <= correlation < 1):
         raise ArgumentError("correlation", f"must be in [0, 1); got {correlation!r}")
     names = tuple(range(1, len(n) + 1)) if grades is None else tuple(grades)

@@ -34,7 +34,6 @@ __all__ = [
     "Judged",
     "Steps",
     "check_cost",
-    "check_level",
     "check_share",
     "finite_column",
     "lower_bound",
@@ -199,13 +198,6 @@ def finite_column(values: Any, argument: str, n: int | None = None, kept: NDArra
         row = int(np.argmax(bad))
         raise InputError(argument, f"values must be finite; got {array[row]}", "drop or fill the row", row=row)
     return array
-
-
-def check_level(value: Any, argument: str) -> float:
-    """Return a number strictly between 0 and 1."""
-    if not (is_number(value) and 0 < value < 1):
-        raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", "for example 0.9")
-    return float(value)
 
 
 def check_share(value: Any, argument: str) -> float:

@@ -9,16 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval, check_interval
+from ..binning.table import binomial_interval, check_interval
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.resampling import seed_of
 from ..input.convert import is_number
 from ..util.cached import cached_property
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number
 from ..views.keywords import documents_keywords
 from .areas import Area, area_of, resampled_areas
-from .rows import Judged, check_level, read_judged
+from .rows import Judged, read_judged
 
 __all__ = [
     "OperatingPoint",
@@ -206,7 +206,7 @@ class RiskCoverage(Result):
         tuple of float
             Lower and upper confidence limits.
         """
-        check_level(level, "level")
+        check_fraction(level, "level")
         found = resampled_areas(self.judged, area, check_whole(n_resamples, "n_resamples"), seed_of(rng))
         low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2]).tolist()
         return low, high
@@ -322,7 +322,7 @@ def _bounds(accepted: Floats, errors: Floats, square: Floats, level: float, meth
     """Confidence limits of the risk; importance weights enter by their effective sample size."""
     with np.errstate(invalid="ignore", divide="ignore"):
         worth = accepted * (accepted / square)
-        return _binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
+        return binomial_interval(worth * (errors / accepted), worth, 1 - level, method)
 
 
 def _points(judged: Judged, thresholds: Floats, level: float | None, method: str) -> list[OperatingPoint]:

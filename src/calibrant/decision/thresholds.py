@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
+from ..util.checks import check_fraction
 from ..util.results import Result, number
 from ..views.keywords import check_keywords, documents_keywords
-from .rows import Judged, check_cost, check_level, finite_column, lower_bound, read_judged, upper_bound
+from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
 __all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
 
@@ -261,7 +262,7 @@ def choose_threshold(
     goal = [
         name for name, value in (("accuracy", accuracy), ("coverage", coverage), ("cost", cost)) if value is not None
     ]
-    delta = 1 - check_level(confidence_level, "confidence_level")
+    delta = 1 - check_fraction(confidence_level, "confidence_level")
     if len(goal) > 1 or (not goal and method != "fixed"):
         raise ArgumentError(
             "accuracy",
@@ -279,10 +280,10 @@ def choose_threshold(
         assert cost is not None
         target, found = "the least cost", _cheapest(judged, thresholds, _costs(cost), delta)
     elif kind == "coverage":
-        share = check_level(coverage, "coverage")
+        share = check_fraction(coverage, "coverage", 0.9)
         target, found = f"a coverage of at least {share:g}", _for_coverage(judged, thresholds, share, delta, method)
     else:
-        risk = 1.0 if accuracy is None else 1 - check_level(accuracy, "accuracy")
+        risk = 1.0 if accuracy is None else 1 - check_fraction(accuracy, "accuracy", 0.9)
         target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
         found = _for_accuracy(judged, thresholds, risk, delta, method)
     return _choice(judged, found, target, method, delta)

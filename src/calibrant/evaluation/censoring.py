@@ -20,12 +20,14 @@ from ..errors import (
     Use,
     WeightError,
 )
-from ..input.convert import column, is_number, numbers
+from ..inference.means import two_sided_quantile
+from ..input.convert import column, is_number, missing_values, numbers
 from ..input.weights import read_groups, read_weights
-from ..util.results import Result, number
+from ..util.results import Result, number, several
 from ..views.keywords import checks_keywords
 
 __all__ = [
+    "FOLLOW_UP_PARAMETERS",
     "FollowUp",
     "HorizonOutcomes",
     "Interval",
@@ -33,7 +35,7 @@ __all__ = [
     "check_horizon",
     "horizon_outcomes",
     "known_outcomes",
-    "normal_quantile",
+    "listed",
     "observed_risk",
     "read_follow_up",
 ]
@@ -41,6 +43,27 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+
+# Parameters of the functions of a time to event.
+FOLLOW_UP_PARAMETERS = {
+    "time": ("array-like of shape (N,) or str", "Time to the event or to censoring, from the time of the prediction."),
+    "event": (
+        "array-like of shape (N,) or str",
+        "What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.",
+    ),
+    "cause": (
+        "int, optional",
+        "Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.",
+    ),
+    "groups": (
+        "array-like of shape (N,) or str, optional",
+        "Groups within each of which the distribution of censoring is estimated; by default one for all rows.",
+    ),
+    "sample_weight": (
+        "array-like of shape (N,) or str, optional",
+        "Importance weight of each row; only ratios matter.",
+    ),
+}
 
 
 class FollowUp(NamedTuple):
@@ -181,17 +204,12 @@ class HorizonOutcomes(Result):
 
 def counted(found: Any) -> str:
     """The number of rows by their state at the horizon, as text."""
-    parts = [
-        (found.n_events, "event" + ("" if found.n_events == 1 else "s")),
-        (found.n_competing, "competing event" + ("" if found.n_competing == 1 else "s")),
-        (found.n_event_free, "event-free"),
-    ]
-    shown = [f"{count:,} {name}" for count, name in parts if count or name != "competing events"]
-    rows = f"{found.n:,} row{'' if found.n == 1 else 's'}"
-    return f"{rows} at horizon {found.horizon:g}: {', '.join(shown)}, {found.n_censored:,} censored before it"
+    shown = [several(found.n, "row") + f" at horizon {found.horizon:g}: " + several(found.n_events, "event")]
+    shown += [several(found.n_competing, "competing event")] if found.n_competing else []
+    return ", ".join([*shown, f"{found.n_event_free:,} event-free", f"{found.n_censored:,} censored before it"])
 
 
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
 def horizon_outcomes(
     time: Any,
     event: Any,
@@ -215,8 +233,7 @@ def horizon_outcomes(
         What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
     horizon : float
         Time by which the event is predicted, in the unit of `time`.
-    cause : int, optional
-        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
+    cause
     groups : array-like of shape (N,), optional
         Groups within each of which the distribution of censoring is estimated; by default one for all rows.
     sample_weight : array-like of shape (N,), optional
@@ -350,8 +367,9 @@ def _numbers(values: Any, argument: str) -> Floats:
     missing = np.isnan(found)
     if missing.any():
         count = int(missing.sum())
-        text = "missing value" if count == 1 else f"{count:,} missing values"
-        raise InputError(argument, text, "drop or fill these rows", row=int(np.argmax(missing)), count=count)
+        raise InputError(
+            argument, missing_values(count), "drop or fill these rows", row=int(np.argmax(missing)), count=count
+        )
     return found
 
 
@@ -436,7 +454,7 @@ def observed_risk(found: Known, level: float) -> Interval:
     if not 0 < risk < 1 or not 0 < error < math.inf:
         return Interval(risk, math.nan, math.nan, error if error > 0 else math.nan)
     rest = math.log1p(-risk)
-    step = normal_quantile(level) * error / ((1 - risk) * -rest)
+    step = two_sided_quantile(level) * error / ((1 - risk) * -rest)
     low, high = (-math.expm1(rest * math.exp(sign * step)) for sign in (-1, 1))
     return Interval(risk, low, high, error)
 
@@ -460,14 +478,7 @@ def greenwood(found: Known, risk: float) -> float:
     return (1 - risk) * math.sqrt(float((d / (y * (y - d))).sum()))
 
 
-def normal_quantile(level: float) -> float:
-    """The quantile of the normal distribution of a two-sided interval."""
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
-
-
-def several(values: Any) -> Sequence[Any]:
+def listed(values: Any) -> Sequence[Any]:
     """One value or several as a sequence."""
     values = values.tolist() if hasattr(values, "tolist") else values
     return list(values) if isinstance(values, (list, tuple)) else [values]

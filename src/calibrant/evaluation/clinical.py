@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval, check_interval
+from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
 from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
@@ -22,7 +22,7 @@ from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import line_of
 from ..metrics.hints import inside
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -31,7 +31,16 @@ from ..views.view import View
 from .discrimination import auroc_with_error, c_statistic
 from .header import check_outcome, outcome_of
 
-__all__ = ["ClinicalRow", "ClinicalSummary", "clinical_summary", "one_event", "row_cells", "summarize"]
+__all__ = [
+    "ClinicalRow",
+    "ClinicalSummary",
+    "clinical_summary",
+    "closed_forms",
+    "one_event",
+    "row_cells",
+    "statistics",
+    "summarize",
+]
 
 Floats = NDArray[np.float64]
 
@@ -334,10 +343,10 @@ def clinical_summary(
     """
     check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
-    check_interval(level, "wilson", "level")
+    check_fraction(level, "level")
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
-    least = math.ceil(10 / (1 - level) * (1 - 1e-12))
+    least = least_resamples(level)
     if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     if isinstance(y_prob, Mapping):
@@ -364,7 +373,7 @@ def summarize(
     for id in ONLY_INDEPENDENT if weighted else (*ONLY_INDEPENDENT, "s_p") if cluster else ():
         values.pop(id, None)
         why[id] = "assumes independent rows of equal weight" if weighted else "assumes independent rows"
-    closed = {} if cluster else _closed_forms(view, values, level, weighted)
+    closed = {} if cluster else closed_forms(view, values, level)
     sampler = PredictionSampler(p, cluster=True) if cluster else None
     rows_of = RowSampler(view)
     wanted = tuple(id for id in BOOTSTRAP if n_resamples and id in values and id not in closed)
@@ -409,12 +418,14 @@ def summarize(
     )
 
 
-def one_event(p: Predictions, lens: str | Lens = "auto") -> View:
+def one_event(
+    p: Predictions, lens: str | Lens = "auto", what: str = "a clinical summary", kinds: Sequence[str] = ("binary",)
+) -> View:
     """Return the view of one event with hard labels; raise where the predictions are about something else."""
-    if p.kind != "binary" and lens == "auto":
+    if p.kind not in kinds and lens == "auto":
         raise LensError(
             "y_prob",
-            f"a clinical summary is about one event, and the predictions are {p.kind}",
+            f"{what} is about one event, and the predictions are {p.kind}",
             Use("lens", "class:NAME", "for one of the classes")
             if p.kind == "multiclass"
             else "pass the risk of one event",
@@ -585,22 +596,20 @@ _PARTS: dict[tuple[str, ...], Callable[[View], dict[str, float]]] = {
 Limits = tuple[float, float]
 
 
-def _closed_forms(
-    view: View, values: Mapping[str, float], level: float, weighted: bool
-) -> dict[str, tuple[str, Limits]]:
+def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
     """Return the intervals that need no resampling, as method and limits by id."""
     found: dict[str, tuple[str, Limits]] = {}
-    own: list[tuple[str, str, str, View, dict[str, Any]]] = [
-        *((id, metric, "auto", inside(view), {}) for id, metric in COEFFICIENTS if id in values),
-        ("eo", "expected_observed_ratio", "auto", view, {}),
-        ("oe", "expected_observed_ratio", "auto", view, {"form": "observed_expected"}),
+    own: list[tuple[str, str, View, dict[str, Any]]] = [
+        *((id, metric, inside(view), {}) for id, metric in COEFFICIENTS if id in values),
+        ("eo", "expected_observed_ratio", view, {}),
+        ("oe", "expected_observed_ratio", view, {"form": "observed_expected"}),
     ]
-    if not weighted:
-        own += [("brier", "brier", "auto", view, {})]
+    if not view.has_real_weights:
+        own += [("brier", "brier", view, {})]
         found |= _shares(view, values, level)
-    for id, metric, how, rows, options in own:
+    for id, metric, rows, options in own:
         try:
-            known = interval(rows, metric=metric, method=how, level=level, **options)
+            known = interval(rows, metric=metric, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
         found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
@@ -609,7 +618,7 @@ def _closed_forms(
 
 def _shares(view: View, values: Mapping[str, float], level: float) -> dict[str, tuple[str, Limits]]:
     """Return Wilson limits of the prevalence, and DeLong limits of C and Dxy on the logit scale."""
-    low, high = _binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
+    low, high = binomial_interval(np.array([values["events"]]), np.array([values["n"]]), 1 - level, "wilson")
     found = {"prevalence": ("Wilson", (float(low[0]), float(high[0])))}
     _, *ends = c_statistic(view, level)
     if "c" in values and not math.isnan(ends[0]):

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
+from ..inference.means import two_sided_quantile
 from ..input.predictions import Predictions
 from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
-__all__ = ["area_of", "auroc", "auroc_with_error", "average_precision", "c_statistic", "discriminated"]
+__all__ = [
+    "area_of",
+    "auroc",
+    "auroc_with_error",
+    "average_precision",
+    "c_statistic",
+    "discriminated",
+    "placement_values",
+]
 
 Floats = NDArray[np.float64]
 
@@ -130,17 +139,8 @@ def area_of(view: View) -> float | None:
 
 def auroc_with_error(view: View) -> tuple[float, float]:
     """AUROC of one event and its standard error by DeLong; NaN where one outcome has a single row."""
-    score, inverse = np.unique(np.asarray(view.score), return_inverse=True)
     weight, outcome = np.asarray(view.weights, dtype=np.float64), np.asarray(view.outcome, dtype=np.float64)
-    size = len(score)
-    events, others = (
-        np.asarray(np.bincount(inverse, weight * part, size), dtype=np.float64) for part in (outcome, 1 - outcome)
-    )
-    if not (events.any() and others.any()):
-        raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
-    value = _auroc(events, others)
-    below = (np.cumsum(others) - others / 2) / others.sum()
-    above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
+    value, below, above = placement_values(np.asarray(view.score), outcome, weight)
     variance = 0.0
     for part, placed in ((outcome, below), (1 - outcome, above)):
         own = weight * part
@@ -152,9 +152,22 @@ def auroc_with_error(view: View) -> tuple[float, float]:
         rows = total**2 / float(squares.sum()) if view.weight_kind == "importance" else total
         if rows <= 1:
             return value, math.nan
-        spread = float(squares @ np.square(placed[inverse] - value)) / total**2
+        spread = float(squares @ np.square(placed - value)) / total**2
         variance += spread * rows / (rows - 1)
     return value, math.sqrt(variance)
+
+
+def placement_values(score: Floats, outcome: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
+    """AUROC, and for each row the shares of the non-events below it and of the events above it, ties counting one half."""
+    distinct, place = np.unique(score, return_inverse=True)
+    events, others = (
+        np.bincount(place, weight * part, len(distinct)).astype(np.float64) for part in (outcome, 1 - outcome)
+    )
+    if not (events.any() and others.any()):
+        raise UndefinedMetricError("y_true", "only one class occurs, so discrimination is undefined")
+    below = (np.cumsum(others) - others / 2) / others.sum()
+    above = (events.sum() - np.cumsum(events) + events / 2) / events.sum()
+    return _auroc(events, others), below[place], above[place]
 
 
 def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float]) -> float:
@@ -177,7 +190,7 @@ def _mean_over_classes(p: Predictions, formula: Callable[[Floats, Floats], float
 
 def c_statistic(view: View, level: float) -> tuple[float, float, float]:
     """AUROC of one event, with the interval of DeLong's variance on the logit scale (Pepe 2003); NaN where it is undefined."""
-    from scipy.special import expit, logit, ndtri
+    from scipy.special import expit, logit
 
     try:
         value, error = auroc_with_error(view)
@@ -185,7 +198,7 @@ def c_statistic(view: View, level: float) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     if not (0 < value < 1 and error > 0):  # no interval on the logit scale
         return value, math.nan, math.nan
-    half = float(ndtri((1 + level) / 2)) * error / (value * (1 - value))
+    half = two_sided_quantile(level) * error / (value * (1 - value))
     return value, float(expit(logit(value) - half)), float(expit(logit(value) + half))
 
 

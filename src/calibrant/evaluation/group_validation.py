@@ -21,13 +21,12 @@ from ..errors import (
     InputError,
     InputTypeError,
     InPython,
-    LensError,
     UndefinedMetricError,
     Use,
 )
 from ..inference.intervals import Interval
 from ..inference.intervals import interval as metric_interval
-from ..inference.means import moments_of
+from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
 from ..input.predictions import Predictions
@@ -36,8 +35,9 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
 from ..views.keywords import checks_keywords
-from ..views.resolve import as_predictions, views_of
+from ..views.resolve import as_predictions
 from ..views.view import View
+from .clinical import one_event
 from .discrimination import auroc_with_error
 
 __all__ = ["GroupEstimate", "GroupValidation", "ValidatedGroup", "validate_by_group", "validate_by_period"]
@@ -48,6 +48,24 @@ STANDARD = ("intercept", "slope", "oe", "c")
 EVERY = (None, "year", "quarter", "month")
 # Whole numbers in this range are years.
 EARLIEST, LATEST = 1800, 2200
+SHARED_HERE = {
+    "interval": (
+        '{"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional',
+        "Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.",
+    ),
+    "prediction_df": (
+        '{"k-1", "k-2"}, optional',
+        "Degrees of freedom of the prediction interval, as for `pool_estimates`.",
+    ),
+    "edge": (
+        '{"clip", "drop"}, default "clip"',
+        "Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.",
+    ),
+    "rng": (
+        "None, int or numpy.random.Generator, default 0",
+        "Seed or random generator, for metrics with a bootstrap interval.",
+    ),
+}
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
 
@@ -262,7 +280,7 @@ def _left_out(what: str, pairs: Sequence[tuple[Any, str]]) -> list[str]:
     ]
 
 
-@checks_keywords()
+@checks_keywords(texts=SHARED_HERE)
 def validate_by_group(
     y_true: Any,
     y_prob: Any = None,
@@ -297,17 +315,13 @@ def validate_by_group(
         the id of any metric that `calibrant.interval` supports.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between groups, as for `pool_estimates`.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
-        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    interval
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    prediction_df
     min_rows : int, default 10
         Groups with fewer rows are left out of the pool.
-    edge : {"clip", "drop"}, default "clip"
-        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator, for metrics with a bootstrap interval.
+    edge
+    rng
     lens
     where
     **keywords
@@ -322,6 +336,8 @@ def validate_by_group(
     ------
     GroupError
         If no groups are given, or there is only one.
+    LabelError
+        If labels are probabilities (``soft=True``).
     LensError
         If the predictions are about more than one event.
 
@@ -376,7 +392,7 @@ def validate_by_group(
     return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
 
 
-@checks_keywords()
+@checks_keywords(texts=SHARED_HERE)
 def validate_by_period(
     y_true: Any,
     y_prob: Any = None,
@@ -418,17 +434,13 @@ def validate_by_period(
         Measures to estimate and pool, as for `validate_by_group`.
     method : {"reml", "dersimonian_laird", "fixed"}, default "reml"
         Estimator of the variance between periods, as for `pool_estimates`.
-    interval : {"hartung_knapp", "hartung_knapp_adhoc", "normal"}, optional
-        Interval of the pooled estimate, as for `pool_estimates`; by default Hartung and Knapp's.
+    interval
     level
-    prediction_df : {"k-1", "k-2"}, optional
-        Degrees of freedom of the prediction interval, as for `pool_estimates`.
+    prediction_df
     min_rows : int, default 10
         Periods with fewer rows are left out of the pool.
-    edge : {"clip", "drop"}, default "clip"
-        Scores within 1e-12 of 0 or 1 in intercept and slope: truncated at 1e-12 and 1 - 1e-12, or left out, as for `cox_slope`.
-    rng : None, int or numpy.random.Generator, default 0
-        Seed or random generator, for metrics with a bootstrap interval.
+    edge
+    rng
     lens
     where
     **keywords
@@ -644,9 +656,7 @@ def _coefficient(metric: str, **options: Any) -> Estimator:
 
 
 def _half_width(found: Interval) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    return found.value, (found.high - found.low) / (2 * float(ndtri((1 + found.level) / 2)))
+    return found.value, (found.high - found.low) / (2 * two_sided_quantile(found.level))
 
 
 def _validated(
@@ -718,9 +728,7 @@ def _group(
     min_rows: int,
     level: float,
 ) -> ValidatedGroup:
-    from scipy.special import ndtri
-
-    view = _one_event(p, lens)
+    view = one_event(p, lens, "validation by group", ("binary", "confidence"))
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
     common = (
@@ -732,7 +740,7 @@ def _group(
         if events == rows
         else ""
     )
-    steps = float(ndtri((1 + level) / 2))
+    steps = two_sided_quantile(level)
     estimates = {}
     for id, (measure, estimate) in chosen.items():
         reason, value, error = common, math.nan, math.nan
@@ -748,18 +756,6 @@ def _group(
             shown, low, high = back([value, value - steps * error, value + steps * error], measure.transform).tolist()
             estimates[id] = GroupEstimate(shown, low, high, error, 0.0)
     return ValidatedGroup(name, rows, events, view.mean(view.score), view.mean(view.outcome), estimates)
-
-
-def _one_event(p: Predictions, lens: Any) -> View:
-    views = views_of(p, lens)
-    view = views[0]
-    if (p.kind == "multiclass" and lens == "auto") or len(views) > 1 or not isinstance(view, View):
-        raise LensError(
-            "lens", "validation by group is about one event", Use("lens", "class:NAME", "for one of the classes")
-        )
-    if view.is_soft:
-        raise UndefinedMetricError("y_true", "soft labels have no events to count", "pass observed outcomes")
-    return view
 
 
 def _oe(p: Predictions, view: View) -> tuple[float, float]:

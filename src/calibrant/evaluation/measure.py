@@ -37,7 +37,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import CELLS
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
@@ -430,8 +430,8 @@ class Inference(NamedTuple):
     @classmethod
     def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
         """Check the options; None where neither intervals nor p-values are requested."""
-        if level is not None and not (is_number(level) and 0 < level < 1):
-            raise ArgumentError("interval", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+        if level is not None:
+            check_fraction(level, "interval")
         if not isinstance(assess, bool):
             raise ArgumentError("assess", f"must be True or False; got {assess!r}")
         if level is None and not assess:
@@ -441,7 +441,7 @@ class Inference(NamedTuple):
                 problem = "has no effect without intervals or p-values"
                 raise ArgumentError(word, problem, (Use("interval", 0.95), Use("assess", True)))
             return None
-        least = 19 if level is None else math.ceil(10 / (1 - level) * (1 - 1e-12))
+        least = 19 if level is None else least_resamples(level)
         if check_whole(n_resamples, "n_resamples") < least:
             raise ArgumentError("n_resamples", f"must be at least {least} for this level; got {n_resamples}")
         from ..inference.resampling import seed_of

@@ -24,6 +24,7 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
     Use,
+    warn_caller,
 )
 from ..inference.resampling import FEW_GROUPS, generator, given_in_vain, many, seed_of
 from ..input.convert import column, is_frame
@@ -970,8 +971,6 @@ def _remarks(data: _Data, start: _Values, apparent: Predictions, refits: _Refits
 
 
 def _warn_failed(failed: int, count: int, failures: Mapping[str, int]) -> None:
-    from ..errors import warn_caller
-
     most = max(failures, key=lambda reason: failures[reason])
     warn_caller(
         f"{failed} of {count} refits failed, so the estimate describes the others only; most often: {most}",

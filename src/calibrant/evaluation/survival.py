@@ -28,15 +28,17 @@ from ..errors import (
     warn_caller,
 )
 from ..inference.intervals import corrected_limits, quantiles
+from ..inference.means import two_sided_quantile
 from ..inference.resampling import generator, many, seed_of
-from ..input.convert import column, is_frame, is_number, numbers, pick_columns
+from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
 from ..util.results import Result, number, plain_value
 from ..views.keywords import checks_keywords
 from ..views.view import View
 from .censoring import (
+    FOLLOW_UP_PARAMETERS,
     FollowUp,
     Interval,
     Known,
@@ -44,12 +46,12 @@ from .censoring import (
     counted,
     counts_of,
     known_outcomes,
-    normal_quantile,
+    listed,
     observed_risk,
     read_follow_up,
     risk_share,
-    several,
 )
+from .discrimination import placement_values
 
 __all__ = [
     "HorizonSummary",
@@ -216,7 +218,7 @@ class SurvivalInput(NamedTuple):
         return "Kaplan-Meier" + (f" within {strata} groups" if strata else "")
 
 
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
 def survival_summary(
     y_prob: Any,
     *,
@@ -244,18 +246,13 @@ def survival_summary(
     y_prob : array-like of shape (N,) or (N, H), or frame
         Predicted risk of the event by the horizon, one column for each of several horizons. A frame, if `time`, `event`, `prob` and other
         arguments name its columns.
-    time : array-like of shape (N,) or str
-        Time to the event or to censoring, from the time of the prediction.
-    event : array-like of shape (N,) or str
-        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
+    time
+    event
     horizon : float or sequence of float
         Time by which the event is predicted, in the unit of `time`; or several, one for each column of `y_prob`.
-    cause : int, optional
-        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
-    groups : array-like of shape (N,) or str, optional
-        Groups within each of which the distribution of censoring is estimated; by default one for all rows.
-    sample_weight : array-like of shape (N,) or str, optional
-        Importance weight of each row; only ratios matter.
+    cause
+    groups
+    sample_weight
     censoring_weight : array-like of shape (N,) or (N, H), optional
         Inverse probability of censoring weights from a model of your own, in place of the Kaplan-Meier ones. They are treated as
         fixed; those of rows censored before the horizon are not used.
@@ -350,8 +347,7 @@ def survival_summary(
     """
     check_choice(link, "link", ("logit", "cloglog"))
     check_whole(n_resamples, "n_resamples", 0)
-    if not is_number(level) or not 0 < level < 1:
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
     seed = seed_of(rng)
     parts = []
@@ -391,7 +387,7 @@ def read_survival(
         named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
     elif prob is not None:
         raise InputTypeError("prob", "names a column, but y_prob is not a frame", InPython("drop it"))
-    horizons = tuple(map(check_horizon, several(horizon)))
+    horizons = tuple(map(check_horizon, listed(horizon)))
     if not horizons or len(set(horizons)) < len(horizons):
         raise ArgumentError("horizon", "must be one time, or several different ones")
     risk = _columns(y_prob, "y_prob", len(horizons))
@@ -401,8 +397,7 @@ def read_survival(
         value = risk[row, place]
         if np.isnan(value):
             count = int(np.isnan(risk).sum())
-            text = "missing value" if count == 1 else f"{count:,} missing values"
-            raise InputTypeError("y_prob", text, "drop or fill these rows", row=row, count=count)
+            raise InputTypeError("y_prob", missing_values(count), "drop or fill these rows", row=row, count=count)
         remedy = "divide by 100 if these are percentages" if value > 1 else "pass risks by the horizon"
         raise ProbabilityError("y_prob", f"risks must lie in [0, 1]; got {value:g}", remedy, row=row)
     follow_up = read_follow_up(named["time"], named["event"], cause, named["groups"], named["sample_weight"])
@@ -508,7 +503,7 @@ def _measured(name: str, found: Interval, method: str) -> SurvivalMeasure:
 def _wald(value: float, error: float, level: float) -> Interval:
     if error == 0:  # one row, or rows that are all alike
         return Interval(value, math.nan, math.nan, math.nan)
-    step = normal_quantile(level) * error
+    step = two_sided_quantile(level) * error
     return Interval(value, value - step, value + step, error)
 
 
@@ -518,7 +513,7 @@ def _ratio(observed: Interval, mean: float, level: float) -> Interval:
     value, error = observed.value / mean, observed.standard_error
     if not observed.value > 0 or math.isnan(error):
         return Interval(value, math.nan, math.nan, math.nan)
-    step = math.exp(normal_quantile(level) * error / observed.value)
+    step = math.exp(two_sided_quantile(level) * error / observed.value)
     return Interval(value, value / step, value * step, error / mean)
 
 
@@ -633,25 +628,15 @@ def _rate_inside(found: Known) -> float:
     return rate
 
 
-def _area(risk: Floats, y: NDArray[np.uint8], w: Floats) -> tuple[float, Floats]:
-    """The weighted AUROC, and its derivative with respect to each weight, times the weight."""
-    distinct, place = np.unique(risk, return_inverse=True)
-    positive = np.bincount(place, w * y, len(distinct))
-    negative = np.bincount(place, w * (1.0 - y), len(distinct))
-    ones, zeros = float(positive.sum()), float(negative.sum())
-    won = (negative.cumsum() - negative / 2)[place] / zeros
-    lost = (positive[::-1].cumsum()[::-1] - positive / 2)[place] / ones
-    area = float(positive @ (negative.cumsum() - negative / 2)) / (ones * zeros)
-    return area, np.where(y == 1, w * (won - area) / ones, w * (lost - area) / zeros)
-
-
 def _auroc(found: Known, risk: Floats, level: float) -> Interval:
     _rate_inside(found)
-    area, share = _area(risk, found.outcome, found.weight)
-    error = found.standard_error(share)
+    w, y = found.weight, found.outcome.astype(np.float64)
+    area, below, above = placement_values(risk, y, w)
+    # The derivative with respect to each weight, times the weight.
+    error = found.standard_error(w * np.where(y == 1, (below - area) / (w @ y), (above - area) / (w @ (1 - y))))
     if not ROUNDING < area < 1 - ROUNDING or error == 0:
         return Interval(area, math.nan, math.nan, math.nan)
-    step = normal_quantile(level) * error / (area * (1 - area))
+    step = two_sided_quantile(level) * error / (area * (1 - area))
     centre = math.log(area) - math.log1p(-area)
     low, high = (1 / (1 + math.exp(-(centre + sign * step))) for sign in (-1, 1))
     return Interval(area, low, high, error)
@@ -687,7 +672,7 @@ def _smooth(
 
         sample, reason = replicates(drawn, n_resamples, len(SMOOTH))
         if not reason:
-            least = math.ceil(10 / (1 - level) * (1 - 1e-12))
+            least = least_resamples(level)
             if n_resamples < least:
                 reason = f"the interval is unreliable: a level of {level:g} requires at least {least} resamples"
             tails = ((1 - level) / 2, (1 + level) / 2)

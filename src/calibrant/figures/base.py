@@ -325,9 +325,13 @@ def one_view(who: Function, y_true: Any, y_prob: Any, lens: str | Lens, where: A
     if isinstance(y_true, Sketches) and isinstance(lens, str) and lens not in ("classwise", "ordinal"):
         y_true, lens = y_true.sketch(lens), "auto"
     source = source_of(who, y_true, y_prob, where, words)
-    views = views_of(source, lens)
+    return only_view(source, views_of(source, lens), lens)
+
+
+def only_view(source: Predictions | View | VectorView, views: Sequence[Any], lens: str | Lens) -> View:
+    """The only one of the views of a lens; raises if there are others, or if it is of whole vectors."""
     view = views[0]
-    if len(views) > 1 or isinstance(view, VectorView):
+    if len(views) > 1 or not isinstance(view, View):
         named = repr(shared_name(views) if lens == "auto" else lens)
         raise LensError("lens", f"{named} has more than one event per row", one_question(source, lens))
     return view

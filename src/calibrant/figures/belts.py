@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.rows import check_level
 from ..errors import ArgumentError
 from ..inference.belt import Belt, giviti_belt, view_to_test
 from ..inference.verdicts import SignificanceResult
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -297,7 +296,9 @@ def calibration_belt(
     80%    0.0015 to 0.31     never
     95%    0.0015 to 0.28     never
     """
-    given = sorted(check_level(level, "levels") for level in np.atleast_1d(np.asarray(levels, dtype=object)).tolist())
+    given = sorted(
+        check_fraction(level, "levels") for level in np.atleast_1d(np.asarray(levels, dtype=object)).tolist()
+    )
     if not given or len(set(given)) < len(given):
         raise ArgumentError(
             "levels", f"must be one or more different levels; got {levels!r}", "for example (0.8, 0.95)"

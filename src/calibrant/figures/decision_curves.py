@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.costs import check_thresholds
-from ..decision.rows import check_level
-from ..errors import ArgumentError, InputTypeError, LensError, ShapeError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, ShapeError
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_frame
-from ..input.predictions import Predictions
-from ..metrics.reliability_curve import one_question
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import views_of
-from ..views.view import VectorView, View
+from ..views.view import View
 from .base import MODELS_PARAMETERS, Diagram, color_on, documents_plot, finish, none_for_nan, plain, rows_of, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import Source, legend_above, line_style, model_named, read_models
+from .models import legend_above, line_style, model_named, model_view, read_models
 from .uncertainty import FEWEST, quantile_bounds
 
 if TYPE_CHECKING:
@@ -408,14 +404,14 @@ def decision_curve(
     [0.0417, 0.0]
     """
     if level is not None:
-        check_level(level, "level")
+        check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", FEWEST)
     y_prob = _columns_as_models(y_prob)
     sources = read_models(decision_curve, y_true, y_prob, where, keywords)
     for name in sources:
         if name in (TREAT_ALL, TREAT_NONE):
             raise ArgumentError("y_prob", f"{name!r} is the name of a default strategy", "rename the model")
-    views = {name: _view(source, lens) for name, source in sources.items()}
+    views = {name: model_view(decision_curve, source, lens) for name, source in sources.items()}
     view = _same_outcomes(views)
     hit = view.raw_outcome.astype(np.bool_)
     prevalence = float(view.weights[hit].sum()) / view.total
@@ -461,16 +457,6 @@ def _columns_as_models(y_prob: Any) -> Any:
     if len(names) > 1 and np.allclose(values.sum(axis=1), 1, atol=1e-6):
         return y_prob
     return {str(name): values[:, i] for i, name in enumerate(names)}
-
-
-def _view(source: Source, lens: str | Lens) -> View:
-    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
-    view = views[0]
-    if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", "a decision curve requires one event per row", one_question(source, lens))
-    if view.is_soft:
-        raise UndefinedMetricError("decision_curve", "is not defined for soft labels")
-    return view
 
 
 def _same_outcomes(views: dict[str, View]) -> View:

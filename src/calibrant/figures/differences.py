@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import check_interval
 from ..metrics.cumulative.cumulative import ecce_mad, ecce_r, null_scale, path_of
-from ..metrics.cumulative.distributions import maximum_survival
-from ..util.checks import check_choice
+from ..metrics.cumulative.distributions import maximum_survival, upper_quantile
+from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -223,15 +221,6 @@ def _short(score: float) -> str:
     return "~0" if score < 0.5 else "~1"
 
 
-def _quantile(survival: Callable[[float], float], level: float) -> float:
-    """Quantile of a distribution from its survival function, by bisection."""
-    low, high = 0.0, 10.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if survival(middle) > 1 - level else (low, middle)
-    return (low + high) / 2
-
-
 @documents_keywords(table=FIGURE_PARAMETERS)
 def cumulative_diagram(
     y_true: Any,
@@ -284,7 +273,7 @@ def cumulative_diagram(
     >>> [round(height, 3) for height in diagram.path.tolist()]
     [0.0, 0.025, -0.125, -0.175, -0.2]
     """
-    check_interval(interval, "wilson", "interval")
+    check_fraction(interval, "interval")
     view = one_view(cumulative_diagram, y_true, y_prob, lens, where, keywords)
     scale, path = null_scale(view), path_of(view)
     far = float(ecce_mad(view))
@@ -295,7 +284,7 @@ def cumulative_diagram(
         path,
         scale,
         interval,
-        scale * _quantile(maximum_survival, interval),
+        scale * upper_quantile(maximum_survival, 1 - interval),
         chance,
         far,
         float(ecce_r(view)),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import _binomial_interval
+from ..binning.table import binomial_interval
 from ..curves.curves import isotonic
 from ..errors import ArgumentError, UndefinedMetricError
 from ..inference.bands import calibration_band
@@ -93,7 +93,7 @@ def smooth_curve(
 
     if how in BINOMIAL:
         _refuse_soft(view)
-        bounds = Bounds(*_binomial_interval(local[seen] * y, local[seen], 1 - level, how))
+        bounds = Bounds(*binomial_interval(local[seen] * y, local[seen], 1 - level, how))
     elif how == "standard_error":
         _refuse_soft(view)
         bounds = standard_errors(y, local[seen])

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ..curves.flexible import FlexibleCurve, LoessCurve, SplineCurve, fit_flexible
 from ..curves.local_regression import KNOTS, Groups, loess, logistic_curve
-from ..decision.rows import check_level, finite_column
+from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
-from ..evaluation.clinical import _closed_forms, statistics
+from ..evaluation.clinical import closed_forms, statistics
+from ..inference.means import two_sided_quantile
 from ..metrics.hints import warn_of_sure_scores
-from ..util.checks import check_choice, check_positive, check_whole
+from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -399,7 +400,7 @@ def flexible_calibration_curve(
     0.61
     """
     if level is not None:
-        check_level(level, "level")
+        check_fraction(level, "level")
     check_choice(smoother, "smoother", tuple(WAYS))
     check_choice(uncertainty, "uncertainty", ("auto", "binomial", "residual", "wald", "bootstrap"))
     check_whole(points, "points", 2)
@@ -477,9 +478,9 @@ def _grid(view: View, points: int) -> Floats:
 
 
 def _closed_form(fit: FlexibleCurve, risk: Floats, how: str, level: float) -> Bounds:
-    from scipy.special import expit, ndtri
+    from scipy.special import expit
 
-    z = float(ndtri((1 + level) / 2))
+    z = two_sided_quantile(level)
     if isinstance(fit, SplineCurve):
         middle, error = fit.log_odds(risk), fit.error(risk)
         return Bounds(expit(middle - z * error), expit(middle + z * error))
@@ -529,8 +530,7 @@ def _refit(resampler: Resampler, risk: Floats, smoother: str, options: dict[str,
 def _estimates(view: View, level: float) -> list[Estimate]:
     """Calibration intercept at slope 1, calibration slope and C, as in `clinical_summary`; NaN where they are undefined."""
     values, _ = statistics(view, "loess", ("n", "c", "intercept", "slope"))
-    weighted = view.has_real_weights
-    closed = _closed_forms(view, values, level, weighted)
+    closed = closed_forms(view, values, level)
     nothing = ("", (math.nan, math.nan))
     return [Estimate(values.get(id, math.nan), *closed.get(id, nothing)[1]) for id in ("intercept", "slope", "c")]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InputTypeError
 from ..evaluation.group_validation import GroupValidation
+from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.checks import check_choice
 from ..util.results import number
@@ -391,9 +392,7 @@ NAMES_OF = {"intercept": "calibration intercept", "slope": "calibration slope", 
 
 
 def _of_pooled(pooled: PooledEstimate) -> ForestDiagram:
-    from scipy.special import ndtri
-
-    half = float(ndtri((1 + pooled.level) / 2)) * pooled.standard_errors
+    half = two_sided_quantile(pooled.level) * pooled.standard_errors
     value, low, high = (back(pooled.estimates + sign * half, pooled.transform) for sign in (0, -1, 1))
     names = tuple(map(str, pooled.names))
     blank = ("",) * pooled.k

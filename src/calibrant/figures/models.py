@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError
+from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError, UndefinedMetricError
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
+from ..views.lenses import Lens
+from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import DASHES, MARKERS, SMALL, Function, color_on, legend, none_for_nan, plain, source_of
+from .base import DASHES, MARKERS, SMALL, Function, color_on, legend, none_for_nan, only_view, plain, source_of
 from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
 from .labels import entry, name_room, room_of, shortened, width_of
 
@@ -105,6 +107,15 @@ def read_predictions(
             )
         found[name] = source
     return found
+
+
+def model_view(who: Function, source: Source, lens: str | Lens) -> View:
+    """The view of the event of one model, with observed outcomes."""
+    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
+    view = only_view(source, views, lens)
+    if view.is_soft:
+        raise UndefinedMetricError(who.__name__, "is not defined for soft labels")
+    return view
 
 
 def same_rows(models: Mapping[str, Source], argument: str = "y_prob") -> int:

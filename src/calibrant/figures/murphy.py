@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decision.rows import check_level
-from ..errors import ArgumentError, InputTypeError, InPython, LensError, UndefinedMetricError
+from ..errors import ArgumentError, InputTypeError, InPython
 from ..inference.resampling import generator, seed_of
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from ..views.resolve import views_of
-from ..views.view import VectorView, View
+from ..views.view import View
 from .base import COLORS, MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import ONE, Source, legend_above, line_style, metric_label, model_named, read_models, same_rows
+from .models import ONE, Source, legend_above, line_style, metric_label, model_named, model_view, read_models, same_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -257,11 +255,11 @@ def murphy_diagram(
     >>> round(shown["model"].brier, 6), shown.exact
     (0.105, True)
     """
-    check_level(level, "level")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     check_whole(points, "points", 2)
     models = read_models(murphy_diagram, y_true, y_prob, where, keywords)
-    orders = {name: _Order(_view(source, lens)) for name, source in models.items()}
+    orders = {name: _Order(model_view(murphy_diagram, source, lens)) for name, source in models.items()}
     theta, left, exact = _thresholds(list(orders.values()), points)
     curves = []
     for name, order in orders.items():
@@ -272,16 +270,6 @@ def murphy_diagram(
         first, second = _pair(difference, models)
         found = _difference(first, second, orders, level, n_resamples, seed_of(rng))
     return MurphyDiagram(theta, tuple(curves), exact, found, next(iter(orders.values())).lens)
-
-
-def _view(source: Source, lens: str | Lens) -> View:
-    views = views_of(source, lens) if isinstance(source, Predictions) else [source]
-    view = views[0]
-    if len(views) > 1 or isinstance(view, VectorView):
-        raise LensError("lens", f"{view.lens!r} has more than one event per row", "use 'top_label' or 'class:NAME'")
-    if view.is_soft:
-        raise UndefinedMetricError("murphy_diagram", "is not defined for soft labels")
-    return view
 
 
 class _Order:

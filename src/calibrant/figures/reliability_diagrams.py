@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import BINS, EQUAL_WIDTH, Binning, Bins, bin_table
-from ..binning.table import BinTable, check_interval
+from ..binning.table import BinTable
 from ..errors import InPython, UndefinedMetricError
 from ..inference.bands import CalibrationBand, calibration_band
 from ..metrics.decomposition import Decomposition, decompose
 from ..metrics.hints import hint_at_edges
 from ..metrics.registry import Metric, catalogue
 from ..metrics.reliability_curve import CalibrationCurve
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -366,7 +366,7 @@ def reliability_diagram(
     check_choice(kind, "kind", KINDS)
     check_choice(uncertainty, "uncertainty", WAYS)
     if interval is not None:
-        check_interval(interval, "wilson", "interval")
+        check_fraction(interval, "interval")
     view = one_view(reliability_diagram, y_true, y_prob, lens, where, keywords)
     how = _way(view, kind, uncertainty) if interval is not None else None
     return _diagram(view, kind, how, interval or 0.95, bins, binning, metrics, bandwidth, n_resamples, rng)

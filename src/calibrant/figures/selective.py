@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.table import check_interval
-from ..decision.rows import Judged, check_level
+from ..decision.rows import Judged
 from ..decision.selective import OperatingPoint, RiskCoverage, _points, risk_coverage
 from ..decision.thresholds import choose_threshold
 from ..errors import Argument, ArgumentError, Use
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from .base import MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
@@ -276,13 +276,13 @@ def _target(accuracy: Any, coverage: Any, confidence_level: Any) -> str:
         raise ArgumentError("accuracy", ("cannot be combined with ", Argument("coverage")), "give one of them")
     given = accuracy if accuracy is not None else coverage
     if confidence_level is not None:
-        check_level(confidence_level, "confidence_level")
+        check_fraction(confidence_level, "confidence_level")
         if given is None:
             raise ArgumentError("confidence_level", "requires a target", (Use("accuracy"), Use("coverage")))
     if given is None:
         return ""
     word = "accuracy" if accuracy is not None else "coverage"
-    check_level(given, word)
+    check_fraction(given, word, 0.9)
     return f"{word} {given:g}" + ("" if confidence_level is None else " guaranteed")
 
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells, is_default
 from ..binning.partition import KDTree, auto_binning, cells_of
-from ..decision.rows import check_level
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
+from ..inference.means import two_sided_quantile
 from ..inference.resampling import PredictionSampler, RowSampler, generator, seed_of
 from ..input.convert import is_number
 from ..input.predictions import Predictions, frozen
 from ..metrics.registry import Metric
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, shared_name
@@ -362,7 +362,7 @@ def stability_diagram(
     """
     chosen = find_metric(metric)
     options, rest = metric_words(chosen, keywords)
-    check_level(level, "level")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples", 2 if over == "fraction" else 0)
     settings = _settings(chosen, over, values, options)
     _check_tolerance(tolerance, n_resamples)
@@ -447,7 +447,6 @@ def _summary(
     whole: Floats, sample: Floats, over: str, level: float, limits: tuple[float, float]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Value, standard deviation and interval at each setting; none where more than one resample in ten is undefined."""
-    from scipy.special import ndtri
 
     if len(sample) < 2:
         nothing = np.full(len(whole), np.nan)
@@ -457,7 +456,7 @@ def _summary(
     kept = np.where(enough, np.where(known, sample, np.nan), 0.0)
     spread = np.where(enough, np.nanstd(kept, axis=0, ddof=1), np.nan)
     if over != "fraction":
-        half = float(ndtri((1 + level) / 2)) * spread
+        half = two_sided_quantile(level) * spread
         # An option may extend the range, so a value beyond it is its own bound.
         floor, roof = np.minimum(whole, limits[0]), np.maximum(whole, limits[1])
         return whole, spread, np.maximum(whole - half, floor), np.minimum(whole + half, roof)

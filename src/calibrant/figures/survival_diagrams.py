@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
 from ..errors import ArgumentError, CalibrantError
-from ..evaluation.censoring import Known, counted, counts_of, known_outcomes, observed_risk
+from ..evaluation.censoring import FOLLOW_UP_PARAMETERS, Known, counted, counts_of, known_outcomes, observed_risk
 from ..evaluation.survival import hint_at_mistakes, read_survival, replicate, replicates, smooth_at
 from ..inference.resampling import generator, seed_of
 from ..input.convert import is_number
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.view import View
 from .base import (
@@ -236,7 +236,7 @@ class SurvivalDiagram(Diagram):
         strip.set_ylabel("rows", fontsize=SMALL, color=tones.muted)
 
 
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)
 def survival_diagram(
     y_prob: Any,
     *,
@@ -262,20 +262,15 @@ def survival_diagram(
     ----------
     y_prob : array-like of shape (N,) or frame
         Predicted risk of the event by the horizon. A frame, if `time`, `event`, `prob` and other arguments name its columns.
-    time : array-like of shape (N,) or str
-        Time to the event or to censoring, from the time of the prediction.
-    event : array-like of shape (N,) or str
-        What occurred at `time`: 0 for censoring, 1 (or True) for the event, 2 and above for competing events.
+    time
+    event
     horizon : float
         Time by which the event is predicted, in the unit of `time`.
     bins : int, default 10
         Number of risk groups of about equal size; equal risks are in the same group.
-    cause : int, optional
-        Code of the event that is predicted; by default 1. Other codes than this and 0 are competing events.
-    groups : array-like of shape (N,) or str, optional
-        Groups within each of which the distribution of censoring is estimated; by default one for all rows.
-    sample_weight : array-like of shape (N,) or str, optional
-        Importance weight of each row; only ratios matter.
+    cause
+    groups
+    sample_weight
     censoring_weight : array-like of shape (N,), optional
         Inverse probability of censoring weights from a model of your own, used for the smooth curve and treated as fixed.
     prob : str, optional
@@ -335,8 +330,7 @@ def survival_diagram(
     """
     check_whole(bins, "bins")
     check_whole(n_resamples, "n_resamples", 0)
-    if not is_number(level) or not 0 < level < 1:
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
     data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)

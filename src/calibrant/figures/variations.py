@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Binning, Bins, as_default, bin_table
 from ..binning.partition import bin_of_each
-from ..binning.table import BinTable, check_interval
+from ..binning.table import BinTable
 from ..metrics.bin.variation import (
     Variation,
     bins_of_variation,
@@ -23,6 +23,7 @@ from ..metrics.bin.variation import (
     uce,
     vce,
 )
+from ..util.checks import check_fraction
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
@@ -350,7 +351,7 @@ def uce_diagram(
     True
     """
     if interval is not None:
-        check_interval(interval, "wilson", "interval")
+        check_fraction(interval, "interval")
     view = vector_view(uce_diagram, y_true, y_prob, lens, where, keywords)
     key = view.each_row(lambda block: entropy(ranked(block)[0]))
     wrong = view.each_row(lambda block: 1 - ranked(block)[1][:, 0])

@@ -14,7 +14,7 @@ from ..binning.parse import bin_table
 from ..errors import UndefinedMetricError, Use
 from ..metrics.bin.debiased import group_moments
 from ..metrics.cumulative.cumulative import bridge_statistic, null_scale, rank_view
-from ..metrics.cumulative.distributions import maximum_survival, range_survival
+from ..metrics.cumulative.distributions import bridge_survival, maximum_survival, range_survival, upper_quantile
 from ..metrics.point.totals import logit_shift
 from ..util.sums import accurate_sum
 from ..views.view import Block, VectorView, View
@@ -247,17 +247,11 @@ def _path_found(
         return TestOutcome(1.0 if asked.statistic <= 1e-12 else 0.0, 0.0, "every score is 0 or 1", by_chance=0.0)
     return TestOutcome(
         survival(asked.statistic / unit),
-        _quantile(survival, asked.alpha) * unit,
+        upper_quantile(survival, asked.alpha) * unit,
         null_distribution,
         {"sigma": unit},
         by_chance=_mean(survival) * unit,
     )
-
-
-def _quantile(survival: Callable[[float], float], alpha: float) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(lambda x: survival(x) - alpha, 1e-3, 40.0, xtol=1e-12))
 
 
 @lru_cache(maxsize=8)
@@ -347,13 +341,11 @@ def _few_steps_of_bridge(asked: TestInput) -> str:
 @own_test("bbt", method="series", off=_few_steps_of_bridge)
 def _bbt(asked: TestInput) -> TestOutcome:
     """Fisher's combination of two independent tests; alone, the mean is normal and the bridge follows Kolmogorov's distribution."""
-    from ..metrics.cumulative.distributions import bridge_survival
-
     form = asked.options["form"]
     if form == "fisher":
         return chi_square_found(asked, asked.statistic, 4)
     if form == "mean":
-        limit = _quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
+        limit = upper_quantile(lambda x: math.erfc(x / math.sqrt(2)), asked.alpha)
         return TestOutcome(
             math.erfc(asked.statistic / math.sqrt(2)),
             limit,
@@ -362,7 +354,7 @@ def _bbt(asked: TestInput) -> TestOutcome:
         )
     return TestOutcome(
         bridge_survival(asked.statistic),
-        _quantile(bridge_survival, asked.alpha),
+        upper_quantile(bridge_survival, asked.alpha),
         "Kolmogorov's distribution",
         by_chance=_mean(bridge_survival),
     )

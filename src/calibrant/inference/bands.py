@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, LensError, Use, WeightsNotSupportedError
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .sequential import check_level, one_view
+from .sequential import one_view
 
 __all__ = ["CalibrationBand", "calibration_band"]
 
@@ -214,7 +214,7 @@ def calibration_band(
     >>> cal.calibration_band(data.y_true, data.y_prob).covers_diagonal
     True
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     if method not in ("clopper_pearson", "yang_barber"):
         raise ArgumentError("method", f"must be 'clopper_pearson' or 'yang_barber'; got {method!r}")
     if digits is not None and check_whole(digits, "digits") > 15:

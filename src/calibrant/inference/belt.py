@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..curves.logistic_regression import Groups, fit_logistic, groups_of, logit, separating_side
 from ..errors import ArgumentError, LensError, UndefinedMetricError
-from ..input.convert import is_number
+from ..metrics.cumulative.distributions import upper_quantile
 from ..metrics.hints import warn_of_sure_scores
 from ..metrics.registry import catalogue
 from ..metrics.reliability_curve import one_question
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
@@ -24,7 +24,7 @@ from .fitted import few_terms_of_line, gain_over_scores, limit_gain, refuse_impo
 from .metric_tests import few_events
 from .pvalues import SAME
 from .resampling import RowSampler, generator, many, seed_of
-from .significance import _check_alpha, read_source, refuse_rows_by_label
+from .significance import read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult
 
 __all__ = ["Belt", "belt_survival", "check_method", "giviti_belt", "giviti_test", "simulated", "view_to_test"]
@@ -127,9 +127,8 @@ def giviti_test(
     >>> round(cal.giviti_test(labels, scores, method="likelihood_ratio").pvalue, 4)
     0.7406
     """
-    _check_alpha(alpha)
-    if not (is_number(threshold) and 0 < threshold < 1):
-        raise ArgumentError("threshold", f"must lie between 0 and 1; got {threshold!r}", "for example 0.95")
+    check_fraction(alpha, "alpha", 0.05)
+    check_fraction(threshold, "threshold")
     if not isinstance(external, bool):
         raise ArgumentError("external", f"must be True or False; got {external!r}")
     first = 1 if external else 2
@@ -152,7 +151,7 @@ def giviti_test(
         metric="giviti",
         statistic=statistic,
         pvalue=pvalue,
-        critical_value=_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
+        critical_value=upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), alpha),
         lower_critical_value=None,
         alpha=alpha,
         alternative="greater",
@@ -281,15 +280,6 @@ def _survival(x: Floats, added: int, free: int, least: float, share: float) -> F
     return np.where(x <= added * least, 1.0, np.minimum((chdtrc(1, top) + inner) / share, 1.0))
 
 
-def _quantile(survival: Callable[[float], float], alpha: float) -> float:
-    from scipy.optimize import brentq
-
-    high = 16.0
-    while survival(high) > alpha:
-        high *= 2
-    return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-10))
-
-
 class Belt(NamedTuple):
     """Confidence regions of the polynomial that `giviti_test` selects."""
 
@@ -330,7 +320,9 @@ def giviti_belt(
     if separating_side(groups, degree, feature):
         raise UndefinedMetricError(
             "calibration_belt",
-            f"a polynomial of degree {degree} separates the outcomes, so the belt has no bounds",
+            "all outcomes are equal, so the belt has no bounds"
+            if not (groups.events.any() and groups.others.any())
+            else f"a polynomial of degree {degree} separates the outcomes, so the belt has no bounds",
             "evaluate more rows",
         )
     # Half of the places are equally spaced in log-odds and half in probability.
@@ -340,7 +332,7 @@ def giviti_belt(
     region = _Region(groups, feature, degree)
     lower, upper = [], []
     for level in levels:
-        allowed = _quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
+        allowed = upper_quantile(lambda x: belt_survival(x, degree - first, free, float(threshold)), 1 - level)
         low, high = (region.bound(place, allowed, side) for side in (-1.0, 1.0))
         lower.append(low)
         upper.append(high)

@@ -15,6 +15,7 @@ from ..metrics.curve.coefficients import line_of
 from ..metrics.registry import Metric
 from ..util.sums import accurate_sum
 from ..views.view import View
+from .means import two_sided_quantile
 
 __all__ = ["COEFFICIENT", "RATIO", "ROBUST", "Asked"]
 
@@ -39,9 +40,7 @@ class Asked(NamedTuple):
 
     @property
     def z(self) -> float:
-        from scipy.special import ndtri
-
-        return float(ndtri((1 + self.level) / 2))
+        return two_sided_quantile(self.level)
 
 
 class Regression(NamedTuple):

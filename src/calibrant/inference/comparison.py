@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
@@ -209,8 +208,7 @@ def compare(
         raise ArgumentError(
             "models", "must be a mapping of at least two models", 'for example {"old": p_old, "new": p_new}'
         )
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     least = math.ceil(1 / (1 - level) * (1 - 1e-12)) - 1  # 1 - 0.9 is a little below 0.1
     if n_resamples < least:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.weights import read_groups
 from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
 from ..views.keywords import documents_keywords
-from .significance import _check_alpha, adjust
+from .significance import adjust
 from .verdicts import GroupedSignificance, SignificanceResult, smallest
 
 __all__ = ["assess_density", "assess_gaussian"]
@@ -375,7 +375,7 @@ def _over_groups(
 
     `untested` gives the result of a group of one row that the test cannot use, and `enough` the rows that a test at a level requires.
     """
-    _check_alpha(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     check_choice(pooling, "pooling", ("holm", "sum"))
     place, names = read_groups(groups, len(values))
     if place is None:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..binning.parse import bin_cells
 from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedMetricError, Use
 from ..input.convert import is_number
-from ..metrics.cumulative.distributions import maximum_survival, range_survival
+from ..metrics.cumulative.distributions import maximum_survival, range_survival, upper_quantile
 from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
 from ..views.view import View
-from .asymptotic import _quantile, too_few
+from .asymptotic import too_few
 from .metric_tests import DEFAULT_TESTS, LEAST_VARIANCE, OWN_TESTS, TestInput
 from .resampling import Generator, generator
 from .simulation import warps
@@ -210,7 +210,7 @@ def _path_plan(case: Case) -> Plan:
         (0, int(np.abs(path).argmax())) if case.name == "ecce_mad" else (int(path.argmin()), int(path.argmax()))
     )
     reach, w1 = abs(path[last] - path[first]), abs(spread[last] - spread[first])
-    limit = _quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(v0)
+    limit = upper_quantile(maximum_survival if case.name == "ecce_mad" else range_survival, case.alpha) * math.sqrt(v0)
 
     def found(n: int) -> float:
         return case.alpha if reach <= SLIGHT else _normal(math.sqrt(n) * reach - limit, w1)

@@ -213,7 +213,10 @@ def _wald(asked: TestInput, robust: bool) -> TestOutcome:
             "a threshold separates the outcomes, so the coefficients are infinite",
             (Use("method", "lr"), Use("method", "score")),
         ) from None
-    covariance = fit.sandwich if robust else fit.covariance
+    covariance = fit.covariance
+    if robust:  # with the factor of `interval`, as in survey sampling
+        rows = asked.view.total if asked.view.weight_kind == "counts" else asked.view.n
+        covariance = fit.sandwich * (rows / (rows - 1))
     away = fit.coefficients - np.array([0.0, 1.0])
     return _cox_found(asked, float(away @ np.linalg.solve(covariance, away)), fit=fit, covariance=covariance)
 

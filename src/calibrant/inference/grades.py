@@ -15,7 +15,7 @@ from ..binning.partition import bin_of_each
 from ..errors import Argument, ArgumentError, InputTypeError, InPython, UndefinedMetricError, Use
 from ..input.convert import is_number
 from ..input.predictions import Predictions
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.resolve import views_of
@@ -25,7 +25,7 @@ from .belt import check_method, simulated, view_to_test
 from .fitted import refuse_importance
 from .metric_tests import few_events
 from .resampling import generator, many, seed_of
-from .significance import _check_alpha, adjust, read_source, refuse_rows_by_label
+from .significance import adjust, read_source, refuse_rows_by_label
 from .verdicts import SignificanceResult, degrees_of_freedom
 
 __all__ = ["GradeTest", "GradeTests", "grade_tests", "hosmer_lemeshow_multinomial"]
@@ -213,7 +213,7 @@ def grade_tests(
     >>> round(tests["B"].pvalue, 4)
     0.0517
     """
-    _check_alpha(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     _check_choices(method, alternative, correction, lights)
     if grades is not None:
         if edges is not None or "groups" in keywords:
@@ -394,7 +394,7 @@ def hosmer_lemeshow_multinomial(
     """
     from scipy.special import chdtrc, chdtri
 
-    _check_alpha(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     refuse_rows_by_label(where)
     source, _ = read_source(y_true, y_prob, where, keywords)
     if not isinstance(source, Predictions) or source.kind not in ("binary", "multiclass") or source.labels is None:

@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
 from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import shared_name
 from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
-from .means import gamma_limits, moments_of, surprise_of
+from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
 from .pair_resampling import skce_draws
 from .resampling import (
     PredictionSampler,
@@ -231,7 +230,8 @@ def interval(
     - ``"profile"``: all :math:`\beta` with :math:`2(\ell(\hat\beta) - \max_\alpha \ell(\alpha, \beta)) \le \chi^2_{1}`, as R's ``confint``
       of a ``glm``;
     - ``"sandwich"``: as ``"wald"`` with a covariance that is valid if the regression is misspecified, for `sample_weight`, and for
-      dependent rows (``cluster=True``); it is that of ``svyglm`` in R.
+      dependent rows (``cluster=True``); it is that of ``svyglm`` in R, which multiplies the covariance (HC0) by m / (m - 1) for m
+      independent rows or groups. `assess` with ``method="sandwich"`` uses the same.
 
     For O observed events in n rows with expected number E, ``"wald"`` is :math:`O/E \cdot \exp(\pm z\sqrt{1/O - 1/n})` and
     ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
@@ -263,8 +263,7 @@ def interval(
     chosen = catalogue[metric]
     if method not in METHODS:
         raise ArgumentError("method", f"must be one of {', '.join(METHODS)}; got {method!r}")
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     check_whole(n_resamples, "n_resamples")
     source, options = read_source(y_true, y_prob, where, keywords)
     refuse_options_of_rows(chosen, options)
@@ -288,7 +287,7 @@ def interval(
         notes += [] if asked.clusters is None else [few_groups(len(np.unique(asked.clusters)))]
         note = "; ".join(filter(None, notes))
         return Interval(chosen.id, value, *ends, level, method, n, lens, note=note, unused=unused)
-    least = math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
+    least = least_resamples(level)
     if n_resamples < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")
     sampler = _sampler(chosen, options, source, cluster, stratify, exact)
@@ -502,9 +501,7 @@ def _sampler(
 
 def _normal(metric: Metric, view: Any, rows: Floats, value: float, level: float) -> tuple[float, float]:
     """Limits from the standard error of a weighted mean, within the range of the metric."""
-    from scipy.special import ndtri
-
-    half = float(ndtri((1 + level) / 2)) * math.sqrt(moments_of(view, rows, value).variance)
+    half = two_sided_quantile(level) * math.sqrt(moments_of(view, rows, value).variance)
     return max(value - half, metric.range[0]), min(value + half, metric.range[1])
 
 

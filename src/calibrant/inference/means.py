@@ -18,7 +18,7 @@ from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import VectorView, View
 
-__all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of"]
+__all__ = ["Moments", "gamma_limits", "moments_of", "surprise_of", "two_sided_quantile"]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,13 @@ Floats = NDArray[np.float64]
 MANY_SURPRISES = 1000
 # Below this skewness the gamma distribution agrees with the normal to five digits.
 STRAIGHT = 1e-6
+
+
+def two_sided_quantile(level: float) -> float:
+    """Half the width of a normal confidence interval at this level, in standard errors: 1.96 for 0.95."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
 
 
 @dataclass(frozen=True)

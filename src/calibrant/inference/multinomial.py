@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
 from ..errors import (
-    ArgumentError,
     BoundaryScoresWarning,
     InputTypeError,
     UndefinedMetricError,
     Use,
     warn_caller,
 )
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.hints import warn_of_sure_scores
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.resolve import as_predictions, views_of
+from .means import two_sided_quantile
 from .significance import refuse_rows_by_label
 
 __all__ = ["LikelihoodRatio", "MultinomialFit", "MultinomialRecalibration", "multinomial_recalibration"]
@@ -142,9 +141,7 @@ class MultinomialRecalibration(Result):
         return {head: [row[i] for row in rows] for i, head in enumerate(heads)}
 
     def _ends(self, value: float, error: float) -> tuple[float, float]:
-        from scipy.special import ndtri
-
-        half = float(ndtri((1 + self.level) / 2)) * error
+        half = two_sided_quantile(self.level) * error
         return value - half, value + half
 
     def _title(self) -> str:
@@ -239,8 +236,8 @@ def multinomial_recalibration(
 
     The first has the intercepts of calibration-in-the-large, the second the slope of each class on its own log-ratio, as Van Hoorde et al. report them, and the third all
     slopes. The first and the third describe the same recalibrated probabilities for any reference; the second depends on it: choose the
-    reference as in the model, or report several. Standard errors come from the inverse Fisher information and are robust (sandwich) with importance weights, where
-    the likelihood-ratio tests are not valid and left out.
+    reference as in the model, or report several. Standard errors come from the inverse Fisher information. With importance weights they are
+    robust (sandwich, with the factor n / (n - 1) for n rows), and the likelihood-ratio tests are not valid and left out.
 
     With two classes all of them are logistic recalibration of the second against the first.
 
@@ -266,8 +263,7 @@ def multinomial_recalibration(
     own slopes 1, others 0: chi-square 496.9 on 4 df, p = 3.07e-106
     """
     check_choice(edge, "edge", ("clip", "drop"))
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     refuse_rows_by_label(where)
     p = as_predictions(y_true, y_prob, keywords, where)
     if p.kind not in ("binary", "multiclass") or p.labels is None:
@@ -322,7 +318,13 @@ class _Data:
             warn_caller(BoundaryScoresWarning("multinomial_recalibration", said, Use("edge", "clip", "to keep them")))
             probs, labels, weight = probs[~sure], labels[~sure], weight[~sure]
             if not len(probs):
-                raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", Use("edge", "clip"))
+                sure_of_one = bool((view.block(0, view.n).probs > 1 - CLIP).any(axis=1).all())
+                remedy = "pass probabilities" if sure_of_one else Use("edge", "clip")
+                raise UndefinedMetricError("y_prob", "every row has a probability of 0 or 1", remedy)
+        elif (probs > 1 - CLIP).any(axis=1).all():
+            raise UndefinedMetricError(
+                "y_prob", "every row gives a class the probability 1, so that nothing is identified"
+            )
         elif edge == "clip":
             warn_of_sure_scores(view, "multinomial_recalibration", "clip")
         logs = np.log(np.maximum(probs, CLIP))

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, ShapeError, UndefinedMetricError, Use
-from ..input.convert import is_number
-from ..util.checks import check_choice
+from ..util.checks import check_choice, check_fraction
 from ..util.results import Result, number, percent, pvalue_text
 from ..views.keywords import checks_keywords
+from .means import two_sided_quantile
 
 __all__ = ["PooledEstimate", "Trend", "back", "pool_estimates"]
 
@@ -270,8 +270,7 @@ def pool_estimates(
     check_choice(interval, "interval", INTERVALS)
     check_choice(prediction_df, "prediction_df", DEGREES)
     check_choice(transform, "transform", TRANSFORMS)
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     if method == "fixed" and interval != "normal":
         raise ArgumentError(
             "interval", f"{interval!r} requires random effects", (Use("method", "reml"), Drop("interval"))
@@ -432,7 +431,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(y: Floats, v: Floats, columns: Floats, method: str, interval: str, level: float) -> _Fit:
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import stdtrit
 
     freedom = len(y) - columns.shape[1]
     tau2 = 0.0
@@ -445,7 +444,7 @@ def _fit(y: Floats, v: Floats, columns: Floats, method: str, interval: str, leve
     plain, factor = math.sqrt(float(at.inverse[-1, -1])), at.rss / freedom
     scale = {"normal": 1.0, "hartung_knapp": factor, "hartung_knapp_adhoc": max(1.0, factor)}[interval]
     error = plain * math.sqrt(scale)
-    normal = float(ndtri((1 + level) / 2))
+    normal = two_sided_quantile(level)
     value, half = float(at.coefficients[-1]), error * normal
     if interval != "normal":
         half = error * float(stdtrit(freedom, (1 + level) / 2))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError
 from ..input.convert import is_number
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
 from .effects import (
@@ -31,7 +31,6 @@ from .effects import (
 from .metric_tests import DEFAULT_TESTS, TestInput
 from .pvalues import compared_with_draws
 from .resampling import generator, given_in_vain, many, not_used, seed_of
-from .sequential import check_level
 from .significance import assess
 from .simulation.warps import Warp, as_warp
 
@@ -342,7 +341,7 @@ def detectable_shift(n: int, *, scores: Any = None, power: float = 0.8, alpha: f
     >>> round(detectable_shift(1000, scores=(2, 2)), 4)
     0.0396
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     if not (is_number(power) and alpha < power < 1):
         raise ArgumentError("power", f"must lie between alpha and 1; got {power!r}", "for example 0.8")
     check_whole(n, "n")
@@ -391,7 +390,7 @@ def _case(
     random_scores: bool,
     options: dict[str, Any],
 ) -> Case:
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     if alternative not in (None, "greater", "less", "two-sided"):
         raise ArgumentError("alternative", f"must be 'greater', 'less' or 'two-sided'; got {alternative!r}")
     metric = catalogue[test] if isinstance(test, (str, Metric)) else None

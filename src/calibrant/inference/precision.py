@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ..errors import Argument, ArgumentError, UndefinedMetricError, Use
 from ..input.convert import is_number
-from ..util.checks import check_choice, check_positive, check_whole
+from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import Result, number
-from ..views.keywords import checks_keywords, documents_keywords
+from ..views.keywords import checks_keywords
 from .effects import nodes_of, normal_quantile
+from .means import two_sided_quantile
 from .simulation.population import Population
 from .simulation.simulate import _distribution
 from .simulation.warps import as_warp
@@ -199,8 +200,7 @@ class PrecisionResult(Result):
         return [f"note: {self.note}"] if self.note else []
 
 
-@documents_keywords(taken=(), table=SHARED_HERE)
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=SHARED_HERE)
 def precision_sample_size(
     scores: Any = None,
     *,
@@ -318,7 +318,7 @@ def precision_sample_size(
         scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
     )
     check_choice(convention, "convention", ("exact", "pmvalsampsize"))
-    _check_between(level, "level", 0, 1)
+    check_fraction(level, "level")
     if threshold is None and net_benefit_width != 0.2 and net_benefit_width is not None:
         raise ArgumentError("net_benefit_width", ("requires ", Argument("threshold")), Use("threshold", 0.1))
     given: dict[str, Any] = {
@@ -333,7 +333,7 @@ def precision_sample_size(
     if not widths:
         raise ArgumentError("oe_width", "every criterion is left out", "give at least one width")
     rough = convention == "pmvalsampsize"
-    z = 1.96 if rough else normal_quantile((1 + level) / 2)
+    z = 1.96 if rough else two_sided_quantile(level)
     measures = _measures(study, rough)
     sizes = {key: measures[key].rows(width, z, rough) for key, width in widths.items()}
     n = max(sizes.values())
@@ -360,8 +360,7 @@ def precision_sample_size(
     )
 
 
-@documents_keywords(taken=(), table=SHARED_HERE)
-@checks_keywords(taken=())
+@checks_keywords(taken=(), texts=SHARED_HERE)
 def expected_precision(
     n: int,
     scores: Any = None,
@@ -429,8 +428,8 @@ def expected_precision(
         scores, linear_predictor, prevalence, auroc, oe, intercept, slope, threshold, sensitivity, specificity
     )
     check_whole(n, "n", 2)
-    _check_between(level, "level", 0, 1)
-    z = normal_quantile((1 + level) / 2)
+    check_fraction(level, "level")
+    z = two_sided_quantile(level)
     events = _events(n, study)
     criteria = tuple(
         Criterion(each.name, each.value, None, n, events, *each.ends(n, z))
@@ -656,6 +655,12 @@ def _measures(study: _Study, rough: bool) -> dict[str, _Measure]:
             + w**2 * specificity * (1 - specificity) / (1 - rate)
             + w**2 * (1 - specificity) ** 2 / (rate * (1 - rate))
         )
+        if each == 0:
+            raise ArgumentError(
+                "threshold",
+                f"no risk reaches {study.threshold:g}, so the net benefit is 0 and has no interval",
+                "choose a threshold inside the range of the risks",
+            )
         benefit = sensitivity - w * (1 - specificity)
         simple("net_benefit_width", "standardised net benefit", benefit, each, decimals=3)
     return found
@@ -686,7 +691,7 @@ def _note(study: _Study, n: int) -> str:
 
 def _check_between(value: Any, argument: str, low: float, high: float) -> None:
     if not (is_number(value) and low < value < high):
-        middle = {"auroc": 0.8, "level": 0.95}.get(argument, 0.1)
+        middle = 0.8 if argument == "auroc" else 0.1
         raise ArgumentError(
             argument, f"must lie between {low:g} and {high:g}; got {value!r}", f"for example {middle:g}"
         )

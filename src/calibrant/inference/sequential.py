@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PASS_ROWS, ArgumentError, LensError, UndefinedMetricError, WeightsNotSupportedError
-from ..input.convert import is_number
 from ..sketches.sketch import Sketch
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import AnyView, Lens
@@ -37,7 +36,7 @@ from .e_values import (
 from .resampling import generator, seed_of
 from .significance import read_source, refuse_rows_by_label
 
-__all__ = ["EValue", "check_level", "one_view", "pit_test", "safe_hosmer_lemeshow", "sequential_test"]
+__all__ = ["EValue", "one_view", "pit_test", "safe_hosmer_lemeshow", "sequential_test"]
 
 Floats = NDArray[np.float64]
 
@@ -224,7 +223,7 @@ def safe_hosmer_lemeshow(
     >>> cal.safe_hosmer_lemeshow(data.y_true, data.y_prob, sequential=True).rejected
     True
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     check_whole(splits, "splits")
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "safe_hosmer_lemeshow"))
     if sequential:
@@ -301,7 +300,7 @@ def sequential_test(
     >>> result.rejected, result.rejected_at
     (True, 9)
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     view = _one_score(_ordered(y_true, y_prob, lens, where, keywords, "sequential_test"))
     outcome, score = view.outcome, view.score
     whole = np.cumsum(newton_increments(outcome, score))
@@ -389,7 +388,7 @@ def pit_test(
     >>> cal.pit_test(data.y_true, data.y_prob).rejected
     True
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     check_whole(lag, "lag")
     view = _ordered(y_true, y_prob, lens, where, keywords, "pit_test")
     point, impossible = transforms(view.as_vector() if isinstance(view, View) else view, generator(seed_of(rng), 0))
@@ -421,12 +420,6 @@ def _result(
     if np.isposinf(log_path[-1]):
         ends = np.full(len(ends), np.inf)
     return EValue(method, view.n, view.lens, alpha, anytime, log_path if anytime else log_path[-1:], ends)
-
-
-def check_level(alpha: Any) -> None:
-    """Raise unless `alpha` lies between 0 and 1."""
-    if not (is_number(alpha) and 0 < alpha < 1):
-        raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
 
 
 def one_view(y_true: Any, y_prob: Any, lens: str | Lens, where: Any, keywords: dict[str, Any], who: str) -> AnyView:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
-from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.lenses import shared_name, single_event
 from ..views.resolve import resolve
@@ -160,7 +159,7 @@ def assess(
     brier = 0.09000 is statistically significant at 5% (p = 0.002).
     """
     chosen = catalogue[metric]
-    _check_alpha(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     _check_alternative(alternative)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
@@ -295,7 +294,7 @@ def assess_many(
         raise ArgumentError(
             "correction", f"must be 'holm', 'benjamini_hochberg', 'min_p' or 'none'; got {correction!r}"
         )
-    _check_alpha(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     check_whole(n_resamples, "n_resamples")
     refuse_rows_by_label(where)
     source, options = read_source(y_true, y_prob, where, keywords)
@@ -517,11 +516,6 @@ def _result(
         detail=found.detail,
         by_chance=found.by_chance,
     )
-
-
-def _check_alpha(alpha: Any) -> None:
-    if not (is_number(alpha) and 0 < alpha < 1):
-        raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
 
 
 def _check_alternative(alternative: Any) -> None:

@@ -21,7 +21,7 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..input.convert import is_number
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.results import Record, number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens, single_event
@@ -446,8 +446,7 @@ def grouping_loss(
         check_whole(regions, "regions", 2)
     check_whole(folds, "folds", 2)
     check_whole(n_resamples, "n_resamples", 0)
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
+    check_fraction(level, "level")
     sample, view = _sample(y_true, y_prob, lens, where, keywords)
     n = len(sample.score)
     if n < folds * 2:
@@ -478,7 +477,7 @@ def grouping_loss(
         null = [explained(sample.weight, next(outcomes), partition) for _ in range(n_resamples)]
         # Permutations with the same value differ from it by rounding.
         pvalue = (1 + sum(one >= found.explained - 1e-12 for one in null)) / (1 + n_resamples)
-        if divided and n_resamples >= 10 / (1 - level) * (1 - 1e-12):  # 1 - 0.9 is a little below 0.1
+        if divided and n_resamples >= least_resamples(level):
             low, high = _interval(sample, partition, level, n_resamples, generator)
     return GroupingLoss(
         "brier",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..binning.table import _binomial_interval
+from ..binning.table import binomial_interval
 from ..errors import CalibrantError
 from ..inference.intervals import interval
 from ..metrics.registry import catalogue
@@ -133,7 +133,7 @@ def gap_interval(judged: Sketch) -> tuple[float, float]:
     sides = (view.score <= 0.5, view.outcome == 1), (view.score > 0.5, view.outcome == 0)
     rows = np.array([view.weights[side].sum() for side, _ in sides])
     surprises = np.array([view.weights[side & wrong].sum() for side, wrong in sides])
-    low, high = _binomial_interval(surprises, rows, 1 - LEVEL, "clopper_pearson")
+    low, high = binomial_interval(surprises, rows, 1 - LEVEL, "clopper_pearson")
     below_fewer, above_fewer = np.where(rows > 0, surprises - low * rows, 0.0) / judged.n
     below_more, above_more = np.where(rows > 0, high * rows - surprises, 0.0) / judged.n
     mean, rate = judged.mean_score, judged.positives / judged.n

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputError, LensError, ShapeError
-from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
+from ..util.checks import check_fraction
 from ..util.results import Record, number, several
 from ..views.view import View
 from .sequential import RULED_OUT, Alternatives, Memory, as_counted, json_floats, window_of
@@ -303,7 +303,7 @@ def locate_change(
     3
     """
     chosen = _fixed(alternatives)
-    check_level(level)
+    check_fraction(level, "level")
     if not windows:
         raise ShapeError("windows", "is empty", "pass a list of windows")
     if len({window.lens for window in windows}) > 1:

@@ -24,11 +24,10 @@ from ..errors import (
     WeightsNotSupportedError,
 )
 from ..inference.resampling import generator, seed_of
-from ..inference.sequential import check_level
 from ..input.convert import column, numbers
 from ..sketches.grid import slots
 from ..sketches.sketch import Sketch
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from ..views.view import View
 
@@ -229,7 +228,7 @@ def score_drift(
     for name in statistics:
         if name not in NAMES:
             raise UnknownArgumentError("statistics", f"unknown distance {name!r}", f"choose one of {sorted(NAMES)}")
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     cells = lay_on_cells(reference, window, "score_drift")
     coarse = coarsened(cells)
     formulas = [statistic_of(name) for name in statistics]

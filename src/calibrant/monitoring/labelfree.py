@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
 from ..inference.resampling import generator, seed_of
-from ..inference.sequential import check_level
 from ..sketches.sketch import Sketch
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number
 from ..views.view import View
 from .drift import DriftReport, Sample, as_sample, mean_shift_pvalue, restored_report, score_drift
@@ -348,7 +347,7 @@ def read_change(
     >>> read_change([0.6, 0.62, 0.65, 0.6, 0.7] * 4, [0.9, 0.95, 0.92, 0.97] * 5).direction
     'rise'
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     before, after = _confidence(reference, "reference"), _confidence(window, "window")
     pvalue, difference = mean_shift_pvalue(before, after, n_resamples, rng), after.mean - before.mean
     direction = "none" if pvalue > alpha or difference == 0 else "rise" if difference > 0 else "fall"

@@ -25,10 +25,10 @@ from ..errors import (
     Use,
     WeightsNotSupportedError,
 )
-from ..inference.sequential import check_level
 from ..input.convert import is_number
 from ..sketches.sketch import Sketch
 from ..util.cached import cached_property
+from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
@@ -465,7 +465,7 @@ def start_eprocess(
     >>> state.rejected, state.reached_rows
     (True, 400)
     """
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     chosen = Alternatives() if alternatives is None else alternatives
     return EProcess(chosen, float(alpha), lens, np.zeros(len(chosen.names)), Memory.fresh())
 
@@ -492,7 +492,7 @@ def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
     [True, True, True, False, False]
     """
     values = _checked(evalues)
-    check_level(alpha)
+    check_fraction(alpha, "alpha", 0.05)
     count = len(values)
     order = np.argsort(-values, kind="stable")
     enough = values[order] * alpha * np.arange(1, count + 1) >= count * (1 - 1e-12)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Argument, ArgumentError, LensError
-from ..inference.sequential import check_level
 from ..input.convert import is_number
-from ..util.checks import check_whole
+from ..util.checks import check_fraction, check_whole
 from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration
@@ -47,11 +46,8 @@ class Settings:
     """Out-of-distribution scores that are watched beside the predictions."""
 
     def __post_init__(self) -> None:
-        check_level(self.alpha)
-        if not (is_number(self.drift_alpha) and 0 < self.drift_alpha < 1):
-            raise ArgumentError(
-                "drift_alpha", f"must lie between 0 and 1; got {self.drift_alpha!r}", "for example 0.01"
-            )
+        check_fraction(self.alpha, "alpha", 0.05)
+        check_fraction(self.drift_alpha, "drift_alpha", 0.01)
         check_detector(self.run_length, "sr")
         if not (is_number(self.mature) and 0 < self.mature <= 1):
             raise ArgumentError("mature", f"must be in (0, 1]; got {self.mature!r}", "for example 0.95")

@@ -22,10 +22,11 @@ from ..errors import (
     Remedy,
     UndefinedMetricError,
 )
-from ..input.convert import is_number, summing_to_one
+from ..inference.means import two_sided_quantile
+from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import Result, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -267,10 +268,9 @@ def recalibrate(
     """
     check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
-    if not (is_number(level) and 0 < level < 1):
-        raise ArgumentError("level", f"must lie between 0 and 1; got {level!r}", "for example 0.95")
-    if safe is not None and not (is_number(safe) and 0 < safe < 1):
-        raise ArgumentError("safe", f"must lie between 0 and 1; got {safe!r}", "for example 0.05")
+    check_fraction(level, "level")
+    if safe is not None:
+        check_fraction(safe, "safe", 0.05)
     if safe is not None and lens is not None:
         raise ArgumentError("safe", ("cannot be combined with ", Argument("lens")), "use one of them")
     p, names = _read(y_true, y_prob, keywords, folds)
@@ -443,7 +443,6 @@ def _held_out(calibrator: Calibrator, p: Predictions, fold: NDArray[Any], folds:
 
 
 def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: float) -> list[Candidate]:
-    from scipy.special import ndtri
 
     assert p.labels is not None
     weight = np.ones(p.n) if p.weight is None else p.weight.astype(np.float64)
@@ -460,7 +459,7 @@ def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: f
         plain = rows if plain is None else plain
         gain = plain - rows
         mean = float(weight @ gain)
-        half = float(ndtri((1 + level) / 2)) * math.sqrt(float(spread @ np.square(gain - mean)))
+        half = two_sided_quantile(level) * math.sqrt(float(spread @ np.square(gain - mean)))
         ece = catalogue["ece"](Predictions.derived(p.labels, probs, sample_weight=p.weight))
         note = _floored(probs, p.labels) if loss == "nll" else ""
         found.append(Candidate(name, float(weight @ rows), mean, mean - half, mean + half, ece, note=note))

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ..binning.table import check_interval
-from ..decision.rows import check_level
 from ..errors import (
     Argument,
     ArgumentError,
@@ -25,13 +23,13 @@ from ..evaluation.header import check_outcome, outcome_of
 from ..evaluation.measure import Evaluation, Inference, choose_metrics
 from ..evaluation.result import Header
 from ..inference.resampling import progress
-from ..input.convert import is_frame, is_number
+from ..input.convert import is_frame
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..metrics.reliability_curve import calibration_curve
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
-from ..util.checks import check_choice, check_whole
+from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
@@ -346,9 +344,7 @@ def read_options(
 ) -> Options:
     """Check the options of a report before anything is computed."""
     if interval is not None:
-        if not is_number(interval):
-            raise ArgumentError("interval", f"must lie between 0 and 1; got {interval!r}", "for example 0.95")
-        check_interval(interval, "wilson", "interval")
+        check_fraction(interval, "interval")
     infer = Inference.read(interval, True, check_whole(n_resamples, "n_resamples"), rng)
     assert infer is not None
     check_choice(purpose, "purpose", (None, *PURPOSES))
@@ -364,8 +360,8 @@ def read_options(
         n_resamples=infer.n_resamples,
         seed=infer.seed,
         recalibration=recalibration,
-        accuracy=check_level(accuracy, "accuracy"),
-        confidence_level=check_level(confidence_level, "confidence_level"),
+        accuracy=check_fraction(accuracy, "accuracy", 0.9),
+        confidence_level=check_fraction(confidence_level, "confidence_level"),
         outcome=check_outcome(outcome),
         metadata=_check_metadata(metadata),
         purpose=purpose,

@@ -13,6 +13,7 @@ from ..evaluation.clinical import ClinicalSummary, one_event, summarize
 from ..figures.decision_curves import decision_curve
 from ..figures.flexible_curves import flexible_calibration_curve
 from ..input.predictions import Predictions
+from ..util.checks import least_resamples
 from ..views.lenses import Lens
 from ..views.view import View, sigmoid
 from .content import BenefitPoint, Clinical, CurvePoint, RiskBin, Subgroup
@@ -39,7 +40,7 @@ def clinical_part(
     """Compute the clinical part of a report on checked predictions."""
     lens = "auto" if lens is None else lens
     view = one_event(p, lens)
-    draws = max(n_resamples, math.ceil(10 / (1 - level) * (1 - 1e-12)))
+    draws = max(n_resamples, least_resamples(level))
     summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
     groups = _subgroups(p, lens, level)
     return Clinical(

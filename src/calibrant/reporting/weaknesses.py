@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.table import BinTable, _binomial_interval
+from ..binning.table import BinTable, binomial_interval
 from ..inference.significance import adjust
 from ..input.predictions import Predictions
 from ..util.results import number
@@ -220,7 +220,7 @@ def _entries(places: Places, level: float) -> list[Weakness]:
     if not view.is_soft:
         size = sums.size
         with np.errstate(invalid="ignore", divide="ignore"):
-            lower, upper = _binomial_interval(size * np.clip(rate, 0, 1), size, 1 - level, "clopper_pearson")
+            lower, upper = binomial_interval(size * np.clip(rate, 0, 1), size, 1 - level, "clopper_pearson")
         low, high = mean - upper, mean - lower
         pvalue, tests = gap_pvalues(sums, view.weight_kind)
     return [

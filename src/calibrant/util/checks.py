@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 
-__all__ = ["check_choice", "check_positive", "check_whole", "weight_per_class"]
+__all__ = ["check_choice", "check_fraction", "check_positive", "check_whole", "least_resamples", "weight_per_class"]
 
 
 def check_choice(value: Any, argument: str, choices: Sequence[Any]) -> None:
@@ -33,6 +33,18 @@ def check_positive(value: Any, argument: str) -> float:
     ):
         raise ArgumentError(argument, f"must be a positive finite number; got {value!r}")
     return float(value)
+
+
+def check_fraction(value: Any, argument: str, example: float = 0.95) -> float:
+    """Return a number between 0 and 1, such as a level, or raise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value < 1:
+        raise ArgumentError(argument, f"must lie between 0 and 1; got {value!r}", f"for example {example:g}")
+    return float(value)
+
+
+def least_resamples(level: float) -> int:
+    """Number of resamples that leaves five of them beyond each end of an interval at this level."""
+    return math.ceil(10 / (1 - level) * (1 - 1e-12))  # 1 - 0.9 is a little below 0.1
 
 
 def check_whole(value: Any, argument: str, low: int = 1) -> int:

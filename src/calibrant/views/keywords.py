@@ -294,11 +294,13 @@ def checks_keywords(
     taken: Sequence[str] = PREDICTION_KEYWORDS,
     view: Sequence[str] = VIEW_KEYWORDS,
     unlisted: Collection[str] = (),
+    texts: Table | None = None,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function raise for an unknown keyword with a list of those that it accepts: its own, those of `Predictions`, options of its metrics.
 
     Its metrics are given by its keyword `argument`, as entries of `table`; they accept the keywords in `view` besides their options. Keywords in
-    `unlisted` are passed on, for the function to raise its own error, and are neither documented nor suggested.
+    `unlisted` are passed on, for the function to raise its own error, and are neither documented nor suggested. `texts` are shared
+    parameters of the docstring besides those of `SHARED`.
     """
     taken = tuple(word for word in taken if word not in unlisted)
 
@@ -325,7 +327,7 @@ def checks_keywords(
                 check_keywords(function, listed, *metrics, taken=taken, view=view)
             return function(*args, **keywords)
 
-        return documents_keywords(taken=taken, view=view if table is not None else ())(call)
+        return documents_keywords(taken=taken, view=view if table is not None else (), table=texts)(call)
 
     return decorate
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputTypeError, NotFittedError, ShapeError, UndefinedMetricError
+from ...inference.means import two_sided_quantile
 from ...inference.resampling import generator, seed_of
-from ...util.checks import check_choice, check_whole
+from ...util.checks import check_choice, check_fraction, check_whole
 from ...util.results import Result, number
-from ..rows import check_level, finite_column, lower_bound, upper_bound
+from ..rows import finite_column, lower_bound, upper_bound
 from .scores import finite_matrix
 
 __all__ = ["OodDetector", "OodEvaluation", "OodResult", "ood_evaluate"]
@@ -163,8 +164,8 @@ def ood_evaluate(
     0.8125
     """
     near, far = finite_column(inside, "inside"), finite_column(outside, "outside")
-    check_level(tpr, "tpr")
-    check_level(level, "level")
+    check_fraction(tpr, "tpr", 0.9)
+    check_fraction(level, "level")
     check_choice(positive, "positive", ("in", "out"))
     check_choice(interval, "interval", ("logit", "wald"))
     auroc, variance = delong(far, near)
@@ -215,7 +216,7 @@ def _midranks(values: Floats) -> Floats:
 
 
 def _auroc_interval(auroc: float, variance: float, pairs: int, level: float, scale: str) -> tuple[float, float]:
-    from scipy.special import expit, ndtri
+    from scipy.special import expit
     from scipy.special import logit as log_odds
 
     if auroc in (
@@ -224,7 +225,7 @@ def _auroc_interval(auroc: float, variance: float, pairs: int, level: float, sca
     ):  # the variance is 0; disjoint pairs, all in the same order, still bound the chance of that order
         edge = ((1 - level) / 2) ** (1 / pairs)
         return (edge, 1.0) if auroc == 1 else (0.0, 1 - edge)
-    half = float(ndtri((1 + level) / 2)) * math.sqrt(variance)
+    half = two_sided_quantile(level) * math.sqrt(variance)
     if scale == "wald" or math.isnan(half):
         return auroc - half, auroc + half
     centre, width = float(log_odds(auroc)), half / (auroc * (1 - auroc))

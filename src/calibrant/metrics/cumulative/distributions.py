@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-__all__ = ["bridge_survival", "maximum_survival", "range_survival"]
+__all__ = ["bridge_survival", "maximum_survival", "range_survival", "upper_quantile"]
 
 # Terms beyond these are negligible wherever the series is used.
 TERMS = 60
@@ -46,3 +47,13 @@ def bridge_survival(x: float) -> float:
         cdf = math.sqrt(2 * math.pi) / x * math.fsum(math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
         return 1 - cdf
     return min(1.0, 2 * math.fsum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, TERMS)))
+
+
+def upper_quantile(survival: Callable[[float], float], alpha: float) -> float:
+    """Find the value that a positive variable with this survival function exceeds with probability `alpha`."""
+    from scipy.optimize import brentq
+
+    high = 40.0
+    while survival(high) > alpha:
+        high *= 2
+    return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12))
