@@ -343,8 +343,12 @@ def test_groups_are_pooled(binary: Path, run: Run) -> None:
     assert code == 0
     assert "90% prediction" in out
     assert "REML, Hartung-Knapp" in out
-    _, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "country", "--pool", "--trend")
+    lines = binary.read_text().splitlines()
+    years = ["year", *(str(2019 + row % 3) for row in range(len(lines) - 1))]
+    binary.write_text("".join(f"{line},{year}\n" for line, year in zip(lines, years, strict=True)))
+    _, out, _ = run("evaluate", binary, "--metrics", "brier", "--by", "year", "--pool", "--trend")
     assert "period " in out
+    assert "per year" in out
 
 
 @pytest.mark.parametrize(

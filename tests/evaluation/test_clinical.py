@@ -345,5 +345,6 @@ def test_without_resamples_only_closed_forms_have_intervals() -> None:
     assert found["slope"].lower is not None
     assert found["ici"].value is not None
     assert found["ici"].lower is None
+    assert cal.clinical_summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
     with pytest.raises(ArgumentError, match="at least 200 for a level"):
         cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)

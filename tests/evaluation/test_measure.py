@@ -146,6 +146,8 @@ def test_header_of_an_event_with_weights_and_one_outcome() -> None:
     counted = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").header
     repeated = cal.evaluate(np.repeat(y, [1, 2, 3, 4]), np.repeat(q, [1, 2, 3, 4]), metrics="brier").header
     assert (counted.events, counted.auroc) == (5, pytest.approx(repeated.auroc, abs=1e-15))
+    dict_of = cal.evaluate(y, q, counts=[1, 2, 3, 4], metrics="brier").to_dict()["header"]
+    assert dict_of["observed_expected"] == counted.observed_expected
     assert counted.observed_expected == pytest.approx(
         cal.expected_observed_ratio(y, q, counts=[1, 2, 3, 4], form="observed_expected")
     )

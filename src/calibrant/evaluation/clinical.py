@@ -208,7 +208,8 @@ class ClinicalSummary(Result):
 
     def _title(self) -> str:
         about = f" of {self.outcome}" if self.outcome else ""
-        return f"Clinical summary{about}: {self.n:,} patients, {self.events:,.6g} events"
+        patients, events = "patient" if self.n == 1 else "patients", "event" if self.events == 1 else "events"
+        return f"Clinical summary{about}: {self.n:,} {patients}, {self.events:,.6g} {events}"
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         headings = ["measure", "value", f"{100 * self.level:g}% lower", "upper", "interval", "ideal", "meaning"]

@@ -560,7 +560,8 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
             raise ArgumentError("order", problem, "list every period once, from first to last")
         return values, {name: float(place) for place, name in enumerate(order)}, "period"
     if all(isinstance(value, str) for value in listed):
-        return values, {name: float(place) for place, name in enumerate(_chronological(set(listed)))}, "period"
+        in_time = _chronological(set(listed))
+        return values, {name: float(place) for place, name in enumerate(in_time)}, "period"
     try:
         ordered: list[Any] = sorted(set(listed))
     except TypeError:

@@ -210,7 +210,8 @@ class Evaluation(Result):
         )
 
     def _fields(self) -> dict[str, Any]:
-        header = {**vars(self.header), "direction": self.header.direction, "event": self.header.event}
+        derived = ("observed_expected", "direction", "event")
+        header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
         return {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
