@@ -253,6 +253,8 @@ def _gece(number: int, rng: np.random.Generator) -> dict[str, Any]:
         del options["bins"]  # a tree takes none
         # A tree over rows that differ by rounding alone would cut noise; one step beside is tried on its median by itself.
         options["style"] = _pick(("smooth", "ties", "dyadic", "certain"), number)
+    else:
+        del options["gamma"], options["min_size"]  # without a tree they have no effect, which is an error
     if lens is None:
         return {**options, **({"class_weight": True} if options["distance"] == "l2" else {})}
     return {**options, "lens": lens}

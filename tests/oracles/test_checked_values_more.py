@@ -289,8 +289,11 @@ def test_sure_forecasts() -> None:
     assert cal.expected_observed_ratio([0, 0], [0.0, 0.5]) == math.inf
     with pytest.raises(cal.UndefinedMetricError):
         cal.expected_observed_ratio([0, 0], [0.0, 0.0])
-    assert cal.calibration_in_the_large([1, 1, 1], [0.2, 0.3, 1.0], form="logit") == math.inf
-    assert cal.calibration_in_the_large([0, 0, 1], [0.2, 0.3, 1.0], form="logit") == -math.inf
+    for labels, shift in (([1, 1, 1], math.inf), ([0, 0, 1], -math.inf)):
+        with pytest.warns(
+            cal.BoundaryScoresWarning, match="1 of 3 rows .* a shift of log-odds does not change scores of 0"
+        ):
+            assert cal.calibration_in_the_large(labels, [0.2, 0.3, 1.0], form="logit") == shift
     weight = np.random.default_rng(3).uniform(0.1, 1, 2000)  # sums that miss each other by rounding
     scores = np.linspace(0.1, 0.9, 2000)
     assert cal.calibration_in_the_large([1] * 2000, scores, form="logit", sample_weight=weight) == math.inf

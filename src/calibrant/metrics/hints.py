@@ -49,8 +49,10 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None) -> Non
         InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
         "drop these rows" if edge is None else Use("edge", "drop", "to leave these rows out"),
     )
-    clipped = f"; their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
-    warn_caller(BoundaryScoresWarning(who, problem + clipped, remedies))
+    effect = f"; their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
+    if who == "calibration_in_the_large":
+        effect = "; a shift of log-odds does not change scores of 0 and 1"
+    warn_caller(BoundaryScoresWarning(who, problem + effect, remedies))
 
 
 def refuse_dropped() -> None:

@@ -554,6 +554,10 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     one, two = tmp_path / "one.sketch", tmp_path / "two.sketch"
     assert run_command(capsys, "scan", file, "--by", "g", "--out", one)[0] == 0
     assert run_command(capsys, "scan", one, one, "--out", two)[0] == 0
+    assert cal.Sketches.read(two).n == 60  # one file, named twice
+    copy = tmp_path / "copy.sketch"
+    copy.write_bytes(one.read_bytes())
+    assert run_command(capsys, "scan", one, copy, "--out", two)[0] == 0
     assert cal.Sketches.read(two).n == 120
     code, shown, _ = run_command(capsys, "evaluate", two, "--metrics", "ece", "--json")
     assert code == 0

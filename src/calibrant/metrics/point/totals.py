@@ -103,7 +103,10 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
         "edge": "Scores within 1e-12 of 0 or 1 with ``form='logit'``: ``'clip'`` keeps them, where no shift of log-odds changes scores of 0 and 1; "
         "``'drop'`` leaves their rows out.",
     },
-    reads_log_odds=lambda view, options: options["form"] == "logit",
+    # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
+    reads_log_odds=lambda view, options: (
+        options["form"] == "logit" and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+    ),
 )
 def calibration_in_the_large(
     view: View, *, form: Literal["mean", "logit"] = "mean", edge: Literal["clip", "drop"] = "clip"
