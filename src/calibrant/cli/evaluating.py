@@ -246,7 +246,7 @@ def _clinical(
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), "failed": failures})
     else:
         headings, rows = found._table()
-        print_lines([found._title(), ""])
+        print_lines([found._title(), *found._dropped_lines(), ""])
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     for line in failures:
@@ -294,13 +294,14 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    return replace(result, results=results, groups=groups)
+    found: Evaluation = result._replaced(results=results, groups=groups)
+    return found
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
+    found = load(file, columns, **{name: value for name, value in given.items() if name not in ("normalize", "clip")})
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 
@@ -367,7 +368,7 @@ def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
 
 def show(result: Evaluation) -> None:
     """Print the header and the table."""
-    print_lines([*result.header.lines(), ""])
+    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
     if result.has_many_groups:

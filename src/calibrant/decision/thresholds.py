@@ -142,7 +142,8 @@ class ThresholdChoice(Result):
         return ["", ""], lines
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
+        lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
+        return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
 def _percent(share: float) -> str:
