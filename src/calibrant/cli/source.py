@@ -264,6 +264,8 @@ def _distinct_texts(labels: Any) -> list[str]:
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
+    if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
+        return []
     seen = set(np.asarray(labels).tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []
 
