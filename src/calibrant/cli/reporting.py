@@ -76,7 +76,7 @@ def run(
             found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
         text = found.text(shape)
     if tripod is not None:
-        found.clinical.tripod.write(tripod)
+        found.clinical.tripod.save(tripod)
     if target == "-":
         say(text, nl=False)
         return
