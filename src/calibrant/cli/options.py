@@ -140,6 +140,19 @@ def by_option(help: str) -> Callable[[Command], Command]:
     return click.option("--by", metavar="COLUMN", help=help)
 
 
+def groups_option(help: str) -> Callable[[Command], Command]:
+    """``--by``, groups by columns, quantiles and expressions; repeated, it is a comma-separated list."""
+
+    def joined(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ", ".join(values) or None
+
+    more = (
+        " A comma-separated list, or several --by, of columns, of quantile groups such as tenure/4, of SQL expressions such as "
+        "'age >= 65', and of combinations such as 'sex x tenure/4'."
+    )
+    return click.option("--by", metavar="GROUPS", multiple=True, callback=joined, help=help + more)
+
+
 def ood_option(help: str) -> Callable[[Command], Command]:
     """``--ood``, the columns of out-of-distribution scores."""
     return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
