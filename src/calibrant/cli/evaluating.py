@@ -18,6 +18,7 @@ from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
 from .conditions import COMPARE, parse_condition
+from .config import is_configured
 from .listing import metric_named
 from .places import label_column
 from .screen import (
@@ -126,9 +127,10 @@ def _evaluate(
             "--budget": budget != BUDGET,
         }
         for option, present in without.items():
-            if present:
+            if present and not is_configured(option[2:].replace("-", "_")):
                 remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
+        source = {**source, "by": None}
         return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)
     if trend and not pool:
         raise ArgumentError("--trend", "requires --pool", "add --pool")
@@ -165,8 +167,9 @@ def _evaluate(
         outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
-        if resamples != RESAMPLES or seed != 0:
-            option = "--seed" if resamples == RESAMPLES else "--resamples"
+        given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
+        option = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
+        if option is not None:
             raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
     with warnings_as_lines(), resampling_bar():

@@ -217,14 +217,13 @@ def run_select(
     cost: tuple[float, float] | None,
     confidence_level: float,
     method: str | None,
-    confidence_column: str | None,
     lens: str | None,
     as_json: bool,
     calibrator: str | None = None,
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
-    p = read(file, confidence=confidence_column, **source)
+    p = read(file, **source)
     if calibrator is not None:
         with warnings_as_lines():
             p = calibrated(p, calibrator)

@@ -141,12 +141,17 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
     from ..errors import ArgumentError, LabelError, Use
     from ..sketches.collection import Sketches
     from ..util.files import read_limited
+    from .config import is_configured
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
-        given = next((name for name, value in source.items() if value and name != "by"), None)
+        given = next(
+            (name for name, value in source.items() if value and name != "by" and not is_configured(name)), None
+        )
         if given is not None:
-            raise ArgumentError(f"--{given}", f"applies to rows, and {file} is a sketch", "give it to scan")
+            raise ArgumentError(
+                f"--{given.replace('_', '-')}", f"applies to rows, and {file} is a sketch", "give it to scan"
+            )
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
         return read(file, **source)

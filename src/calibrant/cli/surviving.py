@@ -13,6 +13,7 @@ from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..util.files import read_npz
 from ..util.version import __version__
 from .conditions import COMPARE, parse_condition
+from .config import is_configured
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
@@ -94,8 +95,10 @@ def run(
         ]
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
-        if given.get(name, default) != default:
-            option = {"selections": "--select", "purpose": "--for"}.get(name, f"--{name.replace('_', '-')}")
+        if given.get(name, default) != default and not is_configured(name):
+            option = {"selections": "--select", "purpose": "--for", "confidence": "--confidence-column"}.get(
+                name, f"--{name.replace('_', '-')}"
+            )
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")

@@ -14,6 +14,7 @@ from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_colu
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz, write_atomic
 from .appending import appended
+from .config import is_configured
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
 from .source import npz_logits, printed_tolerance, stacked
@@ -209,7 +210,9 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
 
 
 def _scores(names: list[str], columns: Columns) -> list[str]:
-    """The score columns without the label."""
+    """The score columns without the label, which a file to calibrate or to monitor need not have."""
+    if is_configured("label") and columns.label not in names:
+        columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
 
 
