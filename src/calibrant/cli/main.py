@@ -126,12 +126,9 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @options.stream_option
 @options.draw_options(200)
 @options.json_option
-@click.option(
-    "--fail-if",
-    "gates",
-    metavar="CONDITION",
-    multiple=True,
-    help='Exit with 1 if a condition such as "ece > 0.05" holds for all rows or a group of --by. Can be repeated.',
+@options.gate_options(
+    'Exit with 1 if a condition such as "ece > 0.05", "ece.high > 0.05", "auroc < 0.8" or "ece > 1.1 * baseline" holds for all rows or a '
+    "group of --by. Can be repeated.",
 )
 @options.debug_option
 def evaluate(file: str, **options: Any) -> None:
