@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.parse import has_levels
 from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
@@ -371,6 +372,8 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     if exact or not may_count:
         return rows
     most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
+    if any(has_levels(keywords) for _, keywords in metrics):
+        return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
         return DistinctSampler(first)
