@@ -82,6 +82,8 @@ class Outcome:
         lines = [
             f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
+        for name, part in (("Validation", self.validation), ("Test", self.test)):
+            lines += [] if part.dropped is None else [f"{name} data: {part.dropped}."]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())

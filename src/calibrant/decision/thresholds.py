@@ -194,7 +194,8 @@ class ThresholdChoice(Result):
         return [*lines, f"and {more} more"] if more else lines
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
+        lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
+        return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
 def _percent(share: float) -> str:

@@ -342,7 +342,7 @@ class Evaluation(Result):
         if self.has_many_groups:
             headings, rows = self.group_table()
             lines += ["", *text_table(headings, rows, range(1, len(headings)))]
-        return "\n".join([self._title(), "", *lines, *self.notes()])
+        return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + (html_table(*self.group_table()) if self.has_many_groups else "")

@@ -267,7 +267,7 @@ class Diagram(Result):
         dict
             Values by name; missing numbers are None.
         """
-        return {**{name: getattr(self, name) for name in self._stated}, **self._columns()}
+        return {**{name: getattr(self, name) for name in self._stated}, **self._columns(), **self._dropped_values()}
 
     def _listed(self, *names: str) -> dict[str, list[Any]]:
         return {name: none_for_nan(getattr(self, name)) for name in names}

@@ -5,4 +5,7 @@ from ..util.namespace import namespace
 NAMES = {
     "predictions": ("Predictions",),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES)
+TYPES = {
+    "missing": ("Dropped",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

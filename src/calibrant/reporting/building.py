@@ -455,7 +455,7 @@ def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(found.lines(sentences=False))
+    return (*found.lines(sentences=False), *([] if p.dropped is None else [str(p.dropped)]))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:

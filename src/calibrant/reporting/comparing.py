@@ -15,6 +15,7 @@ from ..evaluation.measure import calibrated
 from ..inference.comparison import compare
 from ..inference.significance import adjust
 from ..input.convert import summing_to_one
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..util.results import html_table, number
@@ -456,7 +457,7 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
     if kind != "periods":
-        return {str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()}
+        return on_same_rows({str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()})
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
         raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
     return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}

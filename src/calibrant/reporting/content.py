@@ -328,14 +328,17 @@ class Provenance:
     """Time from SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
     notes: tuple[str, ...] = ()
     """Steps that used a subset of the rows or were left out."""
+    dropped: str = ""
+    """How many rows were dropped because of missing values; empty if none were."""
 
     @property
     def size(self) -> str:
         """Number of rows as text, with the kind of weights."""
+        said = f"; {self.dropped}" if self.dropped else ""
         if self.weight_kind == "counts":
-            return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts"
+            return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts{said}"
         weighed = "" if self.weight_kind == "unit" else f", importance weights with sum {self.weight:,.6g}"
-        return f"{self.rows:,} rows{weighed}"
+        return f"{self.rows:,} rows{weighed}{said}"
 
     @property
     def row_count(self) -> int:
