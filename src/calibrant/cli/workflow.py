@@ -19,7 +19,7 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
+from ..evaluation.measure import Evaluation, Header, calibrated, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
@@ -27,7 +27,8 @@ from ..input.predictions import Predictions
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Options, Report, build, diagram_of, read_options
+from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
+from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
@@ -44,7 +45,7 @@ from .screen import _finite, print_json, print_lines, print_table, resampling_ba
 __all__ = ["run"]
 
 # Strictly proper scores first, which measure the probabilities as a whole.
-COMPARED = ("nll", "brier", "ece")
+COMPARED = ("nll", "brier", "smece", "ece")
 WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
@@ -297,6 +298,11 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
             tuple(outcome.sentences()),
             tuple(_changes(outcome.before, outcome.after)),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
+            ()
+            if unchanged
+            else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
+            asked.known_level,
+            None if unchanged else cells_of(outcome.test, asked.lens),
         ),
         recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),
