@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
+from ..binning.rules import LEVELS
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -96,7 +97,7 @@ def evaluate(
     lens : str or Lens, optional
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
-        Bins of every metric that has the option, in place of its own default.
+        Bins of every metric that has the option, in place of its own default. ``"levels"`` is one bin per distinct score.
     binning : str, optional
         Binning rule of every metric that has the option, in place of its own default.
     gamma : float, optional
@@ -194,6 +195,8 @@ def evaluate(
         raise ArgumentError("budget", f"must be a positive number of seconds; got {budget!r}")
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
+    if bins is None and isinstance(binning, str) and binning == LEVELS:
+        bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
     if bins is not None:
         check_written(bins, binning)
     if distance is not None:

@@ -95,7 +95,7 @@ class Options:
 class Report(Document):
     """Calibration report of one set of predictions; its sections are plain values.
 
-    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per metric.
+    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `save` render it, `to_frame` has one row per metric.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def report(
     -------
     Report
         With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``,
-        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``write``.
+        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``save``.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def report(
     p = parse_selection(where, grouped(y_true, y_prob, by, keywords))
     found = build(p, options, more)
     if path is not None:
-        found.write(path, format=form)
+        found.save(path, format=form)
     return found
 
 

@@ -174,7 +174,9 @@ def _several(others: list[str]) -> list[str]:
 
 def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
     """The options that name scores, with their values."""
-    return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
+    confidence = "confidence-column" if dashes else "confidence"
+    names = {"prob": "prob", "probs": "probs", "logits": "logits", confidence: "confidence"}
+    return [(dashes + option, getattr(columns, name)) for option, name in names.items()]
 
 
 def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
