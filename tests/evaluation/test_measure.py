@@ -256,8 +256,10 @@ def test_dict_is_valid_json_with_stable_keys() -> None:
         "pvalue",
         "note",
         "by_chance",
+        "adjusted",
     ]
     assert list(content["metrics"][0]) == keys
+    assert list(content["groups"]["a"]) == ["grouping", "group", *content]
     assert content["metrics"][0]["value"] == "inf"
     assert list(content["groups"]) == ["a", "b"]
 
@@ -423,15 +425,15 @@ def test_interval_and_p_value_stand_beside_the_value_they_are_of() -> None:
         "high",
         "by chance",
         "p-value",
-        "north",
-        "south",
-        "west",
         "lens",
         "",
     ]
     assert float(row[3]) < float(row[2]) < float(row[4])
-    for place, name in enumerate(("north", "south", "west"), 7):
-        assert float(row[place]) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
+    ((_, headings, rows),) = found.group_tables()
+    assert headings == ["group", "rows", "brier", "low", "high", "by chance", "p-value", "adjusted", ""]
+    for name, _, value, low, high, *_ in rows:
+        assert float(value) == pytest.approx(found.groups[name]["brier"], abs=1e-4)
+        assert float(low) < float(value) < float(high)
 
 
 def test_a_group_without_a_value_says_why() -> None:

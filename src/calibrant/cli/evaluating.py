@@ -11,7 +11,7 @@ from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
 from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
-from ..evaluation.result import MetricResult
+from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..sketches.collection import Sketches
@@ -347,8 +347,7 @@ def show(result: Evaluation) -> None:
     print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
-    if result.has_many_groups:
-        print_lines([""])
-        headings, rows = result.group_table()
-        print_table(headings, rows, range(1, len(headings)))
+    for title, headings, rows in result.group_tables() if result.has_many_groups else ():
+        print_lines(["", *([title] if title else [])])
+        print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())

@@ -14,7 +14,6 @@ from ..errors import (
     CalibrantError,
     Drop,
     GroupError,
-    InputError,
     InputTypeError,
     InPython,
     LensError,
@@ -400,7 +399,7 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
         keywords = {**keywords, "groups": by}
     try:
         return as_predictions(y_true, y_prob, keywords)
-    except (InputError, ArgumentError) as error:
+    except CalibrantError as error:
         if by is None or error.argument != "groups":
             raise
         raise error.replaced(argument="by") from None
