@@ -59,6 +59,8 @@ class Header:
     """Number of rows of the positive class of two, with counts added up; None for soft labels."""
     auroc: float | None = None
     """Area under the ROC curve of the positive class of two; None where only one class occurs."""
+    average_precision: float | None = None
+    """Average precision of the positive class of two; None where only one class occurs."""
 
     @property
     def observed_expected(self) -> float | None:
