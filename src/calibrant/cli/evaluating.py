@@ -74,7 +74,7 @@ def _evaluate(
     *,
     metrics: str,
     lens: str | None,
-    bins: int | None,
+    bins: int | str | None,
     binning: str | None,
     gamma: float | None,
     distance: str | None,

@@ -91,7 +91,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @cli.command(short_help="Measure the calibration of predictions.")
 @options.source_options(
     options.score_options,
-    options.by_option("Column with the group of each row; each group is also measured separately."),
+    options.groups_option("Groups that are also measured separately."),
 )
 @click.option(
     "--pool",
@@ -148,7 +148,7 @@ def evaluate(file: str, **options: Any) -> None:
 @cli.command(short_help="Test whether predictions are calibrated.")
 @options.source_options(
     options.score_options,
-    options.by_option("Column with the group of each row, for metrics that use groups: pce, fece, mcm."),
+    options.groups_option("Groups, for metrics that use groups: pce, fece, mcm, of all combinations."),
 )
 @click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
 @click.option(
@@ -371,7 +371,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.column_options(
     options.score_options,
-    options.by_option("Column with the group of each row; each group is also tested and reported."),
+    options.groups_option("Groups that are also tested and reported."),
 )
 @options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
 @click.option(

@@ -163,25 +163,55 @@ def by_option(help: str) -> Callable[[Command], Command]:
     return click.option("--by", metavar="COLUMN", help=help)
 
 
+def groups_option(help: str) -> Callable[[Command], Command]:
+    """``--by``, groups by columns, quantiles and expressions; repeated, it is a comma-separated list."""
+
+    def joined(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ", ".join(values) or None
+
+    more = (
+        " A comma-separated list, or several --by, of columns, of quantile groups such as tenure/4, of SQL expressions such as "
+        "'age >= 65', and of combinations such as 'sex x tenure/4'."
+    )
+    return click.option("--by", metavar="GROUPS", multiple=True, callback=joined, help=help + more)
+
+
 def ood_option(help: str) -> Callable[[Command], Command]:
     """``--ood``, the columns of out-of-distribution scores."""
     return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
+
+
+def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
+    """Read ``--bins``: a number, or one bin per distinct score."""
+    if value is None or value == "levels":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a whole number, or levels for one bin per distinct score; got {value!r}"
+        ) from None
 
 
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
 
-    if value is not None and value not in ("equal_width", "equal_mass") and written_rule(value) is value:
+    if value is not None and value not in ("equal_width", "equal_mass", "levels") and written_rule(value) is value:
         raise click.BadParameter(
-            f"must be equal_width, equal_mass, or equal_width:LOW such as equal_width:1/K; got {value!r}"
+            f"must be equal_width, equal_mass, levels, or equal_width:LOW such as equal_width:1/K; got {value!r}"
         )
     return value
 
 
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
-    click.option("--bins", type=int, help="Number of bins."),
+    click.option(
+        "--bins",
+        metavar="NUMBER",
+        callback=_bins,
+        help="Number of bins, or levels: one bin per distinct score, for scores with few values.",
+    ),
     click.option(
         "--binning",
         metavar="NAME",

@@ -103,7 +103,7 @@ def run(
             found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
         text = found.text(shape)
     if tripod is not None:
-        found.clinical.tripod.write(tripod)
+        found.clinical.tripod.save(tripod)
     sentence = found.verdict.sentence if kind is None else found.sentence
     if target == "-":
         say(text, nl=False)

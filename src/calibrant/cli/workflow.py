@@ -222,7 +222,7 @@ def run(
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
-    page.write(folder / "report.html")
+    page.save(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())

@@ -50,7 +50,10 @@ TEXT, SMALL = 8.0, 7.0
 
 # Parameters that the functions of figures share, for their docstrings.
 FIGURE_PARAMETERS = {
-    "bins": ("int, sequence of float or fitted bins, default 15", "Number of bins, their edges, or fitted bins."),
+    "bins": (
+        "int, sequence of float, str or fitted bins, default 15",
+        'Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.',
+    ),
     "binning": (
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"`` or a rule of `calibrant.binning`.""",
