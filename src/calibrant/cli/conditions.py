@@ -377,11 +377,9 @@ def check(
 def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
     if condition.group is None:
         return list(places)
-    names = {
-        condition.group,
-        condition.group.removeprefix(f"{by}=").strip(),
-        condition.group.removeprefix(f"{by} =").strip(),
-    }
+    column, sign, value = (part.strip() for part in condition.group.partition("="))
+    # Of one column, a group has the name of the value; of several, it is named with its column.
+    names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
     chosen = [place for place in places if place.group and place.group in names]
     if not chosen and condition.group == "all":
         chosen = [place for place in places if not place.group]
