@@ -457,13 +457,14 @@ def test_a_group_called_all_is_not_taken_for_all_rows() -> None:
 def test_several_columns_of_groups_are_named() -> None:
     frame = pd.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.6, 0.7], "site": list("abb"), "sex": list("fmf")})
     words = {"label": "y", "prob": "p", "metrics": ["brier"]}
-    with pytest.raises(cal.GroupError, match=r"^by: expected the name of one column, got a list of 2; join them"):
-        cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.GroupError, match=r"^by: expected the name of one column, got a list of 1; use by='site'"):
-        cal.evaluate(frame, by=["site"], **words)  # type: ignore[arg-type]
-    with pytest.raises(cal.ShapeError, match=r"^by: expected one group for each of"):
+    found = cal.evaluate(frame, by=["site", "sex"], **words)  # type: ignore[arg-type]
+    assert list(found.groups) == ["site: a", "site: b", "sex: f", "sex: m"]
+    assert list(cal.evaluate(frame, by=["site"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    with pytest.raises(cal.ColumnError, match=r"^by: unknown column 'age'"):
         cal.evaluate(frame, by=["site", "age"], **words)  # type: ignore[arg-type]
-    assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == ["sex", "site"]  # type: ignore[arg-type]
+    # A list with one entry for each row holds the groups, unless all entries are columns.
+    assert list(cal.evaluate(frame, by=["a", "b", "a"], **words).groups) == ["a", "b"]  # type: ignore[arg-type]
+    assert list(cal.evaluate(frame, by=["site", "sex", "site"], **words).groups) == list(found.groups)  # type: ignore[arg-type]
 
 
 def test_all_values_come_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,10 +182,10 @@ def test_hostile_names_change_no_structure() -> None:
 
 
 def test_it_is_written_by_suffix(tmp_path: Path, models: ReportComparison) -> None:
-    assert models.write(tmp_path / "c.md").read_text() == models.to_markdown()
+    assert models.save(tmp_path / "c.md").read_text() == models.to_markdown()
     written = compare_reports(LABELS, MODELS, tmp_path / "c.json", metrics=FEW)
     assert (tmp_path / "c.json").read_text() == written.to_json() == models.to_json()
-    assert models.write(tmp_path / "c.html").read_text().startswith("<!doctype html>")
+    assert models.save(tmp_path / "c.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(

@@ -574,15 +574,15 @@ def test_frames_groups_and_selections() -> None:
 
 
 def test_the_suffix_decides_what_is_written(tmp_path: Path, binary: Report) -> None:
-    assert binary.write(tmp_path / "a.json").read_text() == binary.to_json()
-    assert binary.write(tmp_path / "a.md").read_text() == binary.to_markdown()
-    assert binary.write(tmp_path / "a.txt", format="md").read_text() == binary.to_markdown()
+    assert binary.save(tmp_path / "a.json").read_text() == binary.to_json()
+    assert binary.save(tmp_path / "a.md").read_text() == binary.to_markdown()
+    assert binary.save(tmp_path / "a.txt", format="md").read_text() == binary.to_markdown()
     report([0, 1], [0.1, 0.9], tmp_path / "b.json", metrics=["ece"])
     assert json.loads((tmp_path / "b.json").read_text())["metrics"]["rows"][0]["id"] == "ece"
-    with pytest.raises(ArgumentError, match=r"\.html, \.md or \.json"):
-        binary.write(tmp_path / "a.doc")
+    with pytest.raises(ArgumentError, match=r"\.html, \.md, \.csv or \.parquet"):
+        binary.save(tmp_path / "a.doc")
     with pytest.raises(FileError):
-        binary.write(tmp_path / "no" / "a.md")
+        binary.save(tmp_path / "no" / "a.md")
 
 
 def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from ..inference.comparison import Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
+from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
@@ -101,7 +102,7 @@ def _check_groups(metrics: list[Metric]) -> None:
 
 def _in_vain(unused: tuple[str, ...], seed: int) -> tuple[str, ...]:
     """The options that were given and had no effect; a seed of 0 is the default of the command."""
-    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed else {})
+    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed and not is_configured("seed") else {})
     return tuple(options[word] for word in unused if word in options)
 
 

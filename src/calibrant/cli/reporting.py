@@ -12,6 +12,7 @@ from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of
 from ..util.files import write_atomic
+from .config import used_configuration
 from .fitting import read
 from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
 from .source import split
@@ -68,6 +69,7 @@ def run(
         purpose,
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
+    given |= used_configuration()
     found: Any
     with warnings_as_lines(), resampling_bar("report", whole=True):
         if kind is None:
@@ -76,7 +78,7 @@ def run(
             found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
         text = found.text(shape)
     if tripod is not None:
-        found.clinical.tripod.write(tripod)
+        found.clinical.tripod.save(tripod)
     if target == "-":
         say(text, nl=False)
         return

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ArgumentError, FileError
 from ..input.convert import match_columns, rounding_of
 from ..input.frames import ColumnNames, opposite_of, positive_of
+from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
@@ -23,7 +24,7 @@ from ..sketches.files.columns import (
 )
 from ..util.files import read_npz
 from .places import remember_label, remember_read
-from .rows import connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, kind_of_all, on_disk, open_rows
 
 __all__ = ["Columns", "load", "load_each", "split"]
 
@@ -62,46 +63,62 @@ def _from_table(
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
-        wanted = dict.fromkeys(_wanted(rows.names, columns))
-        label, by = next(iter(wanted)), columns.by
+        typed = rows
+        by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
+        named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
+        wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
+        label = next(iter(wanted))
         # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
         written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
-        written += [("--by", by)] if by is not None else []
+        written += [("--by", name) for name in named]
         if rows.printed and written:
             rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
         listed = [
-            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name == columns.by else quoted(name)
+            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name in named else quoted(name)
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
+        groups = _typed_groups(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
         remedy = "relax --where" if where is not None else "check the program that wrote it"
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-    if by is not None and rows.printed:
-        arrays[by] = named_as_written(arrays[by])
-    return _from_arrays(arrays, columns, text=rows.printed)
+    for name in named if rows.printed else ():
+        arrays[name] = named_as_written(arrays[name])
+    for factor, values in groups.items():
+        check_length(factor, len(values), len(arrays[label]), "--by")
+    groups |= {f: arrays[f.column] for each in by for f in each if f.kind == "column"}
+    groupings = GroupColumns(by, groups) if by else None
+    return _from_arrays(arrays, columns, text=rows.printed, existing=rows.names, groups=groupings)
+
+
+def _typed_groups(by: tuple[tuple[Factor, ...], ...], rows: Rows) -> dict[Factor, Any]:
+    """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
+    typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
+    return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
 
 
 def _wanted(existing: list[str], columns: Columns) -> list[str]:
     label, scores = find_columns(existing, columns)
-    extra = [
-        name
-        for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by))
-        if name
-    ]
-    for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by)):
+    extra = [name for name in (columns.weight, columns.counts) if name]
+    for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):
         if name:
             match_columns(existing, [name], option)
     return [label, *scores, *extra]
 
 
-def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
+def _from_arrays(
+    arrays: dict[str, Any],
+    columns: Columns,
+    text: bool,
+    existing: list[str] | None = None,
+    groups: GroupColumns | None = None,
+) -> dict[str, Any]:
     import numpy as np
 
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
-    label, names = find_columns(list(arrays), chosen)
+    label, names = find_columns(existing or list(arrays), chosen)
     remember_label(label)
     scores = stacked([arrays[name] for name in names])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
@@ -127,11 +144,11 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
     for word, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
-        ("groups", "--by", columns.by),
     ):
         if name:
-            found = arrays[match_columns(list(arrays), [name], option)[0]]
-            words[word] = found if word == "groups" else _numbers_of_text(found)
+            words[word] = _numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
+    if columns.by:
+        words["groups"] = groups or group_columns(columns.by, list(arrays), arrays.__getitem__, "--by")
     return words
 
 

@@ -37,6 +37,7 @@ from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
+from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
@@ -175,7 +176,7 @@ def run(
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     check_fraction(accuracy, "--accuracy", 0.9)
-    check_fraction(confidence_level, "--confidence")
+    check_fraction(confidence_level, "--confidence-level")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
     if "-" in (validation, test):
@@ -183,6 +184,7 @@ def run(
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
+    given |= used_configuration()
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
@@ -204,7 +206,7 @@ def run(
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
-    page.write(folder / "report.html")
+    page.save(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())

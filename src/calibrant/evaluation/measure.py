@@ -26,11 +26,10 @@ from ..errors import (
     InputTypeError,
     InPython,
     LensError,
-    Remedy,
     Use,
 )
 from ..input.convert import frozen, is_frame, is_number, summing_to_one
-from ..input.frames import column_names
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..input.probabilities import check_matrix
 from ..metrics.registry import Metric, catalogue
@@ -92,8 +91,10 @@ def evaluate(
     y_prob
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias.
-    by : array-like of shape (N,) or str, optional
-        Group of each row, or the column of the frame that holds it. Every metric is computed for each group as well.
+    by : array-like of shape (N,), str, list of str, mapping or frame, optional
+        Group of each row; every metric is computed for each group as well. With a frame, columns of it: ``"contract"``; several groupings,
+        ``["contract", "tenure/4"]`` or ``"contract, tenure/4"``, where ``tenure/4`` are four groups at the quartiles of a column; combinations,
+        ``"contract x tenure/4"``; SQL expressions, ``"age >= 65"``. A mapping or a frame has one grouping in each column.
     lens : str or Lens, optional
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
@@ -199,10 +200,9 @@ def evaluate(
         return _evaluated_sketches(y_true, chosen, given, infer, budget, outcome)
     try:
         checked = as_predictions(y_true, y_prob, keywords)
-    except InputError as error:
+    except (InputError, ArgumentError) as error:
         if by is None or error.argument != "groups":
             raise
-        _refuse_several_columns(y_true, by)
         raise error.replaced(argument="by") from None
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
@@ -220,21 +220,17 @@ def evaluate(
     plan = plan[: len(results)]
     groups = {}
     if by is not None and predictions.groups is not None:
-        for code, name in enumerate(predictions.group_names):
-            rows = predictions.groups == code
-            if rows.any():
-                part = predictions.take(rows)
-                groups[name] = Evaluation(header_of(part, outcome), tuple(_results(part, plan, given)), {})
-    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out)
-
-
-def _refuse_several_columns(frame: Any, by: Any) -> None:
-    """Raise where `by` lists columns of the frame instead of a group for each row."""
-    names = column_names(frame) if isinstance(by, (list, tuple)) else None
-    if names is None or not all(isinstance(name, str) and name in names for name in by):
-        return
-    remedy: Remedy = Use("by", by[0]) if len(by) == 1 else "join them into one column first"
-    raise GroupError("by", f"expected the name of one column, got a list of {len(by)}", remedy)
+        for grouping, place, rows in groups_of(predictions):
+            part = predictions.take(rows)
+            groups[grouping.labels[place]] = Evaluation(
+                header_of(part, outcome),
+                tuple(_results(part, plan, given)),
+                {},
+                grouping=grouping.name,
+                group=grouping.groups[place],
+            )
+    remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
+    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:

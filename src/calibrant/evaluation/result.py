@@ -25,6 +25,8 @@ __all__ = [
 
 # The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
 COLUMNS = 8
+# The largest width of the columns of groups.
+WIDTH = 90
 # Values below this are rounding errors of 0.
 NOTHING = 1e-12
 # Significance level at which a direction is reported.
@@ -59,6 +61,8 @@ class Header:
     """Number of rows of the positive class of two, with counts added up; None for soft labels."""
     auroc: float | None = None
     """Area under the ROC curve of the positive class of two; None where only one class occurs."""
+    average_precision: float | None = None
+    """Average precision of the positive class of two; None where only one class occurs."""
 
     @property
     def observed_expected(self) -> float | None:
@@ -179,6 +183,12 @@ class Evaluation(Result):
         Evaluation of each group, by its name.
     left_out : tuple of Skipped
         Metrics that the time budget left out.
+    remarks : tuple of str
+        Remarks on the groups, such as fewer quantile groups than requested.
+    grouping : str
+        Of the evaluation of a group: what divides the rows, such as a column.
+    group : object
+        Of the evaluation of a group: its name within the grouping.
 
     See Also
     --------
@@ -196,6 +206,9 @@ class Evaluation(Result):
     results: tuple[MetricResult, ...]
     groups: dict[Any, Evaluation]
     left_out: tuple[Skipped, ...] = ()
+    remarks: tuple[str, ...] = ()
+    grouping: str = ""
+    group: Any = None
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by id or alias; raise the reason where it has none."""
@@ -212,14 +225,22 @@ class Evaluation(Result):
     def _fields(self) -> dict[str, Any]:
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
-        return {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
+        place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
+        return {**place, "header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
-        parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
-        rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
+        parts = [("", self.name_of_all, self)]
+        parts += [
+            (part.grouping, str(name if part.group is None else part.group), part) for name, part in self.groups.items()
+        ]
+        rows = [
+            {"grouping": grouping, "group": name, "n": part.header.n, **vars(result)}
+            for grouping, name, part in parts
+            for result in part.results
+        ]
         columns = [column.name for column in fields(MetricResult) if column.repr]
-        return {key: [row[key] for row in rows] for key in ("group", "n", *columns)}
+        return {key: [row[key] for row in rows] for key in ("grouping", "group", "n", *columns)}
 
     @property
     def name_of_all(self) -> str:
@@ -251,8 +272,8 @@ class Evaluation(Result):
 
     @property
     def has_many_groups(self) -> bool:
-        """Whether there are too many groups for a column each."""
-        return len(self.groups) > COLUMNS
+        """Whether there are too many groups for a column each, or their names are too long."""
+        return len(self.groups) > COLUMNS or sum(len(str(name)) + 2 for name in self.groups) > WIDTH
 
     def group_table(self) -> tuple[list[str], list[list[str]]]:
         """Return the values of the groups as a table of text.
@@ -291,7 +312,7 @@ class Evaluation(Result):
         list of str
             One sentence per remark.
         """
-        lines = []
+        lines = list(self.remarks)
         if self.has_many_groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):

@@ -105,7 +105,7 @@ class Table(NamedTuple):
 class ReportComparison(Document):
     """Comparison of several reports.
 
-    Returned by `compare_reports`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per side and metric.
+    Returned by `compare_reports`. `to_html`, `to_markdown`, `to_json` and `save` render it, `to_frame` has one row per side and metric.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def compare_reports(
     -------
     ReportComparison
         With ``sentence``, ``sides``, ``metrics`` (differences) and ``reports``, and the methods ``to_html``, ``to_markdown``,
-        ``to_json`` and ``write``.
+        ``to_json`` and ``save``.
 
     Raises
     ------
@@ -431,7 +431,7 @@ def compare_reports(
     )
     found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), options, kind, given_title=title)
     if path is not None:
-        found.write(path, format=form)
+        found.save(path, format=form)
     return found
 
 

@@ -156,7 +156,7 @@ class Sketch(Summary):
         LensError
             If the lens has more than one score per row, as ``"classwise"``.
         WeightsNotSupportedError
-            If `sample_weight` is given; a sketch supports `counts` only.
+            If the values of `sample_weight` differ; a sketch supports `counts` only.
         """
         views = views_of(resolve(y_true, y_prob, keywords), lens)
         if len(views) > 1 or not isinstance(views[0], View):
@@ -186,7 +186,7 @@ class Sketch(Summary):
         UndefinedMetricError
             If the labels are soft.
         WeightsNotSupportedError
-            If the view has importance weights.
+            If the view has importance weights that differ.
         """
         if view.is_soft:
             raise UndefinedMetricError("Sketch", "is not defined for soft labels")

@@ -365,6 +365,13 @@
       showThreshold();
     });
     for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
+    // In the frame of a notebook, an address within the page would be resolved against that of the notebook.
+    for (const link of document.querySelectorAll('a[href^="#"]')) {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        element(link.hash.slice(1)).scrollIntoView();
+      });
+    }
     printWhole();
   }
 
