@@ -6,14 +6,17 @@ import base64
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
+from ..util.files import cache_folder, cached_text
 from .content import (
     BenefitPoint,
     ComparedDifference,
@@ -232,9 +235,25 @@ def environment(finalize: Any = None, **filters: Any) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=finalize,
+        bytecode_cache=_compiled_templates("plain" if finalize is None else finalize.__name__),
     )
     made.filters.update(filters)
     return made
+
+
+def _compiled_templates(kind: str) -> Any:
+    """Return the user's cache of compiled templates, or None: compiling the page takes a third of a second."""
+    import jinja2
+
+    class Kept(jinja2.FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Any) -> None:
+            with suppress(OSError):  # the cache saves time only
+                super().dump_bytecode(bucket)
+
+    folder = cache_folder()
+    # What a template compiles to depends on the options above, too, and thus on the age of this file.
+    version = f"{jinja2.__version__}-{os.stat(__file__).st_mtime_ns}"
+    return None if folder is None else Kept(str(folder), f"template-{version}-{kind}-%s.cache")
 
 
 def _visible_text(value: Any) -> Any:
@@ -257,10 +276,13 @@ def _static(name: str) -> str:
 
 @cache
 def _drawing_library() -> str:
-    """Return Vega-Embed with its dependencies as one script; bundling takes seconds."""
+    """Return Vega-Embed with its dependencies as one script; bundling takes seconds, so that the user's cache keeps it."""
     import vl_convert
 
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    def bundle() -> str:
+        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+    return cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)
 
 
 def script_text(text: str) -> str:
