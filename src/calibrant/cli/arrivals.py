@@ -29,17 +29,22 @@ def rows_of(
     clip: bool,
     table: str | None = None,
     ood: Sequence[str] = (),
+    label_required: bool = True,
     drop_missing: bool = False,
     **scores: str | None,
 ) -> tuple[dict[str, Any], Dropped | None]:
     """Arguments of `Monitor.update` from the columns of a file, the classes that the columns are named after, and what was dropped.
 
-    With `drop_missing`, rows with a missing score or group are dropped; a missing label may arrive later.
+    With `drop_missing`, rows with a missing score or group are dropped; a missing label may arrive later, and a label that is not required
+    need not be a column.
     `watched` is the column of groups that the monitor was created with; another column of the same file has other groups.
     """
     named = (("--time", time), ("--id", id_column), ("--by", by))
     as_text = [(option, name) for option, name in named if name]
-    with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
+    columns = Columns(label=label, by=by, **scores)
+    with open_table(file, columns, where, format, table, as_text, label_required=label_required) as opened:
+        if not label_required and label not in opened.names:
+            label = None
         for option, name in as_text:
             if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")

@@ -21,6 +21,7 @@ from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
 from ..util.files import read_limited
 from ..util.version import __version__
+from .config import is_configured
 from .evaluating import like_labels, rows_of
 from .places import label_column
 from .screen import clean, print_json, print_lines, say, warnings_as_lines
@@ -151,7 +152,7 @@ def apply_calibrator(
     columns, given = split(source)
     classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
     place = given.get("where"), given.get("format"), given.get("table")
-    with open_table(file, columns, *place, to_write=True) as opened:
+    with open_table(file, columns, *place, to_write=True, label_required=not is_configured("label")) as opened:
         dropped = opened.drop_missing() if given.get("drop_missing") else None
         keywords = opened.keywords()
         if classes is not None:
@@ -221,14 +222,13 @@ def run_select(
     cost: tuple[float, float] | None,
     confidence_level: float,
     method: str | None,
-    confidence_column: str | None,
     lens: str | None,
     as_json: bool,
     calibrator: str | None = None,
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
-    p = read(file, confidence=confidence_column, **source)
+    p = read(file, **source)
     if calibrator is not None:
         with warnings_as_lines():
             p = calibrated(p, calibrator)

@@ -178,23 +178,24 @@ def open_table(
     as_text: Sequence[tuple[str, str]] = (),
     *,
     to_write: bool = False,
+    label_required: bool = True,
 ) -> Iterator[Table]:
     """Files as a table, with or without labels; `as_text` as for `open_rows`, ``-`` is standard input.
 
-    With `to_write`, the text of text files is preserved.
+    With `to_write`, the text of text files is preserved. A label that is not required need not be a column.
     """
     connection = connect()
     try:
         with on_disk(file) as paths:
             kind = kind_of_all(paths, format)
             if kind == "npz":
-                found = _from_npz(connection, Path(paths[0]), columns, where)
+                found = _from_npz(connection, Path(paths[0]), columns, where, label_required)
             else:
                 numbered = to_write and kind in PRINTED
                 rows = open_rows(
                     connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
                 )
-                scores = _scores(rows.names, columns)
+                scores = _scores(rows.names, columns, label_required)
                 used = "*"
                 if to_write:  # all columns are read once more, for writing, and are not held in memory
                     rows.execute(f"CREATE TEMP VIEW rows_all AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
@@ -215,14 +216,14 @@ def open_table(
         connection.close()
 
 
-def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
+def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:
     """Arrays as columns; those of a matrix are numbered."""
     if where is not None:
         raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
     arrays = read_npz(path)
     logits = npz_logits(arrays, columns)
-    scores = ["logits"] if logits else _scores(list(arrays), columns)
+    scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
     rows = len(arrays[scores[0]])
     flat: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -241,8 +242,10 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
     return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
-def _scores(names: list[str], columns: Columns) -> list[str]:
+def _scores(names: list[str], columns: Columns, label_required: bool) -> list[str]:
     """The score columns without the label."""
+    if not label_required and columns.label not in names:
+        columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
 
 

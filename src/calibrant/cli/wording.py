@@ -9,14 +9,14 @@ from typing import Any
 from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Use, Wording
 from .places import place_of
 
-__all__ = ["OptionWording", "in_options", "set_wording"]
+__all__ = ["OptionWording", "in_options", "note_options", "set_wording"]
 
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
 OPTIONS = {
     "y_true": ("--label",),
     "lens": ("--lens", "--class-groups"),
     "where": ("--select", "--where"),
-    "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence"),
+    "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence-column"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),
     "when": ("--time", "--now"),
@@ -31,7 +31,6 @@ OPTIONS = {
     "cluster": ("--cluster",),
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
-    "confidence_level": ("--confidence",),
     "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
@@ -115,6 +114,13 @@ _wording: ContextVar[OptionWording] = ContextVar("wording")
 def set_wording(options: Collection[str], typed: Sequence[str]) -> None:
     """Note the options of the command that runs."""
     _wording.set(OptionWording(options, typed))
+
+
+def note_options(options: Sequence[str]) -> None:
+    """Note options that were configured, as if they were typed."""
+    found = _wording.get(None)
+    if found is not None:
+        found._typed.update(options)
 
 
 def in_options(message: CalibrantError | CalibrantWarning) -> str:

@@ -23,10 +23,11 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import FIGURE_PARAMETERS, Diagram, documents_plot, one_view
+from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import metric_label
+from .styling import LINES, plots
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @documents_plot
+    @plots(*LINES, named=True)
     def plot(
         self,
         ax: Axes | None = None,
@@ -231,8 +232,7 @@ class ReliabilityDiagram(Diagram):
         scale: Literal["probability", "logit"] = "probability",
         legend: Sequence[str] | None = None,
         sides: bool = True,
-        name: str | None = None,
-        color: str | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the diagram.
 
@@ -249,26 +249,9 @@ class ReliabilityDiagram(Diagram):
             Metrics shown in the legend; by default those of the diagram.
         sides : bool, default True
             Whether to label the two sides of the diagonal.
-        name : str, optional
-            Name of the predictions in the legend.
-        color : str, optional
-            Color of the curve.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         return draw_reliability(
-            self,
-            ax,
-            counts=counts,
-            labels=labels,
-            scale=scale,
-            legend=legend,
-            sides=sides,
-            name=name,
-            color=color,
+            self, ax, counts=counts, labels=labels, scale=scale, legend=legend, sides=sides, style=style
         )
 
 

@@ -3,6 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
+    "language_models": ("read_lm_harness", "read_openai_logprobs"),
     "predictions": ("Predictions",),
 }
 TYPES = {

@@ -26,6 +26,7 @@ from ..errors import (
     WeightError,
 )
 from .convert import _as_array, _from_frame_library, _native, is_missing, missing_values
+from .grouping import GroupColumns, as_group_columns
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -223,6 +224,9 @@ def _parts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tupl
         if value is None:
             continue
         name = names.get(argument, argument)
+        if isinstance(value, GroupColumns):
+            found |= {factor.name: (argument, values) for factor, values in value.values.items()}
+            continue
         native = None if isinstance(value, (np.ndarray, list, tuple)) else _native(value, argument)
         if isinstance(native, nw.LazyFrame):
             native = native.collect()
@@ -271,6 +275,7 @@ def without_missing(
     given: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
 ) -> tuple[dict[str, Any], Dropped | None]:
     """Return the arguments without the rows in which one is missing, and what was dropped; None if nothing was."""
+    given = {**given, "groups": as_group_columns(given.get("groups"))}
     found = find_missing(given, names, known)
     if not found:
         return dict(given), None
@@ -307,6 +312,8 @@ def all_missing(dropped: Dropped, argument: str) -> InputError:
 
 
 def _length(value: Any) -> int:
+    if isinstance(value, GroupColumns):
+        return _length(next(iter(value.values.values())))
     if hasattr(value, "collect") and not hasattr(value, "__len__"):
         return len(value.collect())
     return len(value)
@@ -318,6 +325,8 @@ def _kept(value: Any, kept: Bools) -> Any:
 
     if isinstance(value, np.ndarray):
         return value[kept]
+    if isinstance(value, GroupColumns):
+        return GroupColumns(value.factors, {factor: _kept(values, kept) for factor, values in value.values.items()})
     if isinstance(value, (list, tuple)):
         return [entry for entry, keep in zip(value, kept.tolist(), strict=True) if keep]
     rows = np.flatnonzero(kept)
@@ -367,7 +376,7 @@ def explained(
     if error.row is None or not isinstance(error, (InputError, InputTypeError)) or isinstance(error, ShapeError):
         return error
     try:
-        found = find_missing(given, names, known)
+        found = find_missing({**given, "groups": as_group_columns(given.get("groups"))}, names, known)
     except (CalibrantError, TypeError, ValueError):  # the values cannot be read at all
         return error
     at_fault = any(error.row < len(mask) and mask[error.row] for _, mask in found.values())

@@ -40,9 +40,10 @@ from .labels import (
     soft_targets,
 )
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
-from .weights import WeightKind, read_features, read_groups, read_weights
+from .weights import WeightKind, read_features, read_weights
 
 if TYPE_CHECKING:
+    from .grouping import Grouping
     from .missing import Dropped
 
 __all__ = ["Predictions", "frozen"]
@@ -73,8 +74,10 @@ class Predictions:
         Importance weight of each row, or its column in the frame; only ratios matter.
     counts : array-like of shape (N,) or str, optional
         Number of identical rows that each row represents; excludes `sample_weight`.
-    groups : array-like of shape (N,) or str, optional
-        Group of each row, or its column in the frame.
+    groups : array-like of shape (N,), str, list of str, mapping or frame, optional
+        Group of each row. With a frame, its column, or several in a list; ``"tenure/4"`` are four groups at the quartiles of a
+        column, ``"contract x tenure/4"`` combinations, and other text is an SQL expression such as ``"age >= 65"``. A mapping or
+        a frame holds one grouping in each column.
     features : array-like of shape (N, d) or list of str, optional
         Numeric features of each row, for metrics that use them.
     classes : sequence, optional
@@ -189,8 +192,8 @@ class Predictions:
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
             columns = column_names(y_prob)
             beside = {
-                name: pick_columns(frame, value, name)
-                if isinstance(value, str) or (name == "features" and _all_names(value))
+                name: (_groups_of_frame if name == "groups" else pick_columns)(frame, value, name)
+                if isinstance(value, str) or (name in ("groups", "features") and _all_names(value))
                 else value
                 for name, value in beside.items()
             }
@@ -304,10 +307,16 @@ class Predictions:
         self.weight_kind: WeightKind = "unit"
         self.groups: Array | None = None
         self.group_names: tuple[Any, ...] = ()
+        self.groupings: tuple[Grouping, ...] = ()
+        """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
         self.features: Array | None = None
         if not (sample_weight is None and counts is None and groups is None and features is None):
             self.weight, self.weight_kind = read_weights(sample_weight, counts, self.n)
-            self.groups, self.group_names = read_groups(groups, self.n)
+            if groups is not None:
+                from .grouping import read_groupings
+
+                counts_of_rows = self.weight if self.weight_kind == "counts" else None
+                self.groups, self.group_names, self.groupings = read_groupings(groups, self.n, counts_of_rows)
             self.features = read_features(features, self.n)
         self._freeze()
         if self.weight is not None and not self.weight.all():
@@ -555,6 +564,12 @@ def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missin
 
 def _all_names(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _groups_of_frame(frame: Any, by: Any, argument: str) -> Any:
+    from .grouping import from_frame
+
+    return from_frame(frame, by, argument)
 
 
 def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str] | None) -> tuple[Any, Any]:

@@ -342,6 +342,8 @@ class View(_Weighted):
         self._classes = classes
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
+        # Of a sketch: whether different scores share a cell.
+        self.has_mixed_cells: Callable[[], bool] | None = None
 
     @property
     def classes(self) -> int | None:
