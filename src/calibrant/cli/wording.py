@@ -34,6 +34,7 @@ OPTIONS = {
     "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
+    "options": ("--option",),
 }
 # Options that take no value, or other values than the argument.
 VALUELESS = ("--logits", "--normalize", "--clip")
