@@ -226,6 +226,7 @@ def test_places_of_other_documents() -> None:
         Gates((), baseline="none.json").earlier()
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_options_of_metrics(rows: str, run: Run) -> None:
     frame = pd.read_csv(rows)
     frame.loc[:5, "p"] = 1.0

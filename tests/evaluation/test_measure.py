@@ -522,6 +522,7 @@ def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
     cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
 def test_further_options_of_metrics() -> None:
     y, p = np.array([0, 1, 1, 0, 1, 1, 0, 1]), np.array([0.1, 1.0, 0.8, 0.3, 0.6, 0.4, 0.45, 0.7])
     for options in (
