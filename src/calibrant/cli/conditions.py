@@ -401,7 +401,8 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         number = None
     if number is None or math.isnan(number):
-        notes = [fields.get("reason"), fields.get("note"), "" if field == "value" else f"there is no {field}"]
+        missing = "" if field == "value" else f"there is no {field}" + (f" of {place.word}s" if place.group else "")
+        notes = [fields.get("reason"), fields.get("note"), missing]
         return None, next((str(note) for note in notes if note), "it is undefined")
     return number, ""
 

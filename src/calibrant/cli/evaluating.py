@@ -114,7 +114,7 @@ def _evaluate(
             "--option": bool(further),
         }
         for option, present in without.items():
-            if present and not is_configured(option[2:].replace("-", "_")):
+            if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
                 remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
         source = {**source, "by": None}
