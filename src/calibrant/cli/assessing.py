@@ -64,7 +64,7 @@ def run(
         result: Any
         if metrics is None:
             result = assess(**keywords, metric=chosen[0], method=method or "auto")
-            result = replace(result, unused=_in_vain(result.unused, seed))
+            result = result._replaced(unused=_in_vain(result.unused, seed))
         else:
             result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
@@ -173,7 +173,8 @@ def run_compare(
     columns, given = split(source)
     choices = [replace(columns, **{scores: spec}, by=cluster) for spec in specs]
     try:
-        parts = load_each(file, choices, given["where"], given["format"], given["table"])
+        options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+        parts = load_each(file, choices, **options)
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
         raise error.replaced(names) from None

@@ -355,6 +355,7 @@ def run(**options: Any) -> None:
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
+@options.drop_missing_option
 @options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:

@@ -125,6 +125,11 @@ classes_option = click.option(
     help="Comma-separated names of the classes in the order of the columns; with two classes, the positive one last.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
+drop_missing_option = click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Drop the rows in which a label, score, weight or group is missing, and state how many.",
+)
 file_options = with_options(
     click.option(
         "--format",
@@ -134,6 +139,7 @@ file_options = with_options(
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
     click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
+    drop_missing_option,
 )
 
 

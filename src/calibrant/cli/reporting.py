@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS
 from ..evaluation.measure import calibrated, evaluate
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
@@ -100,7 +101,7 @@ def run(
             on_metrics = [each for each in conditions if each.name not in study]
             measured = _measured(predictions, on_metrics, lens, interval, resamples, seed) if conditions else None
         else:
-            found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
+            found = compare_parts(_parts(files, calibrator, source, kind), asked, kind, given_title=title)
         text = found.text(shape)
     if tripod is not None:
         found.clinical.tripod.save(tripod)
@@ -185,10 +186,12 @@ def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictio
     if sketches is None:
         return read(file, **source)
     given["rows"] = f"{sketches.n:,}, from a sketch: scores are the means of its cells"
-    return sketches.predictions()
+    found = sketches.predictions()
+    found.dropped = sketches.dropped
+    return found
 
 
-def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
+def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any], kind: str) -> dict[str, Predictions]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
     if calibrator is not None:
         before = _read(files[0], source, {})
@@ -197,4 +200,5 @@ def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
-    return {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
+    parts = {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
+    return on_same_rows(parts) if kind == "models" else parts

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError
+from ..input.missing import Dropped, all_missing, missing_rows
 from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz, write_atomic
 from .appending import appended
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
-from .source import npz_logits, printed_tolerance, stacked
+from .source import npz_logits, numbers_of_text, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -62,13 +63,29 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = stacked([arrays[name] for name in self.scores])
+        scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
             keywords["sum_tolerance"] = printed_tolerance(np.asarray(scores))
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
+
+    def drop_missing(self, more: Mapping[str, str] | None = None) -> Dropped | None:
+        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing."""
+        columns = {**dict.fromkeys(self.scores, "y_prob"), **(more or {})}
+        listed = ", ".join(quoted(name) for name in columns)
+        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        masks = {name: missing_rows(arrays[name], texts=columns[name] != "groups") for name in columns}
+        dropped = Dropped.of(masks, applied=True)
+        if not dropped.n:
+            return None
+        if dropped.n == dropped.rows:
+            raise all_missing(dropped, columns[next(iter(dropped.columns))])
+        self.connection.register("rows_absent", {"absent": ~dropped.kept})
+        query = "SELECT rows_read.* FROM rows_read POSITIONAL JOIN rows_absent WHERE NOT absent"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {query}")
+        return dropped
 
     def write(self, out: str, probs: Any) -> Path:
         """Write all columns and the calibrated columns atomically."""

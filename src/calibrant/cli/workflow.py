@@ -28,7 +28,8 @@ from ..metrics.registry import catalogue
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Options, Report, build, diagram_of, read_options
+from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
+from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
@@ -54,7 +55,7 @@ from .screen import _finite, print_json, print_lines, print_table, resampling_ba
 __all__ = ["run"]
 
 # Strictly proper scores first, which measure the probabilities as a whole.
-COMPARED = ("nll", "brier", "ece")
+COMPARED = ("nll", "brier", "smece", "ece")
 WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
@@ -92,6 +93,8 @@ class Outcome:
         lines = [
             f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
+        for name, part in (("Validation", self.validation), ("Test", self.test)):
+            lines += [] if part.dropped is None else [f"{name} data: {part.dropped}."]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())
@@ -316,6 +319,11 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
             tuple(outcome.sentences()),
             tuple(_changes(outcome.before, outcome.after)),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
+            ()
+            if unchanged
+            else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
+            asked.known_level,
+            None if unchanged else cells_of(outcome.test, asked.lens),
         ),
         recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),

@@ -24,6 +24,7 @@ __all__ = [
     "Factor",
     "GroupColumns",
     "Grouping",
+    "as_group_columns",
     "check_length",
     "from_frame",
     "group_columns",
@@ -314,11 +315,7 @@ def read_groupings(
     """
     if groups is None:
         return None, (), ()
-    if not isinstance(groups, GroupColumns):
-        if isinstance(groups, Mapping):
-            groups = _from_mapping(groups)
-        elif getattr(groups, "ndim", 1) == 2:
-            groups = _from_table(groups)
+    groups = as_group_columns(groups)
     if not isinstance(groups, GroupColumns):
         name = getattr(groups, "name", None)
         code, names = read_groups(groups, n)
@@ -343,6 +340,14 @@ def read_groupings(
     names = tuple(", ".join(str(g.labels[c]) for g, c in zip(named, cell, strict=True)) for cell in cells.tolist())
     placed = tuple(Grouping(g.name, g.groups, g.labels, cells[:, at], g.note) for at, g in enumerate(named))
     return code.reshape(-1).astype(np.intp), names, placed
+
+
+def as_group_columns(groups: Any) -> Any:
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    if isinstance(groups, Mapping):
+        return _from_mapping(groups)
+    several = not isinstance(groups, GroupColumns) and getattr(groups, "ndim", 1) == 2
+    return _from_table(groups) if several else groups
 
 
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
