@@ -12,9 +12,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS
 from ..evaluation.measure import calibrated, evaluate
-from ..input.missing import on_same_rows
 from ..inference.significance import adjust
 from ..input.grouping import groups_of
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
