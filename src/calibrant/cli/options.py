@@ -199,6 +199,24 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
         ) from None
 
 
+def _further(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key:
+            raise click.UsageError(f"--option: {text!r} is not of the form key=value; for example --option edge=drop")
+        if key in found:
+            raise click.UsageError(f"--option: {key!r} was given twice; give it once")
+        try:
+            found[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key] = value
+    return found
+
+
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
@@ -240,6 +258,15 @@ metric_options = with_options(
         "--class-groups",
         metavar="GROUPS",
         help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+    ),
+    click.option(
+        "--option",
+        "further",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_further,
+        help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
+        "Can be repeated.",
     ),
     click.option(
         "--select",

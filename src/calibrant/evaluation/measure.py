@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,6 +77,7 @@ def evaluate(
     rng: Any = 0,
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
     outcome: str | None = None,
+    options: Mapping[str, Any] | None = None,
     **keywords: Any,
 ) -> Evaluation:
     """Evaluate predictions with many metrics at once.
@@ -122,6 +124,9 @@ def evaluate(
     outcome : str, optional
         Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
         or, for labels 0 and 1, of the label column.
+    options : mapping, optional
+        Further options of metrics, by name, for every metric that has them, such as ``{"edge": "drop"}``; or of one metric, such as
+        ``{"cox_slope.edge": "drop"}``.
     **keywords
 
     Returns
@@ -203,6 +208,7 @@ def evaluate(
         check_choice(distance, "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
     given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
+    given |= _further(options, chosen, given)
     for name in CELL_OPTIONS:
         if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
             raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
@@ -457,13 +463,38 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
 
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options that this metric has."""
-    return {
+    """Return the given options that this metric has; those of this metric alone come first."""
+    taken = {
         name: value
         for name, value in given.items()
         if value is not None
         and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
     }
+    return taken | {name.removeprefix(f"{m.id}."): v for name, v in given.items() if name.startswith(f"{m.id}.")}
+
+
+def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Check further options of metrics; one that no chosen metric has raises. Metrics are named by their ids."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
+        problem = f"must be a mapping of names to values; got {options!r}"
+        raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
+    found = {}
+    for key, value in options.items():
+        metric, dot, name = key.rpartition(".")
+        id = catalogue[metric].id if dot else ""
+        users = [m for m in chosen if m.id in (id, id or m.id)]
+        if not dot and name in own:
+            raise ArgumentError("options", f"{name!r} is an argument of evaluate", Use(name, value))
+        if not any(name in m.options for m in users):
+            known = sorted({option for m in users for option in m.options if option not in own})
+            near = get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known) or 'none'}"
+            problem = f"{metric} is not evaluated" if dot and not users else f"no metric evaluated here has {name!r}"
+            raise ArgumentError("options", problem, remedy if users else "add it to the metrics")
+        found[f"{id}.{name}" if dot else name] = value
+    return found
 
 
 CELL_OPTIONS = ("gamma", "distance")
