@@ -306,9 +306,7 @@ class _Parser:
         try:
             value = float(part)
         except ValueError:
-            raise self._error(
-                f"expected a number or 'baseline', got {part!r}" if part else "ends too early"
-            ) from None
+            raise self._error(f"expected a number or 'baseline', got {part!r}" if part else "ends too early") from None
         if math.isnan(value):  # no value is above or below it
             raise self._error("expected a number, got nan")
         self._next()

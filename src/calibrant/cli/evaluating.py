@@ -291,7 +291,7 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
+    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"), "confidence" not in source)
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 

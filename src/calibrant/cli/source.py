@@ -23,8 +23,9 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..util.files import read_npz
+from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, open_rows
 
 __all__ = ["Columns", "load", "load_each", "split"]
 
@@ -37,18 +38,27 @@ def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
 
 
 def load(
-    file: str, columns: Columns, where: str | None = None, format: str | None = None, table: str | None = None
+    file: str,
+    columns: Columns,
+    where: str | None = None,
+    format: str | None = None,
+    table: str | None = None,
+    event: bool = False,
 ) -> dict[str, Any]:
     """Arguments for `Predictions` from a file or a pattern of files; ``-`` is standard input."""
-    return load_each(file, [columns], where, format, table)[0]
+    return load_each(file, [columns], where, format, table, event)[0]
 
 
 def load_each(
-    file: str, several: list[Columns], where: str | None = None, format: str | None = None, table: str | None = None
+    file: str,
+    several: list[Columns],
+    where: str | None = None,
+    format: str | None = None,
+    table: str | None = None,
+    event: bool = False,
 ) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows."""
-    with on_disk(file) as paths:
-        kind = kind_of_all(paths, format)
+    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`."""
+    with open_source(file, several, format, event) as (paths, several, kind):
         if kind != "npz":
             return [_from_table(paths, file, kind, columns, where, table) for columns in several]
         if where is not None:
@@ -63,6 +73,7 @@ def _from_table(
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+        check_not_log(rows.names, columns)
         typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
