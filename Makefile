@@ -4,18 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 .PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
+# A file stays on one worker, so that what its fixtures make is made once.
 test: $(VENV)/.dev browser lint
-	$(PYTEST)
+	$(PYTEST) --dist loadfile
 
 deep: $(VENV)/.dev browser lint
-	$(PYTEST) --deep
+	$(PYTEST) --dist worksteal --deep
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

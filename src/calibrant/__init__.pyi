@@ -18,6 +18,7 @@ from .binning import EqualArea as EqualArea
 from .binning import EqualMass as EqualMass
 from .binning import EqualWidth as EqualWidth
 from .binning import KDTree as KDTree
+from .binning import Levels as Levels
 from .binning import SimplexGrid as SimplexGrid
 from .decision import OodDetector as OodDetector
 from .decision import OodKnn as OodKnn

@@ -23,10 +23,6 @@ TASKS = ("smece", "ecce", "kuiper", "ici", "lowess", "cox")
 FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("benchmarks")
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("bench") / "results.json"

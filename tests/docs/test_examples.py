@@ -156,7 +156,6 @@ def test_pytorch_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.xdist_group("spark")
 def test_spark_local(tmp_path: Path) -> None:
     text = run(tmp_path, "spark_local")
     if text.startswith("SKIPPED"):

@@ -17,10 +17,6 @@ from experiments import simulations, simulations_hard, simulations_page, simulat
 ROOT = Path(__file__).parents[2]
 
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("simulations")
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("simulations") / "small.json"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.errors import CalibrantWarning
 from calibrant.inference.pair_resampling import Series, skce_draws
 from calibrant.inference.resampling import PredictionSampler, generator
 from calibrant.metrics.kernel import pairs
@@ -234,3 +235,14 @@ def test_a_width_is_kept_for_the_same_question_only() -> None:
         assert _median_distance(two, "cityblock", 1.0) == pytest.approx(np.abs(points[0] - points[1]).sum())
         apart = cloud._replace(points=points[::-1] ** 2)
         assert _median_distance(apart, "cityblock", 1.0) != pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_warning_about_a_resample_does_not_reach_the_user(workers: int) -> None:
+    """One event at the end of a simulated data set is an order of its rows, not of the user's."""
+    y, p = np.zeros(40, dtype=int), np.full(40, 0.02)
+    y[17] = 1
+    found = cal.assess(y, p, metric="skce_ul", method="consistency", n_resamples=400, workers=workers)
+    assert 0 < found.pvalue <= 1
+    with pytest.warns(CalibrantWarning, match="sorted by labels"):
+        cal.skce_ul(np.sort(y), p)

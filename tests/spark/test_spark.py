@@ -36,7 +36,6 @@ pytest.importorskip("pyspark", reason="NO PYSPARK: pip install 'calibrant[spark]
 JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
 pytestmark = [
     pytest.mark.skipif(not JAVA, reason="NO JAVA: install Java 17 to test on Spark"),
-    pytest.mark.xdist_group("spark"),
     # PySpark says so at every Arrow call; nothing here goes through pandas.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]

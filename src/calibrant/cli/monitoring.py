@@ -12,13 +12,14 @@ import click
 from . import options
 
 if TYPE_CHECKING:
+    from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
 
 __all__ = ["monitor"]
 
 EXIT_ALARM = 3
-COLUMNS = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
+SHOWN = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
 fail_option = click.option(
     "--fail-on-alarm",
     "fail_on",
@@ -39,6 +40,16 @@ def now_option(help: str) -> Callable[[Any], Any]:
     return click.option("--now", metavar="TIME", help=help)
 
 
+def time_option(help: str) -> Callable[[Any], Any]:
+    """The option ``--time``."""
+    return click.option("--time", metavar="COLUMN", help=help)
+
+
+def id_option(help: str) -> Callable[[Any], Any]:
+    """The option ``--id``."""
+    return click.option("--id", "id_column", metavar="COLUMN", help=help)
+
+
 @click.group(cls=options.OnceGroup, short_help="Monitor drift and calibration over time.")
 def monitor() -> None:
     """Monitor predictions over time: drift, calibration as labels arrive, and alarms.
@@ -57,6 +68,8 @@ def monitor() -> None:
 @options.where_option
 @options.classes_option
 @options.file_options
+@time_option("Column with the time of each prediction in the files of update, which need not be in the reference data.")
+@id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @options.ood_option(
@@ -104,7 +117,10 @@ def monitor() -> None:
 @click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
-    """Create a monitor in the new file STORE."""
+    """Create a monitor in the new file STORE.
+
+    The names of columns are stored, so that update and labels need none.
+    """
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from ..sketches.collection import Sketches
@@ -121,6 +137,7 @@ def init(store: str, **options: Any) -> None:
         horizon = int(horizon)
     keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
     keywords["by"] = options["by"]
+    keywords["columns"] = _columns(options)
     file, ood = options.pop("reference"), options.pop("ood")
     twice = next((name for name in ood if ood.count(name) > 1), None)
     if twice is not None:
@@ -131,22 +148,50 @@ def init(store: str, **options: Any) -> None:
             keywords["ood"] = (
                 ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
             )
+            if not isinstance(reference, Sketches) and reference.dropped is not None:
+                keywords["ood"] = {name: values[reference.dropped.kept] for name, values in keywords["ood"].items()}
         made = Monitor.create(store, reference=reference, **keywords)
-    time = " --time COLUMN" if made.settings.rule.by_time else ""
-    print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{time} --id COLUMN"])
+    needed = {"time": made.settings.rule.by_time, "id": True}
+    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in keywords["columns"])
+    said = [] if getattr(reference, "dropped", None) is None else [str(reference.dropped)]
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {store} FILE{more}"])
+
+
+def _columns(options: dict[str, Any]) -> dict[str, str]:
+    """The names of columns among the options, without those of files that init does not read."""
+    found = {"time": options.pop("time"), "id": options.pop("id_column")}
+    found |= {name: options[name] for name in ("label", "prob", "probs", "logits", "confidence")}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
+    """Complete the columns that were not given by those given to init; a score that was given replaces the others."""
+    kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
+    scores = ("prob", "probs", "logits", "confidence")
+    if any(options.get(name) for name in scores):
+        kept = {name: column for name, column in kept.items() if name not in scores}
+    for name, column in kept.items():
+        if name in options and options[name] is None:
+            options[name] = column
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
     """Rows of a table, or a sketch, for which only the column of its groups can be given."""
     from ..errors import ArgumentError, LabelError, Use
+    from ..monitoring.settings import COLUMNS
     from ..sketches.collection import Sketches
     from ..util.files import read_limited
+    from .config import is_configured
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
-        given = next((name for name, value in source.items() if value and name != "by"), None)
+        # Columns are those of the files of update.
+        rows = {name: value for name, value in source.items() if name not in (*COLUMNS, "by")}
+        given = next((name for name, value in rows.items() if value and not is_configured(name)), None)
         if given is not None:
-            raise ArgumentError(f"--{given}", f"applies to rows, and {file} is a sketch", "give it to scan")
+            raise ArgumentError(
+                f"--{given.replace('_', '-')}", f"applies to rows, and {file} is a sketch", "give it to scan"
+            )
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
         return read(file, **source)
@@ -159,14 +204,10 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @monitor.command(short_help="Add predictions.")
 @click.argument("store")
 @click.argument("file")
-@click.option(
-    "--time",
-    metavar="COLUMN",
-    help="Column with the time of each prediction; required unless windows are counted in rows.",
+@time_option(
+    "Column with the time of each prediction, unless windows are counted in rows; by default the one given to init."
 )
-@click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column with the id of each row; a row that is added twice counts once."
-)
+@id_option("Column with the id of each row; a row that is added twice counts once. By default the one given to init.")
 @click.option(
     "--delivery",
     metavar="NAME",
@@ -194,12 +235,15 @@ def update(store: str, file: str, **options: Any) -> None:
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor, some_names
     from .arrivals import in_order, rows_of
+    from .config import is_configured
     from .screen import warnings_as_lines
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery", "now", "max_ahead")}
     if chosen["max_ahead"] == "any":
         chosen["max_ahead"] = None
     opened = Monitor.open(store)
+    options["label_required"] = options["label"] is not None and not is_configured("label")
+    _remembered(opened, options)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
     if options["by"] is None:
@@ -210,17 +254,16 @@ def update(store: str, file: str, **options: Any) -> None:
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
-        rows = in_order(rows_of(file, **options), opened.settings.classes)
+        found, dropped = rows_of(file, **options)
+        rows = in_order(found, opened.settings.classes)
         done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
-    _finish(done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
 
 
 @monitor.command(short_help="Add or correct labels.")
 @click.argument("store")
 @click.argument("file")
-@click.option(
-    "--id", "id_column", required=True, metavar="COLUMN", help="Column with the id of each row, as given to update."
-)
+@id_option("Column with the id of each row, as given to update; by default the one given to init.")
 @options.label_option
 @now_option("Current time; by default that of the latest prediction.")
 @options.where_option
@@ -231,7 +274,7 @@ def update(store: str, file: str, **options: Any) -> None:
 def labels(
     store: str,
     file: str,
-    id_column: str,
+    id_column: str | None,
     label: str | None,
     now: str | None,
     where: str | None,
@@ -243,14 +286,19 @@ def labels(
 
     Labels whose predictions have not arrived are kept and added with them.
     """
+    from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from ..monitoring.windows import read_time
     from .arrivals import labels_like, labels_of
 
     opened = Monitor.open(store)
+    columns: dict[str, Any] = {"id_column": id_column, "label": label}
+    _remembered(opened, columns)
+    if columns["id_column"] is None:
+        raise ArgumentError("--id", "is required, since none was given to init", "name the column of ids")
     if now is not None:
         read_time(now, "--now")
-    ids, values = labels_of(file, id_column, label, where, format)
+    ids, values = labels_of(file, **columns, where=where, format=format)
     with _labels_of_reference(opened):
         done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
     _finish(done, fail_on, as_json)
@@ -358,14 +406,15 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool, dropped: Dropped | None = None) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | ({} if dropped is None else {"missing_values": dropped.to_dict()}))
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        said = [] if dropped is None else [str(dropped)]
+        print_lines([repr(done), *said, *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 
@@ -403,8 +452,8 @@ def _show(found: MonitorStatus) -> None:
         )
     if rows:
         print_lines([""])
-        place = COLUMNS.index("drift p") + 1
-        headings = (*COLUMNS[:place], *(f"{each.name} p" for each in found.settings.ood), *COLUMNS[place:])
+        place = SHOWN.index("drift p") + 1
+        headings = (*SHOWN[:place], *(f"{each.name} p" for each in found.settings.ood), *SHOWN[place:])
         print_table(headings, rows, range(2, len(headings)))
     if found.groups:
         print_lines(["", *(repr(group) for group in found.groups[:50])])

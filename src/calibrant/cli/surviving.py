@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
+from ..input.missing import Dropped
 from ..input.weights import read_groups
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
+from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz
 from ..util.version import __version__
-from .conditions import COMPARE, parse_condition
+from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
+from .config import is_configured
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
-from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
-from .source import named_as_written, split, stacked
+from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .source import complete, named_as_written, split, stacked
 from .wording import in_options
 
 __all__ = ["run"]
@@ -50,27 +53,6 @@ OTHERS: dict[str, Any] = {
 }
 
 
-class Gate(NamedTuple):
-    """A condition on a measure that makes the command fail."""
-
-    measure: str
-    sign: str
-    limit: float
-
-    def failures(self, result: SurvivalSummary, place: str) -> list[str]:
-        """The horizons at which the condition holds."""
-        found = []
-        for part in result.horizons:
-            value = next(m.value for m in part.measures if m.measure == self.measure)
-            named = f"{self.measure} {self.sign} {self.limit:g}"
-            at = f" at {part.horizon:g}" if len(result.horizons) > 1 else ""
-            if value is None:
-                raise ArgumentError("--fail-if", f"{named} cannot be evaluated{at}{place}: the measure is undefined")
-            if COMPARE[self.sign](value, self.limit):
-                found.append(f"{named} holds{at}{place}: the value is {value:.6g}")
-        return found
-
-
 def run(
     file: str,
     *,
@@ -83,7 +65,7 @@ def run(
     resamples: int,
     seed: int,
     as_json: bool,
-    gates: tuple[str, ...],
+    gates: Gates,
     stream: bool | None = None,
     **given: Any,
 ) -> bool:
@@ -94,14 +76,18 @@ def run(
         ]
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
-        if given.get(name, default) != default:
-            option = {"selections": "--select", "purpose": "--for"}.get(name, f"--{name.replace('_', '-')}")
+        if given.get(name, default) != default and not is_configured(name):
+            option = {"selections": "--select", "purpose": "--for", "confidence": "--confidence-column"}.get(
+                name, f"--{name.replace('_', '-')}"
+            )
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
-    conditions = [_gate(text) for text in gates]
+    conditions = gates.conditions(
+        lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
+    )
     columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
-    arrays = _load(file, columns, time, event, **source)
+    arrays, dropped = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
     if by is not None:
         code, names = read_groups(by, len(by))
@@ -125,26 +111,29 @@ def run(
                 )
             except UndefinedMetricError as error:
                 undefined[str(name)] = in_options(error)
-    failures = []
-    for name, part in parts.items():
-        for gate in conditions:
-            failures += gate.failures(part, f" (group {name})" if name else "")
     whole = parts.pop("")
+    plain = {**whole.to_dict(), "groups": {name: part.to_dict() for name, part in parts.items()}}
+    places = places_of(plain) + [
+        Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()
+    ]
+    checked = check(conditions, places, gates.earlier(), columns.by)
     if as_json:
         each = {name: part.to_dict() for name, part in parts.items()} | {
             name: {"error": why} for name, why in undefined.items()
         }
         groups = {"groups": each} if by is not None else {}
-        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, "failed": failures})
+        left = {} if dropped is None else {"missing_values": dropped.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **left, **groups, **results_of(checked)})
     else:
+        print_lines([] if dropped is None else [str(dropped)])
         show(whole)
         for name, part in parts.items():
             print_lines(["", f"{columns.by} = {name}"])
             show(part)
         print_lines([f"{columns.by} = {name}: {why}" for name, why in undefined.items()])
-    for line in failures:
-        say(clean(f"gate failed: {line}"), err=True)
-    return bool(failures)
+    headings, rows = whole._table()
+    details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
+    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
 
 
 def show(result: SurvivalSummary) -> None:
@@ -155,14 +144,6 @@ def show(result: SurvivalSummary) -> None:
     print_lines(result._notes())
 
 
-def _gate(text: str) -> Gate:
-    name, sign, limit = parse_condition(text, "calibration_slope < 0.8")
-    key = name.lower().replace(" ", "_")
-    if key not in NAMES:
-        raise ArgumentError("--fail-if", f"unknown measure {name!r}", f"use {', '.join(NAMES)}")
-    return Gate(key, sign, limit)
-
-
 def _load(
     file: str,
     columns: Columns,
@@ -171,8 +152,9 @@ def _load(
     where: str | None = None,
     format: str | None = None,
     table: str | None = None,
-) -> dict[str, Any]:
-    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
+    drop_missing: bool = False,
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file, and what was dropped."""
     text = [("--by", columns.by)] if columns.by else []
     with on_disk(file) as paths:
         kind = kind_of_all(paths, format)
@@ -197,9 +179,12 @@ def _load(
             if len(arrays[time]) == 0:
                 remedy = "relax --where" if where is not None else "check the program that wrote it"
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            if columns.by and rows.printed:
-                arrays[columns.by] = named_as_written(arrays[columns.by])
-    return {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
+    arrays, dropped = complete({name: arrays[name] for name in roles}, roles, drop=drop_missing)
+    if columns.by and kind in PRINTED:
+        arrays[columns.by] = named_as_written(arrays[columns.by])
+    read = {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    return read, dropped
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:

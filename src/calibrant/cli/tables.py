@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError
+from ..input.missing import Dropped, all_missing, missing_rows
 from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz, write_atomic
 from .appending import appended
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
-from .source import npz_logits, printed_tolerance, stacked
+from .source import npz_logits, numbers_of_text, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -62,13 +63,29 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = stacked([arrays[name] for name in self.scores])
+        scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
             keywords["sum_tolerance"] = printed_tolerance(np.asarray(scores))
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
+
+    def drop_missing(self, more: Mapping[str, str] | None = None) -> Dropped | None:
+        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing."""
+        columns = {**dict.fromkeys(self.scores, "y_prob"), **(more or {})}
+        listed = ", ".join(quoted(name) for name in columns)
+        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        masks = {name: missing_rows(arrays[name], texts=columns[name] != "groups") for name in columns}
+        dropped = Dropped.of(masks, applied=True)
+        if not dropped.n:
+            return None
+        if dropped.n == dropped.rows:
+            raise all_missing(dropped, columns[next(iter(dropped.columns))])
+        self.connection.register("rows_absent", {"absent": ~dropped.kept})
+        query = "SELECT rows_read.* FROM rows_read POSITIONAL JOIN rows_absent WHERE NOT absent"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {query}")
+        return dropped
 
     def write(self, out: str, probs: Any) -> Path:
         """Write all columns and the calibrated columns atomically."""
@@ -153,24 +170,25 @@ def open_table(
     as_text: Sequence[tuple[str, str]] = (),
     *,
     to_write: bool = False,
+    label_required: bool = True,
 ) -> Iterator[Table]:
     """Files as a table, with or without labels; `as_text` as for `open_rows`, ``-`` is standard input.
 
-    With `to_write`, the text of text files is preserved.
+    With `to_write`, the text of text files is preserved. A label that is not required need not be a column.
     """
     connection = connect()
     try:
         with on_disk(file) as paths:
             kind = kind_of_all(paths, format)
             if kind == "npz":
-                found = _from_npz(connection, Path(paths[0]), columns, where)
+                found = _from_npz(connection, Path(paths[0]), columns, where, label_required)
             else:
                 numbered = to_write and kind in PRINTED
                 rows = open_rows(
                     connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
                 )
                 rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
-                found = _table(connection, _scores(rows.names, columns), columns, text=rows.printed)
+                found = _table(connection, _scores(rows.names, columns, label_required), columns, text=rows.printed)
                 if numbered:
                     found = replace(found, paths=tuple(paths), kind=kind)
             ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
@@ -182,14 +200,14 @@ def open_table(
         connection.close()
 
 
-def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
+def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:
     """Arrays as columns; those of a matrix are numbered."""
     if where is not None:
         raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
     arrays = read_npz(path)
     logits = npz_logits(arrays, columns)
-    scores = ["logits"] if logits else _scores(list(arrays), columns)
+    scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
     rows = len(arrays[scores[0]])
     flat: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -208,8 +226,10 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
     return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
-def _scores(names: list[str], columns: Columns) -> list[str]:
+def _scores(names: list[str], columns: Columns, label_required: bool) -> list[str]:
     """The score columns without the label."""
+    if not label_required and columns.label not in names:
+        columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
 
 

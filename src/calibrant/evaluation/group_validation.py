@@ -250,7 +250,7 @@ class GroupValidation(Result):
             lines += _left_out(
                 f"{self.measures[metric].heading} left out", [pair for pair in left.items() if pair not in common]
             )
-        if any("no events" in left.values() for left in self.left_out.values()):
+        if any("no events" in left.values() for left in self.left_out.values()) and any(self.pooled.values()):
             lines.append(
                 f"{self.kind}s without events had fewer than expected: leaving them out raises pooled O/E and intercept"
             )
@@ -261,6 +261,8 @@ class GroupValidation(Result):
             lines.append(
                 f"{scale.get(transform or '', '')}{self.measures[metric].heading}: {trend_words(trend, self.unit)}"
             )
+        if self.unit and not trends and len(self.groups) < 3:
+            lines.append(f"no trend: it requires three periods; there are {len(self.groups)}")
         said: dict[str, list[str]] = {}
         for metric, p in self.pooled.items():
             for note in () if p is None else p.notes:

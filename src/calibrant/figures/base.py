@@ -38,7 +38,10 @@ LETTER = 0.055
 
 # Parameters that the functions of figures share, for their docstrings.
 FIGURE_PARAMETERS = {
-    "bins": ("int, sequence of float or fitted bins, default 15", "Number of bins, their edges, or fitted bins."),
+    "bins": (
+        "int, sequence of float, str or fitted bins, default 15",
+        'Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.',
+    ),
     "binning": (
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"`` or a rule of `calibrant.binning`.""",
@@ -290,7 +293,7 @@ class Diagram(Result):
         dict
             Values by name; missing numbers are None.
         """
-        return {**{name: getattr(self, name) for name in self._stated}, **self._columns()}
+        return {**{name: getattr(self, name) for name in self._stated}, **self._columns(), **self._dropped_values()}
 
     def _listed(self, *names: str) -> dict[str, list[Any]]:
         return {name: none_for_nan(getattr(self, name)) for name in names}

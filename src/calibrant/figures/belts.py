@@ -98,7 +98,7 @@ class CalibrationBelt(Diagram):
             name: {f"{level:g}": [list(each) for each in found] for level, found in zip(self.levels, held, strict=True)}
             for name, held in (("over", self.over), ("under", self.under))
         }
-        return {**facts, **tested, **ranges, **self._columns()}
+        return {**facts, **tested, **ranges, **self._columns(), **self._dropped_values()}
 
     def _columns(self) -> dict[str, list[Any]]:
         count = len(self.levels)

@@ -180,7 +180,8 @@ class FlexibleCalibrationCurve(Diagram):
             for name in ("intercept", "slope", "c_statistic")
         }
         rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
-        return {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
+        stated = {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
+        return stated | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         return self._listed("risk", "observed", "lower", "upper")

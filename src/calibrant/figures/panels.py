@@ -61,7 +61,7 @@ class ReliabilityPanels(Diagram):
         dict
             Result of `ReliabilityDiagram.to_dict` by name.
         """
-        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()}
+        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()} | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}

@@ -49,7 +49,7 @@ class ClasswiseCurves(Diagram):
         dict
             Result of `FlexibleCalibrationCurve.to_dict` by class.
         """
-        return {name: curve.to_dict() for name, curve in self.curves.items()}
+        return {name: curve.to_dict() for name, curve in self.curves.items()} | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"class": []}

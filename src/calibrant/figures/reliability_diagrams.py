@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -185,6 +186,7 @@ class ReliabilityDiagram(Diagram):
             "curve": None if self.curve is None else self.curve.to_dict(),
             "band": None if self.band is None else self.band.to_dict(),
             "decomposition": None if self.decomposition is None else self.decomposition.to_dict(),
+            **self._dropped_values(),
         }
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -358,7 +360,7 @@ def reliability_diagram(
 reliability = reliability_diagram
 """The short name of `reliability_diagram`."""
 
-OWN_KEYWORDS = tuple(reliability_diagram.__kwdefaults__ or ())
+OWN_KEYWORDS = tuple(inspect.unwrap(reliability_diagram).__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:

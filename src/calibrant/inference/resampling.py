@@ -7,6 +7,7 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from inspect import unwrap
@@ -16,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError
+from ..binning.parse import has_levels
+from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -117,13 +119,18 @@ def generator(seed: int, number: int) -> Generator:
 
 
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
-    """``work(0) ... work(count - 1)``, in order, on `workers` threads."""
-    if workers is None or workers <= 1 or count < 2:
-        return list(_reported(map(work, range(count)), count))
-    from concurrent.futures import ThreadPoolExecutor
+    """``work(0) ... work(count - 1)``, in order, on `workers` threads.
 
-    with ThreadPoolExecutor(workers) as pool:
-        return list(_reported(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
+    What a metric warns of in a resample, such as an order of its rows, concerns the resample and not the data.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrantWarning)
+        if workers is None or workers <= 1 or count < 2:
+            return list(_reported(map(work, range(count)), count))
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(workers) as pool:
+            return list(_reported(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
 
 
 def _reported(results: Iterable[Any], count: int) -> Iterable[Any]:
@@ -365,6 +372,8 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     if exact or not may_count:
         return rows
     most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
+    if any(has_levels(keywords) for _, keywords in metrics):
+        return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
         return DistinctSampler(first)

@@ -225,7 +225,8 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
     index = _index(first)
     if index is None:
         return
-    for name, other in others.items():
+    columns = ((name, each) for name, other in others.items() for each in _each(other))
+    for name, other in columns:
         own = _index(other)
         if own is None or len(own) != len(index) or own.equals(index):
             continue
@@ -238,6 +239,10 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
                     InPython(f"{name}.to_numpy() if the index has no meaning"),
                 ),
             )
+
+
+def _each(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else (value,)
 
 
 def _index(value: Any) -> Any:

@@ -37,6 +37,7 @@ def trace(
         parameters=dict(parameters),
         made=time_stamp(),
         notes=tuple(notes),
+        dropped="" if p.dropped is None else str(p.dropped),
     )
 
 

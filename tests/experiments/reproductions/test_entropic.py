@@ -25,9 +25,6 @@ from experiments.reproductions import (
 from experiments.reproductions.study import PAGES, RESULTS, Row, Study, as_page, load
 from tests.sample import TELCO_CATEGORIES
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("entropic")
-
 
 @pytest.fixture(scope="module")
 def study(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:

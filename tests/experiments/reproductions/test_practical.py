@@ -25,10 +25,6 @@ from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 FEW = {source.file for source in sets.FEW_SOURCES}
 
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("practical")
-
-
 @pytest.fixture(scope="module")
 def small(real_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, Any], Path]:
     """The small form, with the numbers that it was made of."""

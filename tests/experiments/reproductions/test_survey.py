@@ -28,10 +28,6 @@ from experiments.reproductions.survey_data import Rows, answers, halves, read
 ROOT = Path(__file__).parents[3]
 
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("survey")
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("survey")

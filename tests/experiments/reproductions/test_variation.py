@@ -17,10 +17,6 @@ from experiments.reproductions.study import PAGES, RESULTS, Study, as_page, load
 SETTINGS = variation_measure.SETTINGS
 
 
-# What the fixtures make is made once, not by each worker.
-pytestmark = pytest.mark.xdist_group("variation")
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("variation")

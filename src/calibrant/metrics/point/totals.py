@@ -105,7 +105,9 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
     },
     # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
     reads_log_odds=lambda view, options: (
-        options["form"] == "logit" and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+        options["form"] == "logit"
+        and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+        and "a shift of log-odds does not change scores of 0 and 1"
     ),
 )
 def calibration_in_the_large(
@@ -168,14 +170,14 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
         with np.errstate(over="ignore"):
             return accurate_sum(w / (1 + np.exp(-(shift + logit)))) - (wanted - fixed)
 
-    from scipy.optimize import brentq
+    from ...util.roots import brent_root
 
     low, high = -1.0, 1.0
     while excess(low) > 0:
         low *= 2
     while excess(high) < 0:
         high *= 2
-    return float(brentq(excess, low, high, xtol=1e-14, rtol=1e-14))
+    return brent_root(excess, low, high, xtol=1e-14, rtol=1e-14)
 
 
 @metric(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ArgumentError, ColumnError
 from ...input.convert import match_columns
+from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
+from ...input.grouping import plain_columns
 
 __all__ = [
     "CALIBRATED",
@@ -22,6 +23,7 @@ __all__ = [
     "check_class_order",
     "check_expression",
     "class_names",
+    "condition_error",
     "find_columns",
     "first_line",
     "like_classes",
@@ -62,35 +64,6 @@ class Columns:
     by: str | None = None
 
 
-def first_line(error: Exception) -> str:
-    """The message of an error, without the lines that point into the query."""
-    return str(error).strip().split("\n")[0]
-
-
-def condition_error(error: Exception, names: Sequence[str]) -> ArgumentError:
-    """The error for a condition on rows that DuckDB cannot evaluate."""
-    text = first_line(error)
-    unknown = re.search(r'column "(.*)" not found', text)
-    remedy = f"the columns are {', '.join(names[:20])}"
-    if unknown is None:
-        return ArgumentError("where", text, remedy)
-    name = unknown[1]
-    return ArgumentError(
-        "where", f"unknown column {name!r}", f"{remedy}; text is written in single quotes, as '{name}'"
-    )
-
-
-def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def lossless(name: str, type: str) -> str:
-    """A column as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
-    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
-    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
-
-
 # An integer, which programs write as 7 or, next to fractions and missing values, as 7.0.
 _WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
 
@@ -122,44 +95,6 @@ def _is_spelled(number: type[int] | type[float], text: str) -> bool:
     return str(value) == text and (-(2**63) <= value < 2**63 if number is int else math.isfinite(value))
 
 
-def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
-    """Raise unless the text is a single SQL expression without a second statement or a subquery."""
-    tree = json.loads(
-        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
-    )
-    if tree.get("error"):
-        raise ArgumentError(
-            argument,
-            f"not a valid SQL expression: {tree.get('error_message', where)}",
-            "for example \"country = 'FR' AND age > 60\"",
-        )
-    statements = tree["statements"]
-    if len(statements) != 1 or not _is_condition(statements[0]["node"]):
-        raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
-
-
-# Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
-_CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
-
-
-def _is_condition(node: dict[str, Any]) -> bool:
-    """Whether a parsed query consists of a single condition."""
-    if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
-        return False
-    condition = node["where_clause"]
-    blank = condition.get("function_name") == "row" and not condition.get("arguments")
-    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
-
-
-def _classes_within(tree: Any) -> Iterator[str]:
-    """The class of every part of an expression."""
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
-        yield tree["class"]
-    for part in parts:
-        yield from _classes_within(part)
-
-
 def find_columns(
     existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
 ) -> tuple[str, list[str]]:
@@ -181,7 +116,8 @@ def find_columns(
                 "no column has a common name for labels",
                 f"name the column; the columns are {', '.join(existing[:20])}",
             )
-    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
+    grouping = plain_columns(columns.by, existing, f"{dashes}by")
+    others = [name for name in existing if name not in (label, columns.weight, columns.counts, *grouping)]
     if given:
         option, name = given[0]
         spec = [part.strip() for part in name.split(",")]
@@ -238,7 +174,9 @@ def _several(others: list[str]) -> list[str]:
 
 def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
     """The options that name scores, with their values."""
-    return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
+    confidence = "confidence-column" if dashes else "confidence"
+    names = {"prob": "prob", "probs": "probs", "logits": "logits", confidence: "confidence"}
+    return [(dashes + option, getattr(columns, name)) for option, name in names.items()]
 
 
 def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
