@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, FileError
@@ -18,13 +17,15 @@ from ..sketches.files.columns import (
     as_booleans,
     class_names,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
     score_options,
 )
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz
+from ..util.files import read_arrays
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
 from .rows import Rows, connect, open_rows
@@ -162,8 +163,12 @@ def _roles(read: _Read, columns: Columns) -> dict[str, str]:
 
 
 def _from_npz(path: str, columns: Columns) -> _Read:
-    arrays = read_npz(Path(path))
+    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
     existing = list(arrays)
+    if len(arrays) == 1 and path.lower().endswith(".npy"):
+        raise ArgumentError(
+            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
+        )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
     values = {} if groups is None else {_key(factor): found for factor, found in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
@@ -223,8 +228,10 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
-    remember_label(label)
+    remember_label(label.removesuffix(".npy"))
     scores = stacked([arrays[name] for name in names])
+    if is_guessed(columns, names) and are_classes(scores):
+        raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
         words["input"] = "logit"
@@ -254,6 +261,14 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     if by:
         words["groups"] = GroupColumns(by, {factor: arrays[_key(factor)] for each in by for factor in each})
     return words
+
+
+def are_classes(scores: Any) -> bool:
+    """Whether scores are text, truth values, or 0 and 1 only."""
+    import numpy as np
+
+    values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
+    return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
 
 
 def numbers_of_text(values: Any) -> Any:

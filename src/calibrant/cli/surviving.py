@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
@@ -12,7 +11,7 @@ from ..input.missing import Dropped
 from ..input.weights import read_groups
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz
+from ..util.files import read_arrays
 from ..util.version import __version__
 from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
 from .config import is_configured
@@ -166,7 +165,7 @@ def _load(
             if where is not None:
                 raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
             remember_read(paths, kind, where)
-            arrays = read_npz(Path(paths[0]))
+            arrays = read_arrays(paths[0], (time, event, columns.weight, columns.by))
             risks, named = _named(list(arrays), columns, time, event)
         else:
             connection = connect()
