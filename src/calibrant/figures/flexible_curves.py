@@ -30,7 +30,6 @@ from .base import (
     drawn,
     emptier_corner,
     finish,
-    halo,
     legend,
     none_for_nan,
     one_view,
@@ -40,7 +39,6 @@ from .base import (
 )
 from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
-from .histograms import outcome_words
 from .models import single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
@@ -263,16 +261,10 @@ class FlexibleCalibrationCurve(Diagram):
             if seen.any():
                 tops = base + side * most * heights[seen] / heights[seen].max()
                 ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
-        yes, no = outcome_words(self.lens)
-        style: dict[str, Any] = {
-            "fontsize": small_size(),
-            "ha": "right",
-            "zorder": 4,
-            "gid": "side",
-            "path_effects": halo(ax),
-        }
-        ax.text(0.995 * end, base + 0.1 * most, yes, va="bottom", color=tones.over, **style)
-        ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
+        # Beside the axis, where no spike is, and below its tick at 0; the axis labels or the title of a panel name the event.
+        style: dict[str, Any] = {"fontsize": small_size(), "ha": "right", "gid": "side", "textcoords": "offset points"}
+        for words, va, hue in (("event", "bottom", tones.over), ("no event", "top", tones.muted)):
+            ax.annotate(words, (0, base), (-4, -3), va=va, color=hue, annotation_clip=False, **style)
 
 
 def _place_legend(ax: Axes, end: float) -> None:
