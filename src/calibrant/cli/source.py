@@ -26,7 +26,9 @@ from ..util.files import read_npz
 from .places import remember_label, remember_read
 from .rows import Rows, connect, kind_of_all, on_disk, open_rows
 
-__all__ = ["Columns", "load", "load_each", "split"]
+__all__ = ["Columns", "grouping_columns", "groups_from", "load", "load_each", "split", "typed_values"]
+
+Groupings = tuple[tuple[Factor, ...], ...]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -64,8 +66,7 @@ def _from_table(
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
         typed = rows
-        by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
-        named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
+        by, named = grouping_columns(columns.by, rows)
         wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
         label = next(iter(wanted))
         # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
@@ -78,25 +79,38 @@ def _from_table(
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-        groups = _typed_groups(by, typed)
+        typed_groups = typed_values(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
         remedy = "relax --where" if where is not None else "check the program that wrote it"
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-    for name in named if rows.printed else ():
-        arrays[name] = named_as_written(arrays[name])
-    for factor, values in groups.items():
-        check_length(factor, len(values), len(arrays[label]), "--by")
-    groups |= {f: arrays[f.column] for each in by for f in each if f.kind == "column"}
-    groupings = GroupColumns(by, groups) if by else None
-    return _from_arrays(arrays, columns, text=rows.printed, existing=rows.names, groups=groupings)
+    groups = groups_from(by, typed_groups, arrays, rows.printed, len(arrays[label]))
+    return _from_arrays(arrays, columns, text=rows.printed, existing=rows.names, groups=groups)
 
 
-def _typed_groups(by: tuple[tuple[Factor, ...], ...], rows: Rows) -> dict[Factor, Any]:
+def grouping_columns(by: str | None, rows: Rows) -> tuple[Groupings, dict[str, None]]:
+    """The groupings of ``--by``, and the columns that are read as text for them."""
+    found = parse_by(by, rows.names, "--by") if by else ()
+    return found, dict.fromkeys(factor.column for each in found for factor in each if factor.kind == "column")
+
+
+def typed_values(by: Groupings, rows: Rows) -> dict[Factor, Any]:
     """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
     typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
+
+
+def groups_from(
+    by: Groupings, typed: dict[Factor, Any], arrays: dict[str, Any], printed: bool, n: int
+) -> GroupColumns | None:
+    """The groupings of ``--by`` from the columns that were read as text and the values of the others."""
+    for factor, values in typed.items():
+        check_length(factor, len(values), n, "--by")
+    names = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
+    named = {name: named_as_written(arrays[name]) if printed else arrays[name] for name in names}
+    texts = {f: named[f.column] for each in by for f in each if f.kind == "column"}
+    return GroupColumns(by, typed | texts) if by else None
 
 
 def _wanted(existing: list[str], columns: Columns) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
-from ..input.weights import read_groups
+from ..input.grouping import GroupColumns, group_columns, plain_columns, read_groupings
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..util.files import read_npz
 from ..util.version import __version__
@@ -17,7 +18,7 @@ from .config import is_configured
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
-from .source import named_as_written, split, stacked
+from .source import grouping_columns, groups_from, split, stacked, typed_values
 from .wording import in_options
 
 __all__ = ["run"]
@@ -87,9 +88,6 @@ def run(
     columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
     arrays = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
-    if by is not None:
-        code, names = read_groups(by, len(by))
-        assert code is not None
     options: dict[str, Any] = {
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
         "cause": cause,
@@ -101,8 +99,7 @@ def run(
     with warnings_as_lines(), resampling_bar():
         parts = {"": survival_summary(**arrays, **options)}
         undefined: dict[str, str] = {}
-        for place, name in [] if by is None else enumerate(names):
-            rows = code == place
+        for name, rows in _groups(by):
             try:
                 parts[str(name)] = survival_summary(
                     **{word: values[rows] for word, values in arrays.items()}, **options
@@ -123,13 +120,24 @@ def run(
         print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, **results_of(checked)})
     else:
         show(whole)
+        title = f"{columns.by} = " if by is not None and by.plain else ""
         for name, part in parts.items():
-            print_lines(["", f"{columns.by} = {name}"])
+            print_lines(["", f"{title}{name}"])
             show(part)
-        print_lines([f"{columns.by} = {name}: {why}" for name, why in undefined.items()])
+        print_lines([f"{title}{name}: {why}" for name, why in undefined.items()])
     headings, rows = whole._table()
     details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
     return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+
+
+def _groups(by: GroupColumns | None) -> Iterator[tuple[Any, Any]]:
+    """The name and the rows of each group."""
+    if by is None:
+        return
+    code, _, groupings = read_groupings(by, len(next(iter(by.values.values()))))
+    for grouping in groupings:
+        for place, name in enumerate(grouping.labels):
+            yield name, grouping.place[code] == place
 
 
 def show(result: SurvivalSummary) -> None:
@@ -150,7 +158,6 @@ def _load(
     table: str | None = None,
 ) -> dict[str, Any]:
     """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
-    text = [("--by", columns.by)] if columns.by else []
     with on_disk(file) as paths:
         kind = kind_of_all(paths, format)
         if kind == "npz":
@@ -159,30 +166,34 @@ def _load(
             remember_read(paths, kind, where)
             arrays = read_npz(Path(paths[0]))
             risks, named = _named(list(arrays), columns, time, event)
+            groups = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
         else:
             connection = connect()
             try:
-                rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=text)
+                rows = typed = open_rows(connection, paths, file, kind, where=where, table=table)
+                by, texts = grouping_columns(columns.by, rows)
+                if rows.printed and texts:
+                    as_text = [("--by", name) for name in texts]
+                    rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
                 risks, named = _named(rows.names, columns, time, event)
-                wanted = dict.fromkeys([*risks, *named.values()])
-                listed = [
-                    f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n == columns.by else quoted(n) for n in wanted
-                ]
+                wanted = dict.fromkeys([*risks, *named.values(), *texts])
+                listed = [f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n in texts else quoted(n) for n in wanted]
                 arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
+                values = typed_values(by, typed)
             finally:
                 connection.close()
             if len(arrays[time]) == 0:
                 remedy = "relax --where" if where is not None else "check the program that wrote it"
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            if columns.by and rows.printed:
-                arrays[columns.by] = named_as_written(arrays[columns.by])
-    return {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+            groups = groups_from(by, values, arrays, rows.printed, len(arrays[time]))
+    found = {word: arrays[name] for word, name in named.items()}
+    return {"y_prob": stacked([arrays[name] for name in risks]), **found, "by": groups}
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:
     """The columns of the risks, and the other columns by argument."""
-    options = {"--time": time, "--event": event, "--weight": columns.weight, "--by": columns.by}
-    words = {"--time": "time", "--event": "event", "--weight": "sample_weight", "--by": "by"}
+    options = {"--time": time, "--event": event, "--weight": columns.weight}
+    words = {"--time": "time", "--event": "event", "--weight": "sample_weight"}
     named = {words[option]: match_columns(existing, [name], option)[0] for option, name in options.items() if name}
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
@@ -196,7 +207,8 @@ def _named(existing: list[str], columns: Columns, time: str, event: str) -> tupl
         if not risks:
             remedy = f"name the column; the columns are {', '.join(existing[:20])}"
             raise ColumnError("--prob", "no column has a common name for risks", remedy)
-    twice = next((name for name in [*risks, *named.values()] if [*risks, *named.values()].count(name) > 1), None)
+    used = [*risks, *named.values(), *plain_columns(columns.by, existing, "--by")]
+    twice = next((name for name in [*risks, *named.values()] if used.count(name) > 1), None)
     if twice is not None:
         raise ColumnError(twice, "the column is named for two purposes", "name different columns")
     return risks, named

@@ -25,6 +25,7 @@ __all__ = [
     "GroupColumns",
     "Grouping",
     "check_length",
+    "check_one_grouping",
     "from_frame",
     "group_columns",
     "groupings_of",
@@ -63,6 +64,11 @@ class GroupColumns:
 
     factors: tuple[tuple[Factor, ...], ...]
     values: Mapping[Factor, Any]
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are the values of a single column."""
+        return len(self.factors) == 1 and len(self.factors[0]) == 1 and self.factors[0][0].kind == "column"
 
     def take(self, rows: Any) -> GroupColumns:
         """Return the groupings of some rows."""
@@ -325,8 +331,7 @@ def read_groupings(
         code, names = read_groups(groups, n)
         return code, names, (Grouping(name if isinstance(name, str) else "group", names, names, np.arange(len(names))),)
     found = [_grouping(factors, groups, n, counts) for factors in groups.factors]
-    alone = len(found) == 1 and len(groups.factors[0]) == 1 and groups.factors[0][0].kind == "column"
-    if alone:
+    if groups.plain:
         code, grouping = found[0]
         return code, grouping.groups, (_labelled(grouping, grouping.groups),)
     taken: set[Any] = set()
@@ -344,6 +349,15 @@ def read_groupings(
     names = tuple(", ".join(str(g.labels[c]) for g, c in zip(named, cell, strict=True)) for cell in cells.tolist())
     placed = tuple(Grouping(g.name, g.groups, g.labels, cells[:, at], g.note) for at, g in enumerate(named))
     return code.reshape(-1).astype(np.intp), names, placed
+
+
+def check_one_grouping(p: Any, purpose: str) -> None:
+    """Raise if predictions have several groupings, whose combinations are not meant where one is needed."""
+    if len(p.groupings) > 1:
+        names = ", ".join(grouping.name for grouping in p.groupings)
+        raise GroupError(
+            "groups", f"{purpose} require one grouping; got {len(p.groupings)}: {names}", "name one of them"
+        )
 
 
 def groupings_of(p: Any) -> tuple[Grouping, ...]:
