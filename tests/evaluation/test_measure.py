@@ -277,17 +277,18 @@ def test_signed_metrics_say_the_side() -> None:
 
 
 @pytest.mark.parametrize("words", [{}, {"assess": True}, {"interval": 0.95}, {"assess": True, "interval": 0.95}])
-def test_no_direction_is_said_without_evidence(words: dict[str, Any]) -> None:
+def test_no_direction_is_said_without_evidence(words: dict[str, Any], deep: bool) -> None:
     """Of calibrated rows no more than about one in twenty points anywhere; of few rows, none."""
     names = ["ecd", "esce", "calibration_in_the_large", "expected_observed_ratio", "spiegelhalter_z"]
     said = 0
-    for seed in range(30):
+    runs = 30 if deep else 8
+    for seed in range(runs):
         calm = cal.make_calibrated(300, rng=seed)
         found = cal.evaluate(calm.y_true, calm.y_prob, metrics=names, **words)
         said += sum(bool(result.direction) for result in found.results)
         for result in found.results:
             assert not (result.pvalue is not None and result.pvalue > 0.06 and result.direction.startswith("over"))
-    assert said <= 20
+    assert said <= 2 * runs / 3
     few = cal.evaluate([0, 0, 1], [0.9, 0.8, 0.9], metrics=names)
     assert [result.direction for result in few.results] == [""] * len(names)
 

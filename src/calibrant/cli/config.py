@@ -285,6 +285,8 @@ def _value(found: Configuration, context: click.Context, option: click.Option, s
         elif isinstance(kind, type(click.FLOAT)):
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise wrong("a number", value)
+        elif option.metavar in ("NUMBER", "VALUE") and type(value) is int:  # a number of bins, or a label
+            return str(value)
         elif not isinstance(value, str):
             raise wrong("text", value)
         elif option.metavar in ("FILE", "FOLDER") and value != "-":

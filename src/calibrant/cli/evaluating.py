@@ -238,7 +238,7 @@ def _clinical(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
     else:
-        print_lines([found._title(), ""])
+        print_lines([found._title(), *found._dropped_lines(), ""])
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     details = [found._title(), "", *markdown_table(headings, rows)]
@@ -285,13 +285,14 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    return replace(result, results=results, groups=groups)
+    found: Evaluation = result._replaced(results=results, groups=groups)
+    return found
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
+    found = load(file, columns, **{name: value for name, value in given.items() if name not in ("normalize", "clip")})
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 
@@ -343,7 +344,7 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
 
 def show(result: Evaluation) -> None:
     """Print the header and the table."""
-    print_lines([*result.header.lines(), ""])
+    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
     for title, headings, rows in result.group_tables() if result.has_many_groups else ():

@@ -12,6 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
+    from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
 
@@ -147,10 +148,13 @@ def init(store: str, **options: Any) -> None:
             keywords["ood"] = (
                 ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
             )
+            if not isinstance(reference, Sketches) and reference.dropped is not None:
+                keywords["ood"] = {name: values[reference.dropped.kept] for name, values in keywords["ood"].items()}
         made = Monitor.create(store, reference=reference, **keywords)
     needed = {"time": made.settings.rule.by_time, "id": True}
     more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in keywords["columns"])
-    print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{more}"])
+    said = [] if getattr(reference, "dropped", None) is None else [str(reference.dropped)]
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {store} FILE{more}"])
 
 
 def _columns(options: dict[str, Any]) -> dict[str, str]:
@@ -250,9 +254,10 @@ def update(store: str, file: str, **options: Any) -> None:
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
-        rows = in_order(rows_of(file, **options), opened.settings.classes)
+        found, dropped = rows_of(file, **options)
+        rows = in_order(found, opened.settings.classes)
         done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
-    _finish(done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
 
 
 @monitor.command(short_help="Add or correct labels.")
@@ -401,14 +406,15 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool, dropped: Dropped | None = None) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | ({} if dropped is None else {"missing_values": dropped.to_dict()}))
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        said = [] if dropped is None else [str(dropped)]
+        print_lines([repr(done), *said, *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 

@@ -125,6 +125,11 @@ classes_option = click.option(
     help="Comma-separated names of the classes in the order of the columns; with two classes, the positive one last.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
+drop_missing_option = click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Drop the rows in which a label, score, weight or group is missing, and state how many.",
+)
 file_options = with_options(
     click.option(
         "--format",
@@ -134,6 +139,7 @@ file_options = with_options(
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
     click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
+    drop_missing_option,
 )
 
 
@@ -266,6 +272,19 @@ stream_option = click.option(
 )
 
 
+gate_outputs = with_options(
+    written_option("--junit", help="Write the results of the gates as JUnit XML."),
+    written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
+    click.option(
+        "--annotations",
+        type=click.Choice(["auto", "github", "none"]),
+        default="auto",
+        show_default=True,
+        help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
+    ),
+)
+
+
 def gate_options(help: str) -> Callable[[Command], Command]:
     """``--fail-if``, the baseline, and the files with the results of gates."""
     return with_options(
@@ -275,16 +294,21 @@ def gate_options(help: str) -> Callable[[Command], Command]:
             metavar="FILE",
             help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
         ),
-        written_option("--junit", help="Write the results of the gates as JUnit XML."),
-        written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
-        click.option(
-            "--annotations",
-            type=click.Choice(["auto", "github", "none"]),
-            default="auto",
-            show_default=True,
-            help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
-        ),
+        gate_outputs,
     )
+
+
+compare_gate_options = with_options(
+    click.option(
+        "--fail-if",
+        "gates",
+        metavar="CONDITION",
+        multiple=True,
+        help='Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
+        'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
+    ),
+    gate_outputs,
+)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

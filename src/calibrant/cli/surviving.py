@@ -9,8 +9,10 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
-from ..input.grouping import GroupColumns, group_columns, plain_columns, read_groupings
+from ..input.grouping import GroupColumns, check_length, group_columns, parse_by, plain_columns, read_groupings
+from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
+from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz
 from ..util.version import __version__
 from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
@@ -18,7 +20,7 @@ from .config import is_configured
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
-from .source import grouping_columns, groups_from, split, stacked, typed_values
+from .source import complete, factor_key, named_as_written, split, stacked, typed_groups
 from .wording import in_options
 
 __all__ = ["run"]
@@ -86,7 +88,7 @@ def run(
         lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
     )
     columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
-    arrays = _load(file, columns, time, event, **source)
+    arrays, dropped = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
     options: dict[str, Any] = {
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
@@ -117,8 +119,10 @@ def run(
             name: {"error": why} for name, why in undefined.items()
         }
         groups = {"groups": each} if by is not None else {}
-        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, **results_of(checked)})
+        left = {} if dropped is None else {"missing_values": dropped.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **left, **groups, **results_of(checked)})
     else:
+        print_lines([] if dropped is None else [str(dropped)])
         show(whole)
         title = f"{columns.by} = " if by is not None and by.plain else ""
         for name, part in parts.items():
@@ -156,8 +160,9 @@ def _load(
     where: str | None = None,
     format: str | None = None,
     table: str | None = None,
-) -> dict[str, Any]:
-    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
+    drop_missing: bool = False,
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file, and what was dropped."""
     with on_disk(file) as paths:
         kind = kind_of_all(paths, format)
         if kind == "npz":
@@ -166,12 +171,15 @@ def _load(
             remember_read(paths, kind, where)
             arrays = read_npz(Path(paths[0]))
             risks, named = _named(list(arrays), columns, time, event)
-            groups = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
+            given = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
+            by = () if given is None else given.factors
+            arrays |= {} if given is None else {factor_key(factor): values for factor, values in given.values.items()}
         else:
             connection = connect()
             try:
                 rows = typed = open_rows(connection, paths, file, kind, where=where, table=table)
-                by, texts = grouping_columns(columns.by, rows)
+                by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
+                texts = plain_columns(columns.by, rows.names, "--by", quantiles=False)
                 if rows.printed and texts:
                     as_text = [("--by", name) for name in texts]
                     rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
@@ -179,15 +187,24 @@ def _load(
                 wanted = dict.fromkeys([*risks, *named.values(), *texts])
                 listed = [f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n in texts else quoted(n) for n in wanted]
                 arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-                values = typed_values(by, typed)
+                for factor, values in typed_groups(by, typed).items():
+                    check_length(factor, len(values), len(arrays[time]), "--by")
+                    arrays[factor_key(factor)] = values
             finally:
                 connection.close()
             if len(arrays[time]) == 0:
                 remedy = "relax --where" if where is not None else "check the program that wrote it"
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            groups = groups_from(by, values, arrays, rows.printed, len(arrays[time]))
-    found = {word: arrays[name] for word, name in named.items()}
-    return {"y_prob": stacked([arrays[name] for name in risks]), **found, "by": groups}
+    every = list(dict.fromkeys(factor for each in by for factor in each))
+    roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
+    roles |= {factor_key(factor): "by" for factor in every}
+    arrays, dropped = complete({name: arrays[name] for name in roles}, roles, drop=drop_missing)
+    for factor in every if kind in PRINTED else ():
+        if factor.kind == "column":
+            arrays[factor.column] = named_as_written(arrays[factor.column])
+    groups = GroupColumns(by, {factor: arrays[factor_key(factor)] for factor in every}) if by else None
+    read = {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    return {**read, "by": groups}, dropped
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:

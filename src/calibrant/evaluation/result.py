@@ -471,7 +471,7 @@ class Evaluation(Result):
         lines = text_table(headings, rows, range(2, len(headings) - 2))
         for title, headings, rows in self.group_tables() if self.has_many_groups else ():
             lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
-        return "\n".join([self._title(), "", *lines, *self.notes()])
+        return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
         tables = self.group_tables() if self.has_many_groups else []

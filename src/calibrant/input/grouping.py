@@ -24,6 +24,7 @@ __all__ = [
     "Factor",
     "GroupColumns",
     "Grouping",
+    "as_group_columns",
     "check_length",
     "check_one_grouping",
     "from_frame",
@@ -180,11 +181,11 @@ def _literally(name: str, existing: Sequence[Any]) -> str:
     return name if name in existing else re.sub(r"[*?\[]", "", name) or name
 
 
-def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups") -> list[str]:
-    """Return the columns that groups are read from by name, without those of expressions."""
-    if not by:
-        return []
-    return [f.column for factors in parse_by(by, existing, argument) for f in factors if f.kind != "expression"]
+def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups", *, quantiles: bool = True) -> list[str]:
+    """Return the columns that groups are read from by name, without those of expressions and, unless `quantiles`, of quantile groups."""
+    left_out = ("expression",) if quantiles else ("expression", "quantiles")
+    found = parse_by(by, existing, argument) if by else ()
+    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind not in left_out))
 
 
 def group_columns(
@@ -321,11 +322,7 @@ def read_groupings(
     """
     if groups is None:
         return None, (), ()
-    if not isinstance(groups, GroupColumns):
-        if isinstance(groups, Mapping):
-            groups = _from_mapping(groups)
-        elif getattr(groups, "ndim", 1) == 2:
-            groups = _from_table(groups)
+    groups = as_group_columns(groups)
     if not isinstance(groups, GroupColumns):
         name = getattr(groups, "name", None)
         code, names = read_groups(groups, n)
@@ -365,6 +362,14 @@ def groupings_of(p: Any) -> tuple[Grouping, ...]:
     if p.groups is None:
         return ()
     return p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),)
+
+
+def as_group_columns(groups: Any) -> Any:
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    if isinstance(groups, Mapping):
+        return _from_mapping(groups)
+    several = not isinstance(groups, GroupColumns) and getattr(groups, "ndim", 1) == 2
+    return _from_table(groups) if several else groups
 
 
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
@@ -421,6 +426,8 @@ def _grouping(factors: tuple[Factor, ...], given: GroupColumns, n: int, counts: 
     if len(factors) == 1:
         code, groups, _ = coded[0]
         labels = tuple(_label(factors[0], group) for group in groups)
+        if len(set(labels)) < len(labels):  # the number 1 beside the text 1
+            labels = tuple(f"{name}: {group!r}" for group in groups)
         return code, Grouping(name, groups, labels, np.arange(len(groups)), note)
     cells, code = np.unique(np.column_stack([code for code, *_ in coded]), axis=0, return_inverse=True)
     picked = [[groups[place] for (_, groups, _), place in zip(coded, cell, strict=True)] for cell in cells.tolist()]

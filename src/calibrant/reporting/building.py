@@ -61,7 +61,7 @@ from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
-__all__ = ["Options", "Report", "build", "diagram_of", "report"]
+__all__ = ["Options", "Report", "build", "cells_of", "diagram_of", "report"]
 
 BINS = 15
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
@@ -438,7 +438,7 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
         provenance=trace(p, __version__, options.seed, _parameters(options, more), _bounded(notes, metrics, tried)),
         outcome=outcome,
         metadata=options.metadata,
-        cells=_cells(p, options.lens),
+        cells=cells_of(p, options.lens),
         clinical=clinical,
     )
 
@@ -454,7 +454,7 @@ def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(found.lines(sentences=False))
+    return (*found.lines(sentences=False), *([] if p.dropped is None else [str(p.dropped)]))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
@@ -530,7 +530,8 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
 
 
-def _cells(p: Predictions, lens: str | Lens | None) -> Any:
+def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:
+    """Return the data of the interactive page; None where there are none."""
     try:
         return interactive(p, lens="auto" if lens is None else lens, bins=BINS)
     except LensError:

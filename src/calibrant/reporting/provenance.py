@@ -38,6 +38,7 @@ def trace(
         parameters=dict(parameters),
         made=time_stamp(),
         notes=tuple(notes),
+        dropped="" if p.dropped is None else str(p.dropped),
     )
 
 
