@@ -71,6 +71,9 @@ def test_it_is_found_upwards_to_the_root_of_the_repository(
     assert code == 2
     assert "--prob" in err
     assert run("evaluate", project / "preds.csv", "--config", project / "calibrant.toml")[0] == 0
+    (project / "a").chmod(0o777)  # anybody may have written the one in this folder
+    assert find_configuration().path == project / "calibrant.toml"
+    (project / "a").chmod(0o755)
     (project / "a" / ".git").mkdir()
     (project / "a" / "pyproject.toml").write_text("this is not TOML, and nobody asked")
     assert find_configuration() is None

@@ -38,6 +38,7 @@ def run(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -50,7 +51,7 @@ def run(
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if source.get("by"):
         _check_groups(asked)
-    cells = cell_options(asked, gamma=gamma, distance=distance)
+    cells = cell_options(asked, gamma=gamma, distance=distance) | _own_options(further, asked)
     where = selection_of(selections)
     sketches = streamed(file, False, *split(source))
     if sketches is not None and where is not None:
@@ -76,6 +77,22 @@ def run(
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
+
+
+def _own_options(further: dict[str, Any], metrics: list[Metric]) -> dict[str, Any]:
+    """The options of ``--option``, for one metric."""
+    if further and len(metrics) > 1:
+        raise ArgumentError("--option", "applies to one metric", "use --metric")
+    found = {}
+    for key, value in further.items():
+        name, dot, option = key.rpartition(".")
+        if dot and metric_named(name, "--option").id != metrics[0].id:
+            raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
+        if option not in metrics[0].options:
+            known = ", ".join(metrics[0].options) or "none"
+            raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
+        found[option] = value
+    return found
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -134,6 +151,7 @@ def run_compare(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -146,7 +164,7 @@ def run_compare(
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     asked = metric_named(metric, "--metric")
-    cells = cell_options([asked], gamma=gamma, distance=distance)
+    cells = cell_options([asked], gamma=gamma, distance=distance) | _own_options(further, [asked])
     where = selection_of(selections)
     if fail_if_worse:
         _check_lower_is_better(asked)

@@ -376,7 +376,9 @@ def check(
 
 def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
     if condition.group is None:
-        return list(places)
+        groups = [place for place in places if place.group]
+        # Only groups have a p-value that is adjusted for their number.
+        return groups if condition.field == "adjusted" and groups else list(places)
     column, sign, value = (part.strip() for part in condition.group.partition("="))
     # Of one column, a group has the name of the value; of several, it is named with its column.
     names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
@@ -401,7 +403,8 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         number = None
     if number is None or math.isnan(number):
-        notes = [fields.get("reason"), fields.get("note"), "" if field == "value" else f"there is no {field}"]
+        missing = "" if field == "value" else f"there is no {field}" + (f" of {place.word}s" if place.group else "")
+        notes = [fields.get("reason"), fields.get("note"), missing]
         return None, next((str(note) for note in notes if note), "it is undefined")
     return number, ""
 

@@ -472,7 +472,9 @@ def demo(out: str, save_data: str | None) -> None:
 
 
 @cli.command(short_help="Show the configuration.")
-@click.option("--file", metavar="FILE", help="Configuration to show; by default the one that commands find here.")
+@click.option(
+    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
+)
 @options.json_option
 @click.pass_context
 def config(context: click.Context, file: str | None, as_json: bool) -> None:

@@ -43,6 +43,7 @@ OTHERS: dict[str, Any] = {
     "gamma": None,
     "distance": None,
     "class_groups": None,
+    "further": {},
     "selections": (),
     "budget": 60.0,
     "assess": False,
@@ -78,9 +79,12 @@ def run(
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
         if given.get(name, default) != default and not is_configured(name):
-            option = {"selections": "--select", "purpose": "--for", "confidence": "--confidence-column"}.get(
-                name, f"--{name.replace('_', '-')}"
-            )
+            option = {
+                "selections": "--select",
+                "purpose": "--for",
+                "further": "--option",
+                "confidence": "--confidence-column",
+            }.get(name, f"--{name.replace('_', '-')}")
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
