@@ -350,7 +350,9 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@options.by_option(
+    "Column with the group of each row, or an SQL expression; each group is also summarized separately. 'a x b' are combinations."
+)
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
