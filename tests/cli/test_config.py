@@ -143,6 +143,8 @@ def test_the_settings_can_be_shown(project: Path, run: Run) -> None:
     shown = {each["key"]: each for each in json.loads(run("config", "--json")[1])["settings"]}
     assert shown["bins"] == {"table": "evaluate", "key": "bins", "value": 10, "commands": ["evaluate"]}
     assert "assess" not in shown["by"]["commands"]
+    (project / "calibrant.toml").write_text('by = ["contract", "zz/2"]')  # not a column, which other commands require
+    assert json.loads(run("config", "--json")[1])["settings"][0]["commands"] == ["evaluate", "report"]
     assert "monitor init" in shown["by"]["commands"]
     (project / "calibrant.toml").unlink()
     assert run("config")[1].startswith("No configuration")

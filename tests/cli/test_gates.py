@@ -198,6 +198,7 @@ def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) ->
     code, _, err = run(*evaluated, "--annotations", "none")
     assert "::error" not in err
     assert Path("step.md").read_text() == f"before\n{text}\n"
+    assert "--summary: names the file of --junit" in run(*evaluated, "--junit", "x", "--summary", "x")[2]
     assert "--junit: has no effect" in run("evaluate", rows, "--junit", "x.xml")[2]
     assert run("evaluate", rows, "--metrics", "ece", "--summary", "plain.md")[0] == 0
     assert Path("plain.md").read_text().startswith("### calibrant evaluate rows.csv\n")

@@ -183,6 +183,8 @@ class Gates(NamedTuple):
         for name in ("baseline", "junit"):
             if getattr(found, name) is not None and not found.texts and not is_configured(name):
                 raise ArgumentError(f"--{name}", "has no effect without gates", "add --fail-if")
+        if found.junit is not None and found.junit == found.summary:
+            raise ArgumentError("--summary", "names the file of --junit", "name another file")
         return found
 
     def conditions(
