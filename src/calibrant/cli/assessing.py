@@ -197,6 +197,8 @@ def run_compare(
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
+    title = f"calibrant compare {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = results_of(checked) if checked else {}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **more})
@@ -209,7 +211,7 @@ def run_compare(
             f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
         )
         say(clean(line), err=True)
-    failed = gates.finish(checked, f"calibrant compare {named_file(file)}", ["```", *repr(result).split("\n"), "```"])
+    failed = gates.finish(checked, title, ["```", *repr(result).split("\n"), "```"])
     return failed or bool(worse)
 
 

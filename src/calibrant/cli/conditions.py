@@ -211,6 +211,11 @@ class Gates(NamedTuple):
             None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
         )
 
+    def stop(self, checked: Sequence[Checked], title: str) -> None:
+        """Raise, before anything is printed, if a gate could not be evaluated; the results are written nevertheless."""
+        if any(each.reason for each in checked):
+            self.finish(checked, title)
+
     def finish(self, checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> bool:
         """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
         failed = [each for each in checked if each.failed]

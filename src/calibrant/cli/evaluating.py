@@ -192,6 +192,8 @@ def _evaluate(
         return evaluate(sketches, metrics=chosen, **options).to_dict()
 
     checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = {} if pooled is None else {"pooled": pooled.to_dict()}
         content = {"calibrant": __version__, "file": file, **plain, **more, "options": given_options}
@@ -203,7 +205,7 @@ def _evaluate(
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
     details = [*result.header.lines(), "", *markdown_table(*result.table())]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def _clinical(
@@ -237,6 +239,8 @@ def _clinical(
             **keywords,
         )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
+    title = f"calibrant evaluate {named_file(file)} --for clinical"
+    gates.stop(checked, title)
     headings, rows = found._table()
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
@@ -245,7 +249,7 @@ def _clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     details = [found._title(), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)} --for clinical", details)
+    return gates.finish(checked, title, details)
 
 
 def _pooled(

@@ -121,6 +121,8 @@ def run(
         Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()
     ]
     checked = check(conditions, places, gates.earlier(), columns.by)
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         each = {name: part.to_dict() for name, part in parts.items()} | {
             name: {"error": why} for name, why in undefined.items()
@@ -137,7 +139,7 @@ def run(
         print_lines([f"{columns.by} = {name}: {why}" for name, why in undefined.items()])
     headings, rows = whole._table()
     details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def show(result: SurvivalSummary) -> None:
