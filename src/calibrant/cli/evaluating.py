@@ -313,7 +313,8 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, **{name: value for name, value in given.items() if name not in ("normalize", "clip")})
+    options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+    found = load(file, columns, **options, event="confidence" not in source)
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 

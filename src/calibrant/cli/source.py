@@ -25,8 +25,9 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz
+from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, open_rows
 
 __all__ = ["Columns", "complete", "load", "load_each", "named_as_written", "numbers_of_text", "split", "stacked"]
 
@@ -53,14 +54,14 @@ def load_each(
     drop_missing: bool = False,
     classes: str | None = None,
     pos_label: str | None = None,
+    event: bool = False,
 ) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows.
+    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`.
 
     Rows with missing values raise an error or, with `drop_missing`, are dropped for all choices; `classes` and `pos_label` are names
     of classes, which are not missing labels even if one is called NA.
     """
-    with on_disk(file) as paths:
-        kind = kind_of_all(paths, format)
+    with open_source(file, several, format, event) as (paths, several, kind):
         if kind == "npz" and where is not None:
             raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
         read = []
@@ -174,6 +175,7 @@ def _from_table(
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+        check_not_log(rows.names, columns)
         typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
@@ -300,6 +302,8 @@ def _distinct_texts(labels: Any) -> list[str]:
     import numpy as np
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
+        return []
+    if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
         return []
     seen = set(np.asarray(labels).tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []

@@ -28,11 +28,11 @@ from .resampling import (
     Sampler,
     choose_sampler,
     few_groups,
-    generator,
     given_in_vain,
     many,
     not_used,
     refuse_options_of_rows,
+    resample,
     seed_of,
     view_keywords,
 )
@@ -479,7 +479,7 @@ def bootstrap_sample(
             return found[:, None]
 
     def work(number_: int) -> list[float]:
-        drawn = sampler.bootstrap(generator(seed, number_))
+        drawn = resample(sampler, "rows", seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
     return np.array(many(work, count, workers), dtype=np.float64)

@@ -28,6 +28,7 @@ __all__ = [
     "check_length",
     "from_frame",
     "group_columns",
+    "groupings_of",
     "groups_of",
     "parse_by",
     "plain_columns",
@@ -350,9 +351,16 @@ def as_group_columns(groups: Any) -> Any:
     return _from_table(groups) if several else groups
 
 
+def groupings_of(p: Any) -> tuple[Grouping, ...]:
+    """Return the groupings of predictions; groups that were not read from columns are one."""
+    if p.groups is None:
+        return ()
+    return p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),)
+
+
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
     """Iterate over the groups of predictions with at least one row: the grouping, the index of the group in it, and its rows."""
-    for grouping in p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),):
+    for grouping in groupings_of(p):
         code = grouping.place[p.groups]
         order = np.argsort(code, kind="stable")
         ends = np.cumsum(np.bincount(code, minlength=len(grouping.groups)))

@@ -6,14 +6,15 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import FileError
 
 __all__ = [
+    "atomic_file",
     "cache_folder",
     "cached_text",
     "check_writable",
@@ -31,12 +32,21 @@ MAX_NPZ_MEMBERS = 256
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file atomically: a crash leaves the old file or the new one, never a part."""
+    with atomic_file(path) as stream:
+        stream.write(content)
+    return Path(path)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place at the end; an error leaves the old one."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+            os.close(handle)
+            with open(name, "wb") as stream:
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(name, 0o666 & ~_umask())
@@ -45,13 +55,14 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             Path(name).unlink(missing_ok=True)
             raise
         _sync_folder(target.parent)
+    except FileError:
+        raise
     except FileNotFoundError as error:
         raise FileError(
             str(path), "cannot be written (its folder does not exist)", "create the folder first"
         ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
-    return target
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
