@@ -12,17 +12,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli.conditions import (
-    Checked,
-    Gates,
-    Place,
-    annotation,
-    check,
-    junit_xml,
-    metric_conditions,
-    places_of,
-    summary_lines,
-)
+from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
+from calibrant.cli.gate_results import Checked, annotation, junit_xml, summary_lines
 from calibrant.errors import ArgumentError, FileError
 
 Run = Callable[..., tuple[int, str, str]]

@@ -11,9 +11,10 @@ from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
-from .conditions import FIRST, Baseline, Checked, Condition, Gates, Place, check, named_file, results_of
+from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
 from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
+from .gate_results import Checked, results_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of

@@ -22,16 +22,15 @@ from .conditions import (
     check,
     check_metrics,
     gate_metrics,
-    markdown_table,
     measure_named,
     metric_conditions,
     named_file,
     needs_interval,
     needs_test,
     places_of,
-    results_of,
 )
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import label_column
 from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of

@@ -14,8 +14,9 @@ from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz
 from ..util.version import __version__
-from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
+from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
