@@ -137,6 +137,7 @@ def test_what_is_wrong_is_named_with_its_place(project: Path, run: Run, text: st
 
 
 def test_the_settings_can_be_shown(project: Path, run: Run) -> None:
+    assert f"note: bins, by, label, metrics, prob, seed from {project}" in run("evaluate", "preds.csv", "--debug")[2]
     code, out, _ = run("config")
     assert code == 0
     assert str(project / "calibrant.toml") in out

@@ -427,14 +427,14 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     if isinstance(listed, Mapping):
         listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
     for each in listed if isinstance(listed, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
-                found[id] = {SAME.get(key, key): value for key, value in each.items()}
+                found[id] = {str(SAME.get(key, key)): value for key, value in each.items()}
     return found
 
 
@@ -469,8 +469,10 @@ def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Conditio
 
     def known(name: str) -> str:
         key = name.lower().replace(" ", "_")
+        if key in more:
+            return key
         key = ALIASES.get(key, key)
-        return key if key in (*HEADER, "prevalence", *more) else metric_named(name, "--fail-if").id
+        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
 
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
 

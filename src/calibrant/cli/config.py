@@ -257,6 +257,10 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     context.default_map = values
     _used.set(_Used(found, used))
     note_options([f"--{setting.key}" for setting in used.values()])
+    if given.get("debug") and used:
+        from .screen import say
+
+        say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
 
 
 def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:

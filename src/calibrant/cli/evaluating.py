@@ -156,9 +156,9 @@ def _evaluate(
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
-        option = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
-        if option is not None:
-            raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
+        vain = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
+        if vain is not None:
+            raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
     options: dict[str, Any] = {
         "lens": lens_of(lens, class_groups),
