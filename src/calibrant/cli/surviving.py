@@ -14,8 +14,9 @@ from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_arrays
 from ..util.version import __version__
-from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
+from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
@@ -117,6 +118,8 @@ def run(
         Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()
     ]
     checked = check(conditions, places, gates.earlier(), columns.by)
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         each = {name: part.to_dict() for name, part in parts.items()} | {
             name: {"error": why} for name, why in undefined.items()
@@ -134,7 +137,7 @@ def run(
         print_lines([f"{title}{name}: {why}" for name, why in undefined.items()])
     headings, rows = whole._table()
     details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def _groups(by: GroupColumns | None) -> Iterator[tuple[Any, Any]]:
