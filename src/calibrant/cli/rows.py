@@ -35,6 +35,8 @@ from .places import remember_read
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
+# Formats that are logs of language models.
+LOGS = ("lm-eval", "openai")
 # A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"
 
@@ -100,6 +102,10 @@ def on_disk(file: str) -> Iterator[list[str]]:
 
 def kind_of_all(paths: list[str], format: str | None) -> str:
     """The common format of some files."""
+    if format is not None and format.partition(":")[0] in LOGS:
+        raise ArgumentError(
+            "--format", f"{format} is not supported by this command", "use calibrant evaluate or report"
+        )
     kinds = [format or _kind(Path(path)) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:

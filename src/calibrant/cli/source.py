@@ -26,10 +26,22 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_arrays
+from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, open_rows
 
-__all__ = ["Columns", "complete", "load", "load_each", "named_as_written", "numbers_of_text", "split", "stacked"]
+__all__ = [
+    "Columns",
+    "complete",
+    "factor_key",
+    "load",
+    "load_each",
+    "named_as_written",
+    "numbers_of_text",
+    "split",
+    "stacked",
+    "typed_groups",
+]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -54,14 +66,14 @@ def load_each(
     drop_missing: bool = False,
     classes: str | None = None,
     pos_label: str | None = None,
+    event: bool = False,
 ) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows.
+    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`.
 
     Rows with missing values raise an error or, with `drop_missing`, are dropped for all choices; `classes` and `pos_label` are names
     of classes, which are not missing labels even if one is called NA.
     """
-    with on_disk(file) as paths:
-        kind = kind_of_all(paths, format)
+    with open_source(file, several, format, event) as (paths, several, kind):
         if kind == "npz" and where is not None:
             raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
         read = []
@@ -104,7 +116,7 @@ class _Read(NamedTuple):
     """The groupings of ``--by``."""
 
 
-def _key(factor: Factor) -> str:
+def factor_key(factor: Factor) -> str:
     """The name of the array of a factor."""
     return factor.column if factor.kind == "column" else factor.name
 
@@ -158,7 +170,7 @@ def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-    return own | {_key(factor): "groups" for each in read.by for factor in each if _key(factor) not in own}
+    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
 def _from_npz(path: str, columns: Columns) -> _Read:
@@ -169,7 +181,7 @@ def _from_npz(path: str, columns: Columns) -> _Read:
             "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
         )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {_key(factor): found for factor, found in groups.values.items()}
+    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
@@ -179,6 +191,7 @@ def _from_table(
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+        check_not_log(rows.names, columns)
         typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
@@ -194,7 +207,7 @@ def _from_table(
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-        groups = _typed_groups(by, typed)
+        groups = typed_groups(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
@@ -202,10 +215,10 @@ def _from_table(
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
-    return _Read(dict(arrays) | {_key(factor): values for factor, values in groups.items()}, rows.names, by)
+    return _Read(dict(arrays) | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
 
 
-def _typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
+def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
     typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
@@ -257,7 +270,7 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         if name:
             words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
     if by:
-        words["groups"] = GroupColumns(by, {factor: arrays[_key(factor)] for each in by for factor in each})
+        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return words
 
 

@@ -23,8 +23,9 @@ from ..sketches.files.columns import (
 from ..sketches.files.reading import PRINTED, text
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
+from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
+from .rows import NUMBER, all_as_text, connect, open_rows
 from .source import are_classes, npz_logits, numbers_of_text, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
@@ -199,8 +200,7 @@ def open_table(
     """
     connection = connect()
     try:
-        with on_disk(file) as paths:
-            kind = kind_of_all(paths, format)
+        with open_source(file, [columns], format, event=True) as (paths, (columns,), kind):
             if kind == "npz":
                 found = _from_npz(connection, Path(paths[0]), columns, where, label_required)
             else:

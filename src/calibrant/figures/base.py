@@ -257,6 +257,22 @@ def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.3
     return "upper left" if upper <= lower else "lower right"
 
 
+def points_of(ax: Axes) -> tuple[Floats, Floats]:
+    """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
+    found = [np.empty((0, 2))]
+    for line in ax.lines:
+        if line.get_gid() in SERIES and len(line.get_xdata()):
+            places = np.asarray(line.get_xydata(), dtype=np.float64)
+            steps = np.linspace(0, len(places) - 1, 20 * len(places))
+            found.append(np.column_stack([np.interp(steps, np.arange(len(places)), values) for values in places.T]))
+    for bars in drawn(ax, "interval"):
+        found += [np.linspace(ends[0], ends[1], 40) for ends in bars.get_segments() if len(ends)]
+    points = np.vstack(found)
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    x, y = ax.transLimits.transform(ax.transScale.transform(np.clip(points, (left, low), (right, high)))).T
+    return x, y
+
+
 def none_for_nan(values: Any) -> list[float | None]:
     """Numbers as a list, with None for NaN."""
     return [None if np.isnan(value) else float(value) for value in np.asarray(values, dtype=np.float64)]

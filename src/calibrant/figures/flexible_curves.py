@@ -28,12 +28,11 @@ from .base import (
     Diagram,
     axis_words,
     drawn,
-    emptier_corner,
     finish,
     halo,
-    legend,
     none_for_nan,
     one_view,
+    points_of,
     rows_of,
     series_on,
     square,
@@ -41,7 +40,7 @@ from .base import (
 from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
 from .histograms import outcome_words
-from .models import single_point
+from .models import legend_inside, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 
@@ -250,7 +249,7 @@ class FlexibleCalibrationCurve(Diagram):
             self._spikes(ax, end)
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        _place_legend(ax, end)
+        legend_inside(ax, *points_of(ax), foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
@@ -273,16 +272,6 @@ class FlexibleCalibrationCurve(Diagram):
         }
         ax.text(0.995 * end, base + 0.1 * most, yes, va="bottom", color=tones.over, **style)
         ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
-
-
-def _place_legend(ax: Axes, end: float) -> None:
-    """The legend in the corner where it hides less of the curves."""
-    x, y = np.concatenate([line.get_xydata() for line in ax.lines if line.get_gid() == "curve"]).T / end
-    lines = sum(label.count("\n") + 1 for label in ax.get_legend_handles_labels()[1])
-    corner = emptier_corner(x, y, 0.65, min(0.06 * lines + 0.05, 0.8))
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-    bottom = STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0
-    legend(ax, corner, bbox_to_anchor=(0.0, 1.0) if corner == "upper left" else (1.0, bottom), **behind)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
