@@ -149,7 +149,9 @@ def complete(
         raise all_missing(dropped, next(iter(found.values()))[0])
     kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
     for name, (argument, _) in found.items():
-        read_as = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(argument, numbers_of_text)
+        read_as: Any = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(
+            argument, numbers_of_text
+        )
         kept[name] = read_as(np.ma.getdata(kept[name]))
     return kept, dropped
 

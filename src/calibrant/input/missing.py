@@ -189,7 +189,7 @@ def missing_rows(value: Any, *, texts: bool = True) -> Bools:
     mask = np.zeros(0, bool)
     if isinstance(value, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(value)
-        value = np.where(mask, None, np.ma.getdata(value).astype(object)) if value.dtype.kind == "O" else value.data
+        value = value.data
     array = _plain(value)
     found = _entries(array, texts)
     if mask.size:
@@ -386,7 +386,7 @@ def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError 
     same = error is not None and error.argument.partition(" ")[0] == argument
     kind: Any = type(error) if same else ERRORS.get(argument, InputError)
     column = error.column if same and error is not None and error.row == row and not others else None
-    return kind(argument, problem, DROP, row=row, column=column, count=count)  # type: ignore[no-any-return]
+    return kind(argument, problem, DROP, row=row, column=column, count=count)
 
 
 def explained(

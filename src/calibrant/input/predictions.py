@@ -199,6 +199,8 @@ class Predictions:
             }
             names |= {"y_true": str(label)} | ({"y_prob": prob} if isinstance(prob, str) else {})
         given = {"y_true": y_true, "y_prob": y_prob, **beside}
+        self.kept: Array | None = None
+        """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
         before: Any = missing  # the command line passes what it has dropped already
         self.dropped: Dropped | None = None if isinstance(before, str) else before
         """The rows dropped because of missing values; None if there are none."""
@@ -260,8 +262,6 @@ class Predictions:
                 classes = named
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
-        self.kept: Array | None = None
-        """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
         self.n = len(came_probs.array)
         probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
         tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
