@@ -71,6 +71,9 @@ def test_it_is_found_upwards_to_the_root_of_the_repository(
     assert code == 2
     assert "--prob" in err
     assert run("evaluate", project / "preds.csv", "--config", project / "calibrant.toml")[0] == 0
+    (project / "a").chmod(0o777)  # anybody may have written the one in this folder
+    assert find_configuration().path == project / "calibrant.toml"
+    (project / "a").chmod(0o755)
     (project / "a" / ".git").mkdir()
     (project / "a" / "pyproject.toml").write_text("this is not TOML, and nobody asked")
     assert find_configuration() is None
@@ -106,7 +109,8 @@ def test_shared_keys_apply_where_they_can(project: Path, run: Run) -> None:
         ("[evaluat]\nbins = 3", "evaluat (line 1): unknown key; did you mean 'evaluate'?"),
         ("evaluate = 3", "evaluate (line 1): is a command and must be a table; write [evaluate]"),
         ("\n[evaluate]\nbin = 3", "[evaluate] bin (line 3): unknown option of evaluate; did you mean 'bins'?"),
-        ('[evaluate]\nbins = "x"', "[evaluate] bins (line 2): expected a whole number, got the text 'x'"),
+        ('[evaluate]\nbins = "x"', "'--bins': must be a whole number"),
+        ('[evaluate]\nbudget = "x"', "[evaluate] budget (line 2): expected a number, got the text 'x'"),
         ('[evaluate]\nfor = "x"', "[evaluate] for (line 2): 'x' is not 'clinical'"),
         ('[evaluate]\nbinning = "x"', "'--binning': must be equal_width"),
         ("[evaluate]\nfail-if = [3]", "[evaluate] fail-if (line 2): expected text, got 3"),

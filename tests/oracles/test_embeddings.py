@@ -443,3 +443,21 @@ def test_the_gaussian_kernel_is_what_it_says() -> None:
     residual = np.eye(4)[y] - p
     assert cal.skce_b(y, p, **options) == pytest.approx((near * (residual @ residual.T)).mean(), abs=1e-15)
     assert cal.skce_b(y, p, **options) == pytest.approx(slow.skce_b(y.tolist(), p.tolist(), **options), abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 57, 300])
+def test_the_middle_distances_on_a_line_are_those_of_all_pairs(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for line in (
+        rng.beta(0.7, 2, size),
+        rng.random(size).round(1),
+        np.full(size, 0.3),
+        np.where(rng.random(size) < 0.8, 0.5, rng.random(size)),
+        np.exp(-700 * rng.random(size)),
+        rng.choice([0.0, 0.1, 1.0], size),
+    ):
+        line.sort()
+        apart = sorted(b - a for place, a in enumerate(line) for b in line[place + 1 :])
+        for at in {0, len(apart) // 2 - 1, len(apart) - 2}:
+            if 0 <= at <= len(apart) - 2:
+                assert _pairs._middle_of_line(line, at).tolist() == apart[at : at + 2]

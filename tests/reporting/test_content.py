@@ -266,7 +266,7 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
 def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_says(
     a: float, b: float, n: int, shape: str, deep: bool
 ) -> None:
-    runs = 400 if deep else 60
+    runs = 400 if deep else 25
     rng = np.random.default_rng(106)
     score = rng.beta(a, b, n)
     reach = _detectable([View(score, np.zeros(n, np.uint8))])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant.errors import FileError
-from calibrant.util.files import make_folder, read_npz, write_atomic
+from calibrant.util.files import cache_folder, cached_text, make_folder, read_npz, write_atomic
 from tests.killing import kill_while_writing
 
 
@@ -109,3 +109,27 @@ def test_truncated_npz_is_named(tmp_path: Path) -> None:
             match=r"x\.npz: is not a readable \.npz file \(.*\); write it with numpy\.savez",
         ):
             read_npz(tmp_path / "x.npz")
+
+
+def test_the_cache_keeps_what_is_made_and_makes_again_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "own"))
+    made = []
+
+    def make() -> str:
+        made.append("ä\r\nb")
+        return made[-1]
+
+    assert [cached_text("a", make) for _ in range(3)] == ["ä\r\nb"] * 3
+    assert len(made) == 1
+    (tmp_path / "own" / "a").write_bytes((tmp_path / "own" / "a").read_bytes()[:-1])
+    assert cached_text("a", make) == cached_text("a", make) == "ä\r\nb"
+    assert len(made) == 2
+    os.chmod(tmp_path / "own", 0o777)  # others might have written there
+    assert cache_folder() is None
+    monkeypatch.setenv("CALIBRANT_CACHE", "")
+    assert cached_text("a", make) == "ä\r\nb"
+    assert len(made) == 3
+    monkeypatch.setenv("CALIBRANT_CACHE", "/dev/null/none")
+    assert cached_text("a", make) == "ä\r\nb"

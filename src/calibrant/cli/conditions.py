@@ -8,7 +8,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +44,8 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+# The baseline of `compare`.
+FIRST = "the first model"
 MOST_BYTES = 1 << 28
 # Fields of results under one name.
 SAME = {"lower": "low", "upper": "high"}
@@ -191,7 +193,13 @@ class Gates(NamedTuple):
         relative = [each for each in found if each.references]
         if relative and self.baseline is None:
             raise ArgumentError("--fail-if", f"'{relative[0]}' requires a baseline", "add --baseline FILE")
-        if found and self.baseline is not None and not relative and not is_configured("baseline"):
+        if (
+            self.baseline is not None
+            and found
+            and not relative
+            and self.baseline != FIRST
+            and not is_configured("baseline")
+        ):
             raise ArgumentError("--baseline", "no gate refers to it", 'for example --fail-if "ece > baseline + 0.01"')
         return list(dict.fromkeys(found))
 
@@ -205,6 +213,8 @@ class Gates(NamedTuple):
         """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
+        for line in _passed(checked):
+            say(clean(f"gate passed: {line}"), err=True)
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)
         github = self.annotations == "github" or (
@@ -217,11 +227,11 @@ class Gates(NamedTuple):
             write_atomic(self.junit, junit_xml(checked, title))
         lines = summary_lines(checked, title, details)
         if self.summary is not None:
-            write_atomic(self.summary, ("\n".join(lines) + "\n").encode())
+            write_atomic(self.summary, ("\n".join(lines) + "\n").encode(errors="replace"))
         step = os.environ.get("GITHUB_STEP_SUMMARY")
         if github and step and checked:
             try:
-                with open(step, "a", encoding="utf-8") as stream:
+                with open(step, "a", encoding="utf-8", errors="replace") as stream:
                     stream.write("\n".join(lines) + "\n\n")
             except OSError as error:
                 say(f"warning: GITHUB_STEP_SUMMARY: cannot be written ({error.strerror})", err=True)
@@ -229,6 +239,17 @@ class Gates(NamedTuple):
             more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
             raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
         return bool(failed)
+
+
+def _passed(checked: Sequence[Checked]) -> list[str]:
+    """One line for each gate that holds nowhere."""
+    lines = []
+    for gate in dict.fromkeys(each.gate for each in checked):
+        places = [each for each in checked if each.gate == gate]
+        if not any(each.failed or each.reason for each in places):
+            one = str(places[0])
+            lines.append(one if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
+    return lines
 
 
 def parse_condition(
@@ -355,12 +376,12 @@ def check(
 
 def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
     if condition.group is None:
-        return list(places)
-    names = {
-        condition.group,
-        condition.group.removeprefix(f"{by}=").strip(),
-        condition.group.removeprefix(f"{by} =").strip(),
-    }
+        groups = [place for place in places if place.group]
+        # Only groups have a p-value that is adjusted for their number.
+        return groups if condition.field == "adjusted" and groups else list(places)
+    column, sign, value = (part.strip() for part in condition.group.partition("="))
+    # Of one column, a group has the name of the value; of several, it is named with its column.
+    names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
     chosen = [place for place in places if place.group and place.group in names]
     if not chosen and condition.group == "all":
         chosen = [place for place in places if not place.group]
@@ -382,7 +403,8 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         number = None
     if number is None or math.isnan(number):
-        notes = [fields.get("reason"), fields.get("note"), "" if field == "value" else f"there is no {field}"]
+        missing = "" if field == "value" else f"there is no {field}" + (f" of {place.word}s" if place.group else "")
+        notes = [fields.get("reason"), fields.get("note"), missing]
         return None, next((str(note) for note in notes if note), "it is undefined")
     return number, ""
 
@@ -400,7 +422,7 @@ def _limit(condition: Condition, part: Expression, place: Place, baseline: Basel
     assert baseline is not None
     there = baseline.place(place)
     if there is None:
-        return None, f"{baseline.file} has no{place}"
+        return None, f"{baseline.file} has no results for {str(place).strip(' ()')}"
     if condition.name not in there.measures:
         return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
     value, reason = _field(there, condition.name, part.field)
@@ -431,12 +453,17 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
     listed = part.get("metrics", part.get("rows", ()))
     if isinstance(listed, Mapping):  # a report
         listed = [*listed.get("rows", ()), *(listed.get("discrimination") or ())]
+    clinical = part.get("clinical")
+    summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
+    found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
     return [Place(group, found | _measures(listed))]
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
     found = {}
+    if isinstance(listed, Mapping):
+        listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
     for each in listed if isinstance(listed, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
@@ -469,19 +496,21 @@ ALIASES = {
 }
 
 
-def metric_conditions(gates: Gates) -> list[Condition]:
-    """The gates on metrics and on the numbers of the header, such as AUROC and accuracy."""
+def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Condition]:
+    """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals."""
     from ..evaluation.result import MetricResult
     from .listing import metric_named
 
     def known(name: str) -> str:
         key = name.lower().replace(" ", "_")
         key = ALIASES.get(key, key)
-        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
+        return key if key in (*HEADER, "prevalence", *more) else metric_named(name, "--fail-if").id
 
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
 
     def fields(id: str) -> Sequence[str]:
+        if id in more:
+            return ["value", "low", "high"]
         return ["value"] if id in (*HEADER, "prevalence") else [name for name in numbers if name != "ideal"]
 
     return gates.conditions(known, fields, "ece > 0.05")

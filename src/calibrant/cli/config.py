@@ -105,6 +105,8 @@ def find_configuration(folder: Path | None = None) -> Configuration | None:
     except OSError:  # the working folder was deleted
         return None
     for place in (start, *start.parents):
+        if place != start and _is_open(place):
+            continue
         for name in (OWN, PROJECT):
             if os.path.isfile(place / name):  # unlike Path.is_file, False in a folder that cannot be read
                 found = read_configuration(place / name)
@@ -113,6 +115,14 @@ def find_configuration(folder: Path | None = None) -> Configuration | None:
         if os.path.exists(place / ".git"):
             return None
     return None
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether everyone can write to a folder, as to /tmp, so that a configuration in it may be anybody's."""
+    try:
+        return os.name == "posix" and bool(os.stat(folder).st_mode & 0o002)
+    except OSError:
+        return True
 
 
 def read_configuration(path: Path, *, named: bool = False) -> Configuration | None:
@@ -285,6 +295,8 @@ def _value(found: Configuration, context: click.Context, option: click.Option, s
         elif isinstance(kind, type(click.FLOAT)):
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise wrong("a number", value)
+        elif option.metavar in ("NUMBER", "VALUE") and type(value) is int:  # a number of bins, or a label
+            return str(value)
         elif not isinstance(value, str):
             raise wrong("text", value)
         elif option.metavar in ("FILE", "FOLDER") and value != "-":

@@ -10,10 +10,10 @@ from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
-from ..evaluation.result import MetricResult
+from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
+from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
-from ..metrics.registry import catalogue
+from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
@@ -80,6 +80,7 @@ def _evaluate(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     budget: float,
     interval: float | None,
     assess: bool,
@@ -110,9 +111,10 @@ def _evaluate(
             "--distance": distance is not None,
             "--class-groups": class_groups is not None,
             "--budget": budget != BUDGET,
+            "--option": bool(further),
         }
         for option, present in without.items():
-            if present and not is_configured(option[2:].replace("-", "_")):
+            if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
                 remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
         source = {**source, "by": None}
@@ -166,6 +168,7 @@ def _evaluate(
         "interval": interval,
         "assess": assess,
         "outcome": outcome,
+        "options": _of_metrics(further, chosen, pool),
         **cells,
         **draws,
     }
@@ -179,10 +182,10 @@ def _evaluate(
             **options,
             **keywords,
         )
-        pooled = _pooled(given, calibrator, where, lens, interval, trend) if pool else None
+        pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
     result = _spoken(result, None if sketches is None else file)
     plain = result.to_dict()
-    given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells}
+    given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells, **further}
     given_options = {name: value for name, value in given_options.items() if value is not None}
 
     def of_sketch(sketches: Sketches) -> dict[str, Any]:
@@ -238,7 +241,7 @@ def _clinical(
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
     else:
-        print_lines([found._title(), ""])
+        print_lines([found._title(), *found._dropped_lines(), ""])
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     details = [found._title(), "", *markdown_table(headings, rows)]
@@ -246,13 +249,27 @@ def _clinical(
 
 
 def _pooled(
-    keywords: Mapping[str, Any], calibrator: str | None, where: Any, lens: str | None, level: float | None, trend: bool
+    keywords: Mapping[str, Any],
+    calibrator: str | None,
+    where: Any,
+    lens: str | None,
+    level: float | None,
+    trend: bool,
+    further: Mapping[str, Any],
 ) -> GroupValidation:
     """Validate each group of ``--by`` and pool the results."""
     p = Predictions(**keywords)
     p = p if calibrator is None else calibrated(p, calibrator)
     validate = validate_by_period if trend else validate_by_group
-    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
+    edge = {name: value for name, value in further.items() if name == "edge"}
+    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level, **edge)
+
+
+def _of_metrics(further: dict[str, Any], chosen: list[Metric], pool: bool) -> dict[str, Any]:
+    """The options of ``--option`` for the metrics; edge may be meant for the pooled estimates alone."""
+    if pool and not any("edge" in metric.options for metric in chosen):
+        return {name: value for name, value in further.items() if name != "edge"}
+    return further
 
 
 def _of_classes(binning: str | None, lens: str | None, sketches: Sketches) -> str | None:
@@ -285,13 +302,16 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    return replace(result, results=results, groups=groups)
+    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
+    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
+    return found
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"), "confidence" not in source)
+    options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+    found = load(file, columns, **options, event="confidence" not in source)
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 
@@ -343,11 +363,10 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
 
 def show(result: Evaluation) -> None:
     """Print the header and the table."""
-    print_lines([*result.header.lines(), ""])
+    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
-    if result.has_many_groups:
-        print_lines([""])
-        headings, rows = result.group_table()
-        print_table(headings, rows, range(1, len(headings)))
+    for title, headings, rows in result.group_tables() if result.has_many_groups else ():
+        print_lines(["", *([title] if title else [])])
+        print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())

@@ -11,6 +11,7 @@ import numpy as np
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.measure import calibrated
+from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
@@ -144,14 +145,15 @@ def apply_calibrator(
     file: str,
     out: str,
     **source: Any,
-) -> tuple[Path, int]:
-    """Write the rows of a file with calibrated columns; returns the path and the number of rows."""
+) -> tuple[Path, int, Dropped | None]:
+    """Write the rows of a file with calibrated columns; returns the path, the number of rows, and those dropped for missing scores."""
     _check_not_grouped(calibrator)
     check_target(out)
     columns, given = split(source)
     classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
     place = given.get("where"), given.get("format"), given.get("table")
     with open_table(file, columns, *place, to_write=True, label_required=not is_configured("label")) as opened:
+        dropped = opened.drop_missing() if given.get("drop_missing") else None
         keywords = opened.keywords()
         if classes is not None:
             named = [name.strip() for name in classes.split(",")]
@@ -163,9 +165,10 @@ def apply_calibrator(
         _check_columns(calibrator, keywords)
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
+        keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
         _check_kind(calibrator, p)
-        return opened.write(out, calibrated(p, calibrator).probs), rows
+        return opened.write(out, calibrated(p, calibrator).probs), rows, dropped
 
 
 def _check_not_grouped(calibrator: Calibrator) -> None:
@@ -205,7 +208,8 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
-        path, rows = apply_calibrator(fitted, file, out, **source)
+        path, rows, dropped = apply_calibrator(fitted, file, out, **source)
+    print_lines([] if dropped is None else [str(dropped)])
     print_lines([f"Wrote {path}: {rows:,} rows with probabilities calibrated by {type(fitted).__name__}."])
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 

@@ -201,6 +201,7 @@ def assess(file: str, **options: Any) -> None:
 @options.draw_options(1000)
 @options.json_option
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is significantly worse than the first.")
+@options.compare_gate_options
 @options.debug_option
 def compare(file: str, **options: Any) -> None:
     """Compare models on the same rows of FILE.
@@ -324,6 +325,10 @@ def select(file: str, **options: Any) -> None:
 )
 @options.draw_options(200)
 @options.json_option
+@options.gate_options(
+    'Exit with 1, after the files were written, if a condition such as "ece > 0.05" holds for the test data after recalibration. Can be '
+    "repeated.",
+)
 @options.debug_option
 def run(**options: Any) -> None:
     """Fit a calibrator on validation data, evaluate it on test data, choose a threshold and write a report.
@@ -332,7 +337,8 @@ def run(**options: Any) -> None:
     """
     from . import workflow
 
-    workflow.run(**options)
+    if workflow.run(**options):
+        raise _GateFailed
 
 
 @cli.command(short_help="Summarize files of any size in a sketch.")
@@ -349,6 +355,7 @@ def run(**options: Any) -> None:
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
+@options.drop_missing_option
 @options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
@@ -410,6 +417,10 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
 @options.confidence_level_option
 @options.draw_options(200)
+@options.gate_options(
+    'Exit with 1, after the report was written, if a condition such as "ece.high > 0.05" holds for all rows or a group of --by. Can be '
+    "repeated.",
+)
 @options.debug_option
 def report(files: tuple[str, ...], **options: Any) -> None:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
@@ -418,7 +429,8 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     """
     from . import reporting
 
-    reporting.run(files, **options)
+    if reporting.run(files, **options):
+        raise _GateFailed
 
 
 @cli.command(short_help="List the metrics, or describe one.")
@@ -458,7 +470,9 @@ def demo(out: str, save_data: str | None) -> None:
 
 
 @cli.command(short_help="Show the configuration.")
-@click.option("--file", metavar="FILE", help="Configuration to show; by default the one that commands find here.")
+@click.option(
+    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
+)
 @options.json_option
 @click.pass_context
 def config(context: click.Context, file: str | None, as_json: bool) -> None:

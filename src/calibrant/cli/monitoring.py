@@ -12,12 +12,19 @@ import click
 from . import options
 
 if TYPE_CHECKING:
+    from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
+    from .conditions import Place
 
 __all__ = ["monitor"]
 
-EXIT_ALARM = 3
+EXIT_GATE, EXIT_ALARM = 1, 3
+ENDS = ("value", "low", "high")
+# The measures of a window that gates can use, with their fields.
+MEASURES = {"gap": ENDS, "ece": ENDS} | dict.fromkeys(
+    ("smece", "accuracy", "mean_score", "rate", "n", "e_value"), ENDS[:1]
+)
 SHOWN = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
 fail_option = click.option(
     "--fail-on-alarm",
@@ -147,10 +154,13 @@ def init(store: str, **options: Any) -> None:
             keywords["ood"] = (
                 ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
             )
+            if not isinstance(reference, Sketches) and reference.dropped is not None:
+                keywords["ood"] = {name: values[reference.dropped.kept] for name, values in keywords["ood"].items()}
         made = Monitor.create(store, reference=reference, **keywords)
     needed = {"time": made.settings.rule.by_time, "id": True}
     more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in keywords["columns"])
-    print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{more}"])
+    said = [] if getattr(reference, "dropped", None) is None else [str(reference.dropped)]
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {store} FILE{more}"])
 
 
 def _columns(options: dict[str, Any]) -> dict[str, str]:
@@ -250,9 +260,10 @@ def update(store: str, file: str, **options: Any) -> None:
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
-        rows = in_order(rows_of(file, **options), opened.settings.classes)
+        found, dropped = rows_of(file, **options)
+        rows = in_order(found, opened.settings.classes)
         done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
-    _finish(done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
 
 
 @monitor.command(short_help="Add or correct labels.")
@@ -337,12 +348,29 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @options.json_option
 @click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
 @fail_option
+@click.option(
+    "--fail-if",
+    "gates",
+    metavar="CONDITION",
+    multiple=True,
+    help='Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
+    "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
+)
+@options.gate_outputs
 @options.debug_option
-def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
+def status(
+    store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str, **outputs: Any
+) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
+    from .conditions import Gates, check, measure_named
     from .screen import say
+
+    gates = Gates.take(outputs)
+    conditions = gates.conditions(
+        lambda name: measure_named(name, MEASURES), lambda name: MEASURES[name], "gap.high > 0.05"
+    )
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
@@ -353,7 +381,27 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
         say(found.to_prometheus(), nl=False)
     else:
         _show(found)
+    checked = check(conditions, [_newest(found)]) if conditions else []
+    failed = gates.finish(checked, f"calibrant monitor status {Path(store).name}", [found.verdict])
     _exit(found.open_alarms, fail_on)
+    if failed:
+        raise click.exceptions.Exit(EXIT_GATE)
+
+
+def _newest(found: MonitorStatus) -> Place:
+    """The measures of the newest window that was tested; the labels of later ones are not complete."""
+    from .conditions import Place
+
+    newest = next((w for w in reversed(found.windows) if w.state == "tested" and w.calibration is not None), None)
+    if newest is None:
+        reason = {"reason": f"none of the last {len(found.windows)} windows was tested"}
+        return Place("", dict.fromkeys(MEASURES, reason))
+    plain = {**vars(newest.calibration), "e_value": newest.e_value}
+    measures = {}
+    for name in MEASURES:
+        ends = {end: plain[f"{name}_{end}"] for end in ("low", "high") if f"{name}_{end}" in plain}
+        measures[name] = {"value": plain[name], **ends, "note": plain["note"]}
+    return Place(newest.window, measures, word="window")
 
 
 @monitor.command(short_help="Write the timeline as an HTML report.")
@@ -401,14 +449,15 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool, dropped: Dropped | None = None) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | ({} if dropped is None else {"missing_values": dropped.to_dict()}))
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        said = [] if dropped is None else [str(dropped)]
+        print_lines([repr(done), *said, *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 

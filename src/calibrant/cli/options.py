@@ -136,6 +136,11 @@ classes_option = click.option(
     help="Comma-separated names of the classes in the order of the columns; with two classes, the positive one last.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
+drop_missing_option = click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Drop the rows in which a label, score, weight or group is missing, and state how many.",
+)
 file_options = with_options(
     click.option(
         "--format",
@@ -146,6 +151,7 @@ file_options = with_options(
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
     click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
+    drop_missing_option,
 )
 
 
@@ -205,6 +211,24 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
         ) from None
 
 
+def _further(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key:
+            raise click.UsageError(f"--option: {text!r} is not of the form key=value; for example --option edge=drop")
+        if key in found:
+            raise click.UsageError(f"--option: {key!r} was given twice; give it once")
+        try:
+            found[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key] = value
+    return found
+
+
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
@@ -248,6 +272,15 @@ metric_options = with_options(
         help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
     ),
     click.option(
+        "--option",
+        "further",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_further,
+        help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
+        "Can be repeated.",
+    ),
+    click.option(
         "--select",
         "selections",
         metavar="ROWS",
@@ -278,6 +311,19 @@ stream_option = click.option(
 )
 
 
+gate_outputs = with_options(
+    written_option("--junit", help="Write the results of the gates as JUnit XML."),
+    written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
+    click.option(
+        "--annotations",
+        type=click.Choice(["auto", "github", "none"]),
+        default="auto",
+        show_default=True,
+        help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
+    ),
+)
+
+
 def gate_options(help: str) -> Callable[[Command], Command]:
     """``--fail-if``, the baseline, and the files with the results of gates."""
     return with_options(
@@ -287,16 +333,21 @@ def gate_options(help: str) -> Callable[[Command], Command]:
             metavar="FILE",
             help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
         ),
-        written_option("--junit", help="Write the results of the gates as JUnit XML."),
-        written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
-        click.option(
-            "--annotations",
-            type=click.Choice(["auto", "github", "none"]),
-            default="auto",
-            show_default=True,
-            help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
-        ),
+        gate_outputs,
     )
+
+
+compare_gate_options = with_options(
+    click.option(
+        "--fail-if",
+        "gates",
+        metavar="CONDITION",
+        multiple=True,
+        help='Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
+        'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
+    ),
+    gate_outputs,
+)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

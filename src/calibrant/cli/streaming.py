@@ -130,6 +130,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
             format=keywords.get("format"),
             table=keywords.get("table"),
             progress=tell,
+            missing="drop" if keywords.get("drop_missing") else "raise",
         )
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(found.classes)
@@ -195,5 +196,6 @@ def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size
-    print_lines([repr(sketches), f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    said = [] if sketches.dropped is None else [str(sketches.dropped)]
+    print_lines([repr(sketches), *said, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))

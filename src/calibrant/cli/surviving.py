@@ -8,8 +8,10 @@ from typing import Any
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
+from ..input.missing import Dropped
 from ..input.weights import read_groups
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
+from ..sketches.files.reading import PRINTED
 from ..util.files import read_npz
 from ..util.version import __version__
 from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
@@ -17,7 +19,7 @@ from .config import is_configured
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
-from .source import named_as_written, split, stacked
+from .source import complete, named_as_written, split, stacked
 from .wording import in_options
 
 __all__ = ["run"]
@@ -40,6 +42,7 @@ OTHERS: dict[str, Any] = {
     "gamma": None,
     "distance": None,
     "class_groups": None,
+    "further": {},
     "selections": (),
     "budget": 60.0,
     "assess": False,
@@ -75,9 +78,12 @@ def run(
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
         if given.get(name, default) != default and not is_configured(name):
-            option = {"selections": "--select", "purpose": "--for", "confidence": "--confidence-column"}.get(
-                name, f"--{name.replace('_', '-')}"
-            )
+            option = {
+                "selections": "--select",
+                "purpose": "--for",
+                "further": "--option",
+                "confidence": "--confidence-column",
+            }.get(name, f"--{name.replace('_', '-')}")
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
@@ -85,7 +91,7 @@ def run(
         lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
     )
     columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
-    arrays = _load(file, columns, time, event, **source)
+    arrays, dropped = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
     if by is not None:
         code, names = read_groups(by, len(by))
@@ -120,8 +126,10 @@ def run(
             name: {"error": why} for name, why in undefined.items()
         }
         groups = {"groups": each} if by is not None else {}
-        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, **results_of(checked)})
+        left = {} if dropped is None else {"missing_values": dropped.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **left, **groups, **results_of(checked)})
     else:
+        print_lines([] if dropped is None else [str(dropped)])
         show(whole)
         for name, part in parts.items():
             print_lines(["", f"{columns.by} = {name}"])
@@ -148,8 +156,9 @@ def _load(
     where: str | None = None,
     format: str | None = None,
     table: str | None = None,
-) -> dict[str, Any]:
-    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
+    drop_missing: bool = False,
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file, and what was dropped."""
     text = [("--by", columns.by)] if columns.by else []
     with on_disk(file) as paths:
         kind = kind_of_all(paths, format)
@@ -174,9 +183,12 @@ def _load(
             if len(arrays[time]) == 0:
                 remedy = "relax --where" if where is not None else "check the program that wrote it"
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            if columns.by and rows.printed:
-                arrays[columns.by] = named_as_written(arrays[columns.by])
-    return {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
+    arrays, dropped = complete({name: arrays[name] for name in roles}, roles, drop=drop_missing)
+    if columns.by and kind in PRINTED:
+        arrays[columns.by] = named_as_written(arrays[columns.by])
+    read = {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    return read, dropped
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:

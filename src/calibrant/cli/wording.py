@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Wording
+from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Use, Wording
 from .places import place_of
 
 __all__ = ["OptionWording", "in_options", "note_options", "set_wording"]
@@ -34,9 +34,11 @@ OPTIONS = {
     "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
+    "options": ("--option",),
+    "missing": ("--drop-missing",),
 }
 # Options that take no value, or other values than the argument.
-VALUELESS = ("--logits", "--normalize", "--clip")
+VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
 # Remedies where the library has only some in Python.
 INSTEAD = {
     "y_true": "name another column with --label",
@@ -94,6 +96,8 @@ class OptionWording(Wording):
 
     def alternative(self, remedy: Alternative) -> tuple[str, str]:
         """Remedies without those in Python code."""
+        if isinstance(remedy, Use) and remedy.argument == "missing" and self.name("missing") is None:
+            return "", "drop or fill these rows"
         return ("", "") if isinstance(remedy, InPython) else super().alternative(remedy)
 
 

@@ -15,6 +15,7 @@ from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
 from ..util.checks import check_fraction
 from ..util.results import Result, number
+from ..util.roots import brent_root
 from ..views.keywords import check_keywords, documents_keywords
 from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
@@ -194,7 +195,8 @@ class ThresholdChoice(Result):
         return [*lines, f"and {more} more"] if more else lines
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
+        lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
+        return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
 def _percent(share: float) -> str:
@@ -591,13 +593,12 @@ def risk_bound(judged: Judged, rows: float, lost: float, delta: float) -> float:
     """The largest risk that is not rejected at level `delta`."""
     if judged.counts_errors or rows == 0:
         return float(upper_bound(lost, rows, delta)) if rows else 1.0
-    from scipy.optimize import brentq
 
     def excess(risk: float) -> float:
         return float(pvalues(judged, np.array([rows]), np.array([lost]), risk)[0]) - delta
 
     low = min(lost / rows, 1 - 1e-12)
-    return 1.0 if excess(1 - 1e-12) > 0 else float(brentq(excess, max(low, 1e-300), 1 - 1e-12))
+    return 1.0 if excess(1 - 1e-12) > 0 else brent_root(excess, max(low, 1e-300), 1 - 1e-12)
 
 
 def fewest(risk: float, delta: float) -> int:

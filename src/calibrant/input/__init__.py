@@ -7,4 +7,7 @@ NAMES = {
     "stated_confidence": ("parse_confidence",),
     "predictions": ("Predictions",),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES)
+TYPES = {
+    "missing": ("Dropped",),
+}
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES)

@@ -24,9 +24,11 @@ __all__ = [
     "Factor",
     "GroupColumns",
     "Grouping",
+    "as_group_columns",
     "check_length",
     "from_frame",
     "group_columns",
+    "groupings_of",
     "groups_of",
     "parse_by",
     "plain_columns",
@@ -314,11 +316,7 @@ def read_groupings(
     """
     if groups is None:
         return None, (), ()
-    if not isinstance(groups, GroupColumns):
-        if isinstance(groups, Mapping):
-            groups = _from_mapping(groups)
-        elif getattr(groups, "ndim", 1) == 2:
-            groups = _from_table(groups)
+    groups = as_group_columns(groups)
     if not isinstance(groups, GroupColumns):
         name = getattr(groups, "name", None)
         code, names = read_groups(groups, n)
@@ -345,9 +343,24 @@ def read_groupings(
     return code.reshape(-1).astype(np.intp), names, placed
 
 
+def as_group_columns(groups: Any) -> Any:
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    if isinstance(groups, Mapping):
+        return _from_mapping(groups)
+    several = not isinstance(groups, GroupColumns) and getattr(groups, "ndim", 1) == 2
+    return _from_table(groups) if several else groups
+
+
+def groupings_of(p: Any) -> tuple[Grouping, ...]:
+    """Return the groupings of predictions; groups that were not read from columns are one."""
+    if p.groups is None:
+        return ()
+    return p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),)
+
+
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
     """Iterate over the groups of predictions with at least one row: the grouping, the index of the group in it, and its rows."""
-    for grouping in p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),):
+    for grouping in groupings_of(p):
         code = grouping.place[p.groups]
         order = np.argsort(code, kind="stable")
         ends = np.cumsum(np.bincount(code, minlength=len(grouping.groups)))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import (
     Argument,
     ArgumentError,
+    CalibrantError,
     Drop,
     InputError,
     InputTypeError,
@@ -26,6 +27,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from .convert import PAIR, SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from .frames import ColumnNames, check_same_rows, classes_of_columns, column_names, read_columns
+from .frames import class_names as names_of_columns
 from .hints import hint_at_mistakes
 from .labels import (
     SWAP,
@@ -42,6 +44,7 @@ from .weights import WeightKind, read_features, read_weights
 
 if TYPE_CHECKING:
     from .grouping import Grouping
+    from .missing import Dropped
 
 __all__ = ["Predictions", "frozen"]
 
@@ -97,6 +100,10 @@ class Predictions:
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
         Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
+    missing : {"raise", "drop"}, default "raise"
+        What to do about rows in which a label, probability, weight, group or feature is missing: raise an error that counts them, or
+        drop them. Missing are None, NaN, NaT, a null of a frame, a masked entry and, except in groups and for names in `classes`, an
+        empty text or one such as ``"NA"``; an infinite value is not.
 
     Attributes
     ----------
@@ -120,6 +127,8 @@ class Predictions:
         Index of the group of each row in `group_names`.
     features : numpy.ndarray or None
         Features.
+    dropped : Dropped or None
+        The rows dropped because of missing values: their number ``n``, and those of each column in ``columns``.
 
     Raises
     ------
@@ -166,26 +175,67 @@ class Predictions:
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> None:
         name = label if label is not None else getattr(y_true, "name", None)
         self.label_name: str = name if isinstance(name, str) else ""
         """Name of the column that holds the labels; empty where it has none."""
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
-        _check_form(input, flags, sum_tolerance)
+        _check_form(input, flags, sum_tolerance, missing)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         if type(y_true) is not np.ndarray:
             check_same_rows(y_true, {"y_prob": y_prob, **beside})
         columns = None if type(y_prob) is np.ndarray else column_names(y_prob)
+        names = {name: value for name, value in beside.items() if isinstance(value, str)}
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
             frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
             columns = column_names(y_prob)
-            sample_weight, counts, groups, features = (
-                (_groups_of_frame if name == "groups" else pick_columns)(frame, value, name)
+            beside = {
+                name: (_groups_of_frame if name == "groups" else pick_columns)(frame, value, name)
                 if isinstance(value, str) or (name in ("groups", "features") and _all_names(value))
                 else value
                 for name, value in beside.items()
-            )
+            }
+            names |= {"y_true": str(label)} | ({"y_prob": prob} if isinstance(prob, str) else {})
+        given = {"y_true": y_true, "y_prob": y_prob, **beside}
+        before: Any = missing  # the command line passes what it has dropped already
+        self.dropped: Dropped | None = None if isinstance(before, str) else before
+        """The rows dropped because of missing values; None if there are none."""
+        if missing != "raise":
+            from .missing import dropping, without_missing
+
+            if missing == "drop":
+                given, self.dropped = without_missing(given, names, _names_of_classes(classes, pos_label, columns))
+            if self.dropped is not None:
+                dropping(self.dropped)
+        form = (input, soft, multilabel, normalize, clip, sum_tolerance)
+        try:
+            self._read(given, columns, prob, classes, pos_label, form)
+        except CalibrantError as error:
+            from .missing import explained
+
+            known = _names_of_classes(classes, pos_label, columns)
+            other = explained(error, given, names, known, self.dropped) if self.hints else error
+            if other is error:
+                raise
+            raise other from None
+        if self.dropped is not None and not self.dropped.applied:
+            kept = self.dropped.kept.copy()
+            kept[kept] = True if self.kept is None else self.kept
+            self.kept = kept
+
+    def _read(
+        self,
+        given: Mapping[str, Any],
+        columns: tuple[Any, ...] | None,
+        prob: str | list[str] | None,
+        classes: Any,
+        pos_label: Any,
+        form: tuple[Any, ...],
+    ) -> None:
+        y_true, y_prob, sample_weight, counts, groups, features = given.values()
+        input, soft, multilabel, normalize, clip, sum_tolerance = form
         # A list of columns is in the intended order; a pattern or a frame of probabilities may be in any.
         by_columns = isinstance(classes, ColumnNames) if classes is not None else not isinstance(prob, (list, tuple))
         came_labels, came_probs = _pair(y_true, y_prob)
@@ -211,7 +261,7 @@ class Predictions:
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
         self.kept: Array | None = None
-        """Mask of the input rows that are present, if rows of weight 0 were dropped."""
+        """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
         self.n = len(came_probs.array)
         probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
         tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
@@ -487,8 +537,19 @@ class Predictions:
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
 
 
-def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
+def _names_of_classes(classes: Any, pos_label: Any, columns: tuple[Any, ...] | None) -> set[str]:
+    """Names of classes, which are not missing labels even if a class is called ``NA``."""
+    listed = list(classes) if isinstance(classes, (list, tuple, np.ndarray)) else []
+    named = [] if columns is None else [*columns, *(names_of_columns(list(map(str, columns)), "") or ())]
+    return {name for name in (*listed, pos_label, *named) if isinstance(name, str)}
+
+
+def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missing: Any) -> None:
     """Raise for invalid values of the keywords that describe the form of the input."""
+    if (
+        missing != "raise" and missing != "drop" and type(missing).__name__ != "Dropped"
+    ):  # whose module is loaded if used
+        raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     if input not in ("prob", "logit", "confidence"):
         hint = "did you mean 'logit'?" if input in ("logits", "log_odds", "logodds") else ""
         raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)

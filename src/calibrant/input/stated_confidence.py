@@ -86,8 +86,8 @@ def read_confidences(
     plain = np.array([kind == "plain" for _, kind in read])
     found = np.array([value for value, _ in read], dtype=np.float64)
     found, note = _on_scale(found, plain, scale, argument)
-    percent = sum(kind == "percent" for _, kind in read)
-    said = [note, f"{percent:,} percentages" if percent else "", "fractions" if any(k == "of" for _, k in read) else ""]
+    forms = {kind for _, kind in read}
+    said = [note, "percentages" if "percent" in forms else "", "fractions" if "of" in forms else ""]
     outside = (found < 0) | (found > 1) | np.isnan(found)
     if outside.any():
         row = int(np.argmax(outside))

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import FileError
 
-__all__ = ["check_writable", "make_folder", "read_limited", "read_npz", "read_start", "write_atomic"]
+__all__ = [
+    "atomic_file",
+    "cache_folder",
+    "cached_text",
+    "check_writable",
+    "make_folder",
+    "read_limited",
+    "read_npz",
+    "read_start",
+    "write_atomic",
+]
 
 # A small archive can expand to a thousand times its size.
 MAX_NPZ_BYTES = 16 << 30
@@ -19,12 +32,21 @@ MAX_NPZ_MEMBERS = 256
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file atomically: a crash leaves the old file or the new one, never a part."""
+    with atomic_file(path) as stream:
+        stream.write(content)
+    return Path(path)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place at the end; an error leaves the old one."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+            os.close(handle)
+            with open(name, "wb") as stream:
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(name, 0o666 & ~_umask())
@@ -33,13 +55,14 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             Path(name).unlink(missing_ok=True)
             raise
         _sync_folder(target.parent)
+    except FileError:
+        raise
     except FileNotFoundError as error:
         raise FileError(
             str(path), "cannot be written (its folder does not exist)", "create the folder first"
         ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
-    return target
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
@@ -143,3 +166,50 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> di
         raise
     except OSError as error:
         raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
+
+
+def cache_folder() -> Path | None:
+    """Return the user's folder for what can be made again, which is made if necessary; None where it cannot be made.
+
+    ``CALIBRANT_CACHE`` names another folder; empty, nothing is kept.
+    """
+    named = os.environ.get("CALIBRANT_CACHE")
+    if named == "":
+        return None
+    try:
+        if named is not None:
+            folder = Path(named)
+        elif sys.platform == "win32":
+            folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "calibrant" / "cache"
+        elif sys.platform == "darwin":
+            folder = Path.home() / "Library" / "Caches" / "calibrant"
+        else:
+            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "calibrant"
+        # Only the owner may write what later is executed.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+    except (OSError, RuntimeError):  # no such place, or no home
+        return None
+    return folder if own and os.access(folder, os.W_OK) else None
+
+
+def cached_text(name: str, make: Callable[[], str]) -> str:
+    """Return a text from the cache, or make and keep it; a damaged file is made again."""
+    from hashlib import sha256
+
+    folder = cache_folder()
+    if folder is None:
+        return make()
+    path = folder / name
+    try:
+        sum_, _, kept = path.read_bytes().partition(b"\n")
+        if sha256(kept).hexdigest().encode() == sum_:
+            return kept.decode()
+    except OSError:
+        pass
+    text = make()
+    content = text.encode()
+    with suppress(FileError):  # the cache saves time only
+        write_atomic(path, sha256(content).hexdigest().encode() + b"\n" + content)
+    return text

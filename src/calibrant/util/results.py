@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -49,9 +49,27 @@ class Result:
     _width: ClassVar[int] = 0
     """Smallest width of a column of the text."""
 
+    dropped: ClassVar[Any] = None
+    """The rows that were dropped because of missing values, where some were; set on the instance."""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON knows them: an infinite number is the text ``"inf"``, and NaN is None."""
-        return {name: plain_value(value) for name, value in self._fields().items()}
+        return {name: plain_value(value) for name, value in self._fields().items()} | self._dropped_values()
+
+    def _replaced(self, **changes: Any) -> Any:
+        """Return the result with other fields, as `dataclasses.replace`, and the note on dropped rows."""
+        other = replace(self, **changes)  # type: ignore[type-var]
+        if self.dropped is not None:
+            object.__setattr__(other, "dropped", self.dropped)
+        return other
+
+    def _dropped_values(self) -> dict[str, Any]:
+        """Return the number of rows dropped because of missing values under ``missing_values``, where some were."""
+        return {} if self.dropped is None else {"missing_values": self.dropped.to_dict()}
+
+    def _dropped_lines(self) -> list[str]:
+        """Return the line that states how many rows were dropped, where some were."""
+        return [] if self.dropped is None else [str(self.dropped)]
 
     def to_frame(self) -> Any:
         """A table of pandas, polars or pyarrow, whichever is in use."""
@@ -140,11 +158,11 @@ class Result:
         cells = [[str(cell) for cell in row] for row in rows]
         table = text_table(headings, cells, self._numeric, self._width) if headings else []
         title = self._title()
-        return "\n".join([*([title] if title else []), *table, *self._notes()])
+        return "\n".join([*([title] if title else []), *self._dropped_lines(), *table, *self._notes()])
 
     def _repr_html_(self) -> str:
         headings, rows = self._table()
-        title = html_lines(self._title())
+        title = html_lines(self._title(), *self._dropped_lines())
         return title + (html_table(headings, rows) if headings else "") + html_lines(*self._notes())
 
 
@@ -152,7 +170,7 @@ class Record(Result):
     """Result whose text is its title and notes; in notebooks the columns of its frame are shown as a table."""
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *self._notes()])
+        return "\n".join([self._title(), *self._dropped_lines(), *self._notes()])
 
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         columns = self._columns()

@@ -472,6 +472,9 @@ class View(_Weighted):
 class Summary:
     """Base of summaries of rows, such as sketches, which provide views of the lenses that they were made with."""
 
+    dropped: Any = None
+    """The rows that were dropped because of missing values, where some were; a file of sketches does not keep it."""
+
     @property
     def n(self) -> int:
         """Number of rows that are summarised."""

@@ -51,9 +51,9 @@ def bridge_survival(x: float) -> float:
 
 def upper_quantile(survival: Callable[[float], float], alpha: float) -> float:
     """Find the value that a positive variable with this survival function exceeds with probability `alpha`."""
-    from scipy.optimize import brentq
+    from ...util.roots import brent_root
 
     high = 40.0
     while survival(high) > alpha:
         high *= 2
-    return float(brentq(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12))
+    return brent_root(lambda x: survival(x) - alpha, 0.0, high, xtol=1e-12)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["laplace_pair_sum", "laplace_sums"]
+__all__ = ["laplace_pair_sum", "laplace_pair_sums", "laplace_sums"]
 
 Floats = NDArray[np.float64]
 
@@ -13,11 +15,15 @@ Floats = NDArray[np.float64]
 LONGEST = 600.0
 
 
-def _from_the_left(position: Floats, value: Floats, width: float) -> Floats:
-    """Compute sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i; positions must be increasing."""
+def _growth(position: Floats, width: float) -> Floats | None:
+    """Compute exp((x_i - x_0) / width) for each i; None where that overflows."""
     reach = (position - position[0]) / width
-    if reach[-1] <= LONGEST:
-        grow = np.exp(reach)
+    return np.exp(reach) if reach[-1] <= LONGEST else None
+
+
+def _from_the_left(position: Floats, value: Floats, width: float, grow: Floats | None) -> Floats:
+    """Compute sum_{j <= i} value_j exp(-(x_i - x_j) / width) for each i; positions must be increasing."""
+    if grow is not None:
         path = np.cumsum(value * grow)
         path /= grow
         return path
@@ -36,11 +42,18 @@ def _from_the_left(position: Floats, value: Floats, width: float) -> Floats:
 
 def laplace_sums(position: Floats, value: Floats, width: float) -> Floats:
     """Compute sum_j value_j exp(-|x_i - x_j| / width) for each i; positions must be sorted, ties are allowed."""
-    left = _from_the_left(position, value, width)
-    right = _from_the_left(-position[::-1], value[::-1], width)[::-1]
+    left = _from_the_left(position, value, width, _growth(position, width))
+    back = -position[::-1]
+    right = _from_the_left(back, value[::-1], width, _growth(back, width))[::-1]
     return left + right - value
 
 
 def laplace_pair_sum(position: Floats, value: Floats, width: float) -> float:
     """Compute sum_ij value_i value_j exp(-|x_i - x_j| / width), self-pairs included; positions must be sorted."""
-    return float(np.dot(value, 2 * _from_the_left(position, value, width) - value))
+    return laplace_pair_sums(position, [value], width)[0]
+
+
+def laplace_pair_sums(position: Floats, values: Iterable[Floats], width: float) -> list[float]:
+    """Compute the sums over pairs of several values of the same positions, whose exponentials are computed once."""
+    grow = _growth(position, width)
+    return [float(np.dot(value, 2 * _from_the_left(position, value, width, grow) - value)) for value in values]

@@ -17,7 +17,7 @@ from ...errors import ArgumentError, Use
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
 from ...views.view import VectorView
-from .laplace import laplace_pair_sum
+from .laplace import laplace_pair_sums
 from .neighbours import weighted_median
 
 __all__ = [
@@ -44,6 +44,8 @@ Distance = Literal["auto", "tv", "l2"]
 MEDIAN_ROWS = 1000
 # A sample of this many distances locates the median to within a twentieth.
 MEDIAN_PART = 4000
+# The middle of the distances on a line is searched by halving until this many pairs per row are left.
+NEAR_PAIRS, MOST_HALVINGS = 4, 40
 # Cache of median distances: resampled labels leave the predictions unchanged, so that every resample needs the same median.
 _KNOWN: dict[bytes, float] = {}
 MOST_KNOWN = 4096
@@ -209,6 +211,10 @@ def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
 
 
 def _median_of_many(points: Floats, metric: str, scale: float) -> float:
+    if points.shape[1] == 1:
+        middle = float((scale * _middle_of_line(points[:, 0], len(points) * (len(points) - 1) // 4 - 1)).mean())
+        if middle:
+            return middle
     distance = _distances(points, metric)
     middle = float((scale * _middle_two(distance)).mean())  # equal weights, and an even number
     return middle or scale * float(distance.mean()) or math.inf
@@ -222,6 +228,43 @@ def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
     if not distance.any():
         return math.inf
     return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
+
+
+def _middle_of_line(line: Floats, at: int) -> Floats:
+    """Return numbers `at` and `at` + 1 of the sorted distances of increasing points on a line, from the pairs with about that distance.
+
+    The distances of a point from later ones increase, so that those below a bound are counted by one search for each point.
+    """
+    size = len(line)
+    rows = np.arange(size)
+
+    def reach(bound: float) -> Array:
+        """The first point farther away than `bound`, up to rounding, for each point."""
+        return np.maximum(np.searchsorted(line, line + bound, side="right"), rows + 1)
+
+    ends = [rows + 1, np.full(size, size)]
+    bounds = [0.0, float(line[-1] - line[0])]
+    for _ in range(MOST_HALVINGS):
+        if int((ends[1] - ends[0]).sum()) <= NEAR_PAIRS * size:
+            break
+        bound = (bounds[0] + bounds[1]) / 2
+        found = reach(bound)
+        upper = int((found - rows - 1).sum()) >= at + 2
+        ends[upper], bounds[upper] = found, bound
+    first, last = ends
+    many = last - first
+    start = np.repeat(rows, many)
+    near = line[np.arange(len(start)) + np.repeat(first - np.cumsum(many) + many, many)] - line[start]
+    at -= int((first - rows - 1).sum())
+    if 0 <= at <= len(near) - 2:
+        found = np.partition(near, [at, at + 1])[at : at + 2]
+        # Rounding of the bounds must not have excluded a pair that belongs in between.
+        below, above = first > rows + 1, last < size
+        least = (line[first[below] - 1] - line[below]).max(initial=0.0)
+        most = (line[last[above]] - line[above]).min(initial=math.inf)
+        if least <= found[0] and found[1] <= most:
+            return np.asarray(found)
+    return _middle_two(_distances(line[:, None], "cityblock"))
 
 
 def _middle_two(values: Floats) -> Floats:
@@ -274,7 +317,7 @@ def _on_a_line(points: Floats, vectors: Floats, kernel: Kernel) -> float:
     """Compute the sum for increasing points on a line and an exponential kernel, exact in the time of a sort."""
     with np.errstate(over="ignore", under="ignore"):
         width = kernel.width / kernel.scale
-        return math.fsum(laplace_pair_sum(points, column, width) for column in vectors.T)
+        return math.fsum(laplace_pair_sums(points, vectors.T, width))
 
 
 def kernel_sums(places: Floats, points: Floats, vectors: Floats, kernel: Kernel) -> Floats:

@@ -366,8 +366,8 @@ def listed(paths: list[str]) -> str:
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
 
-def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
-    """The dialect of a text file, with the names of Python's csv module; None if it does not begin with its header or is undetermined."""
+def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], int] | None:
+    """The dialect of a text file, with the names of Python's csv module, and the number of lines above its header; None if undetermined."""
     import csv
 
     import duckdb
@@ -380,18 +380,18 @@ def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
     except duckdb.Error:
         return None
     delimiter, quote, escape, skipped = found
-    if skipped or len(delimiter) != 1:
+    if len(delimiter) != 1:
         return None
     quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))
     if quote is None:
-        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}, int(skipped)
     doubled = escape in (None, quote)
     return {
         "delimiter": delimiter,
         "quotechar": quote,
         "doublequote": doubled,
         "escapechar": None if doubled else escape,
-    }
+    }, int(skipped)
 
 
 def named_types(option: str, types: dict[str, str]) -> str:

@@ -42,6 +42,8 @@ class Scores(NamedTuple):
     """FLOAT if all probabilities have single precision, which avoids a conversion."""
     written: str = "NULL"
     """The label as text."""
+    name: str = "label"
+    """The column of the labels."""
 
     @property
     def k(self) -> int:
