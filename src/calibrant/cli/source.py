@@ -12,7 +12,7 @@ from ..input.convert import match_columns, rounding_of
 from ..input.frames import ColumnNames, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
-from ..input.stated_confidence import read_confidences
+from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
@@ -236,7 +236,7 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         words["input"] = "logit"
     if columns.confidence:
         words["input"] = "confidence"
-    if scores.ndim == 1 and (columns.confidence or _distinct_texts(scores)):
+    if scores.ndim == 1 and (columns.confidence or are_percentages(_distinct_texts(scores))):
         words["y_prob"] = scores = _confidences(scores, "--confidence-column" if columns.confidence else "--prob")
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputError, Use
 from .convert import is_number
 
-__all__ = ["parse_confidence", "read_confidences"]
+__all__ = ["are_percentages", "parse_confidence", "read_confidences"]
 
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 
@@ -98,6 +98,11 @@ def read_confidences(
             row=row,
         )
     return found, ", ".join(filter(None, said))
+
+
+def are_percentages(texts: list[str]) -> bool:
+    """Whether all of one or more texts are percentages or fractions, so that their meaning is clear."""
+    return bool(texts) and all(_read(text, {})[1] in ("percent", "of") for text in texts)
 
 
 def _read(value: Any, words: Mapping[str, float]) -> tuple[float | None, str]:
