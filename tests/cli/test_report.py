@@ -192,7 +192,7 @@ def test_a_clinical_report_and_its_tripod_file(run: Run, old: Path, tmp_path: Pa
     for more, text in (
         (("report", old, "--tripod", items), "--tripod: requires --for clinical"),
         (("report", old, "--for", "clinical", "--tripod", tmp_path / "items.txt"), "ends in .md"),
-        (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of the report"),
+        (("report", old, "--for", "clinical", "--tripod", items, "--out", items), "names the file of --out"),
         (("report", old, old, "--compare", "models", "--for", "clinical"), "--for: cannot be combined with --compare"),
     ):
         code, _, errors = run(*more)

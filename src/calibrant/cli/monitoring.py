@@ -416,7 +416,9 @@ def _newest(found: MonitorStatus) -> Place:
 
 @monitor.command(short_help="Write the timeline as an HTML report.")
 @click.argument("store")
-@options.written_option("--out", default="monitor.html", show_default=True, help="Where to write the report.")
+@options.written_option(
+    "--out", suffixes=(".html", ".htm"), default="monitor.html", show_default=True, help="Where to write the report."
+)
 @click.option("--title", metavar="TEXT", help="Heading of the report; the name of STORE by default.")
 @click.option("--last", type=int, default=90, show_default=True, help="Number of windows to show.")
 @click.option("--group", metavar="NAME", help="Group to show; all rows by default.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,10 @@ class OnceCommand(click.Command):
                 raise click.UsageError(f"{option.opts[0]}: given {_times(order.count(option))}; {remedy}")
         if not ctx.resilient_parsing and any(param.name == "config" for param in self.params):
             apply_configuration(ctx, given)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            _check_outputs(self.params, ctx.params)
+        return rest
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
         try:
@@ -75,17 +79,57 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
     return decorate
 
 
-def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[[Command], Command]:
-    """An option that names an output file or folder; whether it is writable is checked before the work starts."""
+# Parameters that name input files.
+INPUTS = ("file", "files", "calibrator", "validation", "test", "reference", "baseline", "store")
+
+
+class WrittenOption(click.Option):
+    """An option that names an output file."""
+
+
+def _check_outputs(parameters: list[click.Parameter], given: dict[str, Any]) -> None:
+    """Raise if an output would replace an input or another output; sketches may be merged into one of them."""
+    from ..errors import ArgumentError
+
+    read = [given[name] for name in INPUTS if given.get(name)]
+    inputs = [path for value in read for path in (value if isinstance(value, tuple) else (value,))]
+    outputs: dict[str, str] = {}
+    for option in parameters:
+        value = given.get(option.name or "")
+        if not isinstance(option, WrittenOption) or value in (None, "-"):
+            continue
+        for path in inputs:
+            if path != "-" and not value.endswith(".sketch") and os.path.exists(value) and _is_same(path, value):
+                raise ArgumentError(option.opts[0], f"would overwrite the input {path}", "name another file")
+        other = next((name for name, path in outputs.items() if os.path.abspath(path) == os.path.abspath(value)), None)
+        if other is not None:
+            raise ArgumentError(option.opts[0], f"names the file of {other}", "name another file")
+        outputs[option.opts[0]] = value
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.samefile(path, other)
+
+
+def written_option(
+    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), **more: Any
+) -> Callable[[Command], Command]:
+    """An option that names an output file or folder; whether it can be written is checked before the work starts.
+
+    A file must end in one of the `suffixes`, if there are any.
+    """
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         from ..util.files import check_writable
 
         if value is not None and value != "-" and not context.resilient_parsing:
             check_writable(value, folder=folder)
+            if suffixes and not value.lower().endswith(suffixes):
+                raise click.UsageError(f"{name}: must end in {', '.join(suffixes)}; got {value!r}")
         return value
 
-    return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
+    kind = click.Option if folder else WrittenOption
+    return click.option(name, cls=kind, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
 class FormatChoice(click.Choice):

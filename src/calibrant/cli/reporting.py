@@ -19,7 +19,7 @@ from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of
-from ..util.files import write_atomic
+from ..util.files import check_writable, write_atomic
 from .conditions import (
     HEADER,
     Condition,
@@ -74,6 +74,8 @@ def run(
     target = out or f"report.{form or 'html'}"
     _check_purpose(purpose, tripod, kind, target)
     shape = _shape(target, form)
+    if out is None:  # the others are checked with the options
+        check_writable(target)
     several = kind is not None
     names = metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     if several and metrics == "recommended":

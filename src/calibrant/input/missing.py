@@ -76,6 +76,15 @@ class Dropped:
         Mask of the rows that remain, where all were in memory.
     applied : bool, default False
         Whether the rows were dropped before the values became predictions.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> found = cal.Predictions([0, 1, None, 1], [0.1, 0.4, 0.8, float("nan")], missing="drop")
+    >>> print(found.dropped)
+    2 of 4 rows dropped because of missing values (y_true 1, y_prob 1)
+    >>> found.n, found.dropped.columns
+    (2, {'y_true': 1, 'y_prob': 1})
     """
 
     rows: int
@@ -124,11 +133,28 @@ class Dropped:
         return Dropped(self.rows + other.rows, self.n + other.n, columns)
 
     def origin(self, row: int | None) -> int | None:
-        """Return the number of a remaining row among all rows."""
+        """Return the number of a remaining row among all rows.
+
+        Parameters
+        ----------
+        row : int or None
+            Number of the row among those that remain.
+
+        Returns
+        -------
+        int or None
+            Its number before rows were dropped.
+        """
         return row if row is None or not len(self.kept) else int(np.flatnonzero(self.kept)[row])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the number of rows given and dropped, and the rows with a missing value by column."""
+        """Return plain values.
+
+        Returns
+        -------
+        dict
+            The number of ``rows``, of those ``dropped``, and of those with a missing value by column, under ``missing``.
+        """
         return {"rows": self.rows, "dropped": self.n, "missing": dict(self.columns)}
 
     def __str__(self) -> str:

@@ -30,6 +30,7 @@ from ..metrics.reliability_curve import calibration_curve
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.files import check_writable
 from ..util.results import number
 from ..util.version import __version__
 from ..views.keywords import checks_keywords
@@ -300,6 +301,8 @@ def report(
     '# Calibration report'
     """
     form = None if path is None else form_of(path, format)
+    if path is not None:
+        check_writable(path)
     options = read_options(
         title,
         metrics,

@@ -17,6 +17,7 @@ from ..input.convert import summing_to_one
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..util.files import check_writable
 from ..util.results import number
 from ..views.keywords import checks_keywords
 from .building import Options, Report, build, read_options
@@ -361,6 +362,8 @@ def compare_reports(
     'good has the lowest brier, 0.04000; the difference from flat is statistically significant.'
     """
     form = None if path is None else form_of(path, format)
+    if path is not None:
+        check_writable(path)
     if interval is None:
         raise ArgumentError("interval", "is required to compare", "for example 0.95")
     options = read_options(
