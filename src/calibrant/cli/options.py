@@ -88,6 +88,17 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
     return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
+class FormatChoice(click.Choice):
+    """The formats of files; those of logs may have a detail after a colon."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the part before the colon."""
+        kind, colon, detail = str(value).partition(":")
+        if colon and detail and kind in ("lm-eval", "openai"):
+            return value
+        return super().convert(value, param, ctx)
+
+
 class_score_options = with_options(
     click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
     click.option(
@@ -133,8 +144,9 @@ drop_missing_option = click.option(
 file_options = with_options(
     click.option(
         "--format",
-        type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
-        help="Format of the input file, if it is not clear from its name.",
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
+        help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
+        "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),

@@ -16,8 +16,9 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
-from .base import ENDS, Diagram, axis_words, finish, legend, none_for_nan, rows_of, square
+from .base import ENDS, Diagram, axis_words, finish, none_for_nan, points_of, rows_of, series_on, square
 from .canvas import new_ax
+from .models import legend_inside
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -127,24 +128,21 @@ class CalibrationBelt(Diagram):
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal."""
         ax = new_ax(ax)
+        later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=0.9)
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
-        end = square(ax, next((each for each in ENDS if highest <= each), 1.0))
+        square(ax, next((each for each in ENDS if highest <= each), 1.0))
         facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
         label = facts if look.label is None else f"{look.label}\n{facts}"
         ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
             over, under = _text(self.over[place]), _text(self.under[place])
-            words = f"{100 * self.levels[place]:g}% belt\nover: {over}\nunder: {under}"
+            words = f"{100 * self.levels[place]:g}% belt"
+            words += "" if later else f"\nover: {over}\nunder: {under}"  # of the first only
             look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        # The legend fills about 0.65 by 0.36 of the axes: the corner in which the belt reaches less far into it.
-        above = 0.64 * end - np.interp(0.65 * end, self.risk, self.upper[-1])
-        below = np.interp(0.35 * end, self.risk, self.lower[-1]) - 0.36 * end
-        left = above > below and self.risk[-1] > 0.35 * end
-        behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-        legend(ax, "upper left" if left else "lower right", **behind)
+        legend_inside(ax, *points_of(ax))
         return ax
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, MissingDependencyError
@@ -81,7 +83,7 @@ def _new_figure(width: float, height: float) -> Figure:
     load_matplotlib()
     larger = max(1.0, text_scale(), text_size() / TEXT)
     size: dict[str, Any] = {"figsize": (width * larger, height * larger), "layout": "constrained"}
-    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+    if not _PLAIN.get() and ("matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules):
         import matplotlib.pyplot as plt
 
         figure = plt.figure(**size)
@@ -98,6 +100,30 @@ def _with_palette(ax: Axes) -> Axes:
     if setting("axes.prop_cycle") is None:
         ax.set_prop_cycle(color=[color if color != "#000000" else tones_of(ax).black for color in COLORS])
     return ax
+
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+def picture(
+    draw: Callable[[], Any], format: str, dpi: float, figsize: Sequence[float] | None = None
+) -> tuple[bytes, float]:
+    """The figure that is drawn as bytes, the same for the same figure, and its width in inches; pyplot does not know it."""
+    import io
+
+    matplotlib = load_matplotlib()
+    token = _PLAIN.set(True)
+    try:
+        drawn = draw()
+    finally:
+        _PLAIN.reset(token)
+    figure = (drawn[0] if isinstance(drawn, list) else drawn).figure
+    if figsize is not None:
+        figure.set_size_inches(*figsize)
+    stream, dated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
+    with matplotlib.rc_context({"svg.hashsalt": "calibrant"}):
+        figure.savefig(stream, format=format, metadata=dated, dpi=dpi)
+    return stream.getvalue(), float(figure.get_size_inches()[0])
 
 
 _OURS: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -185,7 +211,8 @@ def tones_of(ax: Axes) -> Tones:
     return ours._replace(
         ink=ink_on(paper),
         muted=chosen_color("axes.edgecolor", ours.muted, paper),
-        grid=chosen_color("grid.color", ours.grid, paper, 0.0),
+        # A style without a grid has a color of it nevertheless, often a strong one.
+        grid=chosen_color("grid.color", ours.grid, paper, 0.0) if setting("axes.grid") else ours.grid,
     )
 
 
@@ -240,30 +267,33 @@ class _Room:
 
 
 class _Over:
-    """Locator of axes above others, with a height in inches."""
+    """Locator of axes above others, with a height in inches; `start` is the height of artists between them, relative to the others."""
 
-    def __init__(self, below: Axes, inches: float) -> None:
-        self.below, self.inches = below, inches
+    def __init__(self, below: Axes, inches: float, start: float) -> None:
+        self.below, self.inches, self.start = below, inches, start
 
     def __call__(self, ax: Any, renderer: Any) -> Any:
         from matplotlib.transforms import Bbox
 
         box = self.below.bbox
-        high = self.inches * self.below.figure.dpi
-        return Bbox.from_extents(box.x0, box.y1, box.x1, box.y1 + high).transformed(
+        low, high = box.y1 + self.start * box.height, self.inches * self.below.figure.dpi
+        return Bbox.from_extents(box.x0, low, box.x1, low + high).transformed(
             self.below.figure.transSubfigure.inverted()
         )
 
 
-def part_from_title(ax: Axes, inches: float) -> None:
-    """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends."""
+def part_from_title(ax: Axes, inches: float, start: float = 0.0) -> float:
+    """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends. Returns the height of earlier ones."""
+    earlier = 0.0
     for other in [one for one in ax.child_axes if one.get_gid() == "words"]:
+        earlier = other.get_axes_locator().inches  # type: ignore[union-attr]
         other.remove()
     behind = ax.inset_axes((0, 1, 1, 0.1), gid="words")
-    behind.set_axes_locator(_Over(ax, inches))
+    behind.set_axes_locator(_Over(ax, inches, start))
     behind.set_axis_off()
     if not is_ours(ax.figure):
         keep_room(ax, inches=inches)
+    return earlier
 
 
 def keep_room(ax: Axes, above: float = 0.0, inches: float = 0.0) -> None:

@@ -120,9 +120,13 @@ class CumulativeDiagram(Diagram):
         inside = room_of(ax, small_size())[0] - (0.0 if is_ours(ax.figure) else BESIDE)
         place = series_on(ax)
         (look,) = series_of(ax, style)
-        ax.axhspan(
-            -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
-        ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, small_size()))
+        if place:  # another shade would hide the first band
+            for end in (-self.reach, self.reach):
+                ax.axhline(end, color=look.color, linestyle=(0, (1, 2)), linewidth=0.8, gid="band", zorder=1.4)
+        else:
+            ax.axhspan(
+                -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
+            ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, small_size()))
         reference(ax)
         shown = _thinned(self.path)
         facts = f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}"

@@ -22,12 +22,12 @@ from .base import (
     mark_sides,
     plain,
     plain_number,
+    points_of,
     whole_markers,
 )
-from .base import legend as draw_legend
 from .canvas import COLORS, PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, shortened, wrapped
-from .models import legend_above, single_point
+from .models import STRIP_ABOVE, legend_above, legend_inside, single_point
 from .styling import Series, each_of, series_of
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ LARGEST_MARKER = 45.0
 LEGEND_PART = 0.7
 # Distance of the corner texts from the edge, without and with single outcomes.
 INSET, LABEL_INSET = 0.02, 0.1
-# Left, bottom, width and height of the strip of counts in axes coordinates, and its total height with the number.
-STRIP, TAKEN = (0.0, 1.025, 1.0, 0.115), 0.155
+# Left, bottom, width and height of the strip of counts in axes coordinates.
+STRIP = (0.0, 1.025, 1.0, 0.115)
 
 
 def draw_reliability(
@@ -73,9 +73,9 @@ def draw_reliability(
         draw_labels(diagram, ax, scale, limits)
     _PAINTERS[diagram.kind](diagram, ax, limits, look, counts == "area")
     _name(ax, look.label, _legend_lines(diagram, legend))
-    place_legend(ax, diagram, LABEL_INSET if labels else INSET)
     if counts == "strip":
         draw_strip(diagram, ax, limits, look.color)
+    place_legend(ax, LABEL_INSET if labels else INSET)
     return ax
 
 
@@ -247,13 +247,13 @@ def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], l
 
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
-        look = {
+        dots: dict[str, Any] = {
             "facecolors": np.where(beyond, to_hex(tones_of(ax).paper), to_hex(paint)),
             "marker": look.line.get("marker", "o"),
             "edgecolors": paint,
             "linewidths": np.where(beyond, 1, 0),
         }
-        drawn.append(ax.scatter(*shown, s=size, alpha=0.75 * opaque, zorder=3.1, gid="markers", **look))
+        drawn.append(ax.scatter(*shown, s=size, alpha=0.75 * opaque, zorder=3.1, gid="markers", **dots))
     if beyond.any():
         hollow: dict[str, Any] = {
             "marker": "o",
@@ -351,8 +351,8 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], lo
         _band(diagram, ax, limits, look)
     elif diagram.how is not None:
         shaded, alpha = (look._replace(color=tones_of(ax).muted), 0.25) if diagram.how == "consistency" else (look, 0.2)
-        bounds = (clip(end, limits) for end in (curve.lower, curve.upper))
-        shaded.shade(ax, clip(curve.x, limits), *bounds, bound_words(diagram), alpha, half=0.01)
+        low, high = clip(curve.lower, limits), clip(curve.upper, limits)
+        shaded.shade(ax, clip(curve.x, limits), low, high, bound_words(diagram), alpha, half=0.01)
     x, y = clip(curve.x, limits), clip(curve.y, limits)
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
@@ -382,7 +382,7 @@ def counts_above(ax: Any, paint: Any, heights: Floats, places: Any, word: str) -
     first = strip is None
     if strip is None:
         strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
-        keep_room(ax, TAKEN)
+        keep_room(ax, STRIP_ABOVE)
     look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
     if not first:  # outlines do not hide earlier bars
         look = {"facecolor": "none", "edgecolor": paint, "linewidth": 0.9}
@@ -422,30 +422,14 @@ def _name(ax: Any, name: str | None, lines: list[str]) -> None:
         _newest(ax).set_label("\n".join([*names, *(shortened(plain(line), room, small_size()) for line in lines)]))
 
 
-def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
-    """Place the legend, half transparent, in the corner where it hides less, clear of the corner texts."""
-    corner = legend_corner(ax, diagram, inset)
-    anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-    draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
+def place_legend(ax: Any, inset: float) -> None:
+    """Place the legend where it hides no line or interval, clear of the corner texts."""
+    legend_inside(ax, *points_of(ax), 0.05 + inset, 0.05 + inset)
 
 
-def legend_corner(ax: Any, diagram: ReliabilityDiagram, inset: float) -> str:
+def legend_corner(ax: Any) -> str:
     """The corner where the legend hides less of the diagram."""
     lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
     wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
-    return emptier_corner(*_places(diagram, ax), *room)
-
-
-def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
-    """Points along the line and the intervals of the bins, in axes coordinates; shaded areas are ignored."""
-    x, y = _shown(diagram)
-    steps = np.linspace(0, len(x) - 1, 20 * len(x))
-    found = [np.column_stack([np.interp(steps, np.arange(len(x)), values) for values in (x, y)])]
-    if diagram.curve is None and diagram.band is None:
-        bounded = ~np.isnan(diagram.lower)
-        along = np.linspace(diagram.lower[bounded], diagram.upper[bounded], 40)
-        found.append(np.column_stack([np.tile(diagram.mean_score[bounded], 40), along.ravel()]))
-    x, y = ax.transLimits.transform(ax.transScale.transform(clip(np.vstack(found), ax.get_xlim()))).T
-    return x, y
+    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + LINE * len(lines) / high
+    return emptier_corner(*points_of(ax), *room)

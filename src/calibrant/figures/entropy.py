@@ -17,7 +17,7 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from .base import MODELS_PARAMETERS, Diagram, finish, plain
+from .base import MODELS_PARAMETERS, Diagram, finish, plain, series_on
 from .canvas import PAPER_WIDTH, new_ax, small_size, tones_of
 from .intervals import inside, spans_of
 from .labels import name_room, shortened
@@ -122,9 +122,10 @@ class EntropyDiagram(Diagram):
             finish(ax, label).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
+        later = series_on(ax) > 0
         for model, look in zip(self.models, model_series(ax, style, self.models, marker=True), strict=True):
             self._draw(ax, look, model)
-        if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
+        if labels or (labels is None and not later and len(self.models) == 1 and len(self.parts) <= 12):
             _name_points(ax, self.parts, self.models[0])
         finish(ax, label, "accuracy (filled), confidence (open)")
         legend_above(ax)

@@ -28,18 +28,20 @@ from .base import (
     Diagram,
     axis_words,
     drawn,
-    emptier_corner,
     finish,
-    legend,
+    halo,
     none_for_nan,
     one_view,
+    points_of,
     rows_of,
     series_on,
     square,
 )
 from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
-from .models import single_point
+from .histograms import outcome_words
+from .labels import room_of, shortened
+from .models import legend_inside, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 
@@ -56,7 +58,7 @@ Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]
 WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstrap"), "isotonic": ("bootstrap",)}
 SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
 # Number of spikes, and height of the strip below the axes relative to them.
-SPIKES, STRIP = 100, 0.16
+SPIKES, STRIP = 100, 0.26
 # Candidates for the upper end of the axes.
 
 
@@ -248,33 +250,27 @@ class FlexibleCalibrationCurve(Diagram):
             self._spikes(ax, end)
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        _place_legend(ax, end)
+        legend_inside(ax, *points_of(ax), foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
         rows, tones = self.distribution, tones_of(ax)
         middle = (rows.low + rows.high) / 2
-        base, most = -STRIP / 2 * end, 0.45 * STRIP * end
+        base, most = -STRIP / 2 * end, 0.2 * STRIP * end
         ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
-        for heights, side, hue in ((rows.events, 1, tones.over), (rows.others, -1, tones.muted)):
+        pairs = zip(
+            (rows.events, rows.others), outcome_words(self.lens), (1, -1), (tones.over, tones.muted), strict=True
+        )
+        for heights, name, side, hue in pairs:
             seen = (heights > 0) & (middle <= end)
             if seen.any():
                 tops = base + side * most * heights[seen] / heights[seen].max()
                 ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
-        # Beside the axis, where no spike is, and below its tick at 0; the axis labels or the title of a panel name the event.
-        style: dict[str, Any] = {"fontsize": small_size(), "ha": "right", "gid": "side", "textcoords": "offset points"}
-        for words, va, hue in (("event", "bottom", tones.over), ("no event", "top", tones.muted)):
-            ax.annotate(words, (0, base), (-4, -3), va=va, color=hue, annotation_clip=False, **style)
-
-
-def _place_legend(ax: Axes, end: float) -> None:
-    """The legend in the corner where it hides less of the curves."""
-    x, y = np.concatenate([line.get_xydata() for line in ax.lines if line.get_gid() == "curve"]).T / end
-    lines = sum(label.count("\n") + 1 for label in ax.get_legend_handles_labels()[1])
-    corner = emptier_corner(x, y, 0.65, min(0.06 * lines + 0.05, 0.8))
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-    bottom = STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0
-    legend(ax, corner, bbox_to_anchor=(0.0, 1.0) if corner == "upper left" else (1.0, bottom), **behind)
+            # Beyond the spikes, which it would hide.
+            text = shortened(name, 0.95 * room_of(ax, small_size())[0], small_size())
+            style: dict[str, Any] = {"ha": "right", "va": "bottom" if side > 0 else "top", "path_effects": halo(ax)}
+            style |= {"fontsize": small_size(), "color": hue, "zorder": 4, "gid": "side"}
+            ax.text(0.995 * end, base + side * 1.08 * most, text, **style)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)

@@ -110,11 +110,14 @@ class GroupConfidenceDiagram(Diagram):
             [shortened(plain(name), name_room(ax), small_size()) for name in names]
             for names in (self.groups, self.rows)
         )
-        ax.set_xticks(range(len(across)), across, rotation=35, ha="right", rotation_mode="anchor")
+        cell = room_of(ax, small_size())[0] / len(across)
+        turned: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+        fits = max(width_of(name, small_size()) for name in across) < 0.9 * cell
+        ax.set_xticks(range(len(across)), across, **({} if fits else turned))
         ax.set_yticks(range(len(down)), down)
         finish(ax, "mean confidence in", "true group" if self.given is None else "")
         ax.grid(False)
-        if room_of(ax, small_size())[0] / len(self.groups) > width_of("0.000", small_size()):
+        if cell > width_of("0.000", small_size()):
             for row, column in np.argwhere(np.isfinite(self.confidence)):
                 value = float(self.confidence[row, column])
                 shade = "white" if value > 0.55 else INK

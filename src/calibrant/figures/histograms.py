@@ -18,6 +18,7 @@ from .base import (
     FIGURE_PARAMETERS,
     Diagram,
     cells_of,
+    drawn,
     finish,
     legend,
     none_for_nan,
@@ -113,6 +114,7 @@ class ScoreHistogram(Diagram):
         edges = np.append(self.table.low, self.table.high[-1:])
         counted = (self.positive, self.negative)
         heights = (self.positive_share, self.negative_share) if show == "shares" else counted
+        later = bool(drawn(ax, "outline"))
         looks = series_of(ax, {"linestyle": "-", **style}, outcome_words(self.lens))
         for look, counts, shown, hatch in zip(looks, counted, heights, ("", "////"), strict=True):
             if not counts.any():
@@ -121,7 +123,8 @@ class ScoreHistogram(Diagram):
             outline.set_label(f"{look.label} ({number_of(counts.sum())})")
             filled: dict[str, Any] = {"facecolor": "none", "hatch": hatch} if hatch else {"facecolor": look.color}
             filled |= {"edgecolor": look.color, "alpha": 0.3 * look.line.get("alpha", 1.0), "linewidth": 0}
-            ax.stairs(shown, edges, fill=True, gid="fill", **filled)
+            if not later:  # areas would hide each other
+                ax.stairs(shown, edges, fill=True, gid="fill", **filled)
         if log:
             ax.set_yscale("log")
         kind = "weight" if self.table.weight_kind == "importance" else "rows"

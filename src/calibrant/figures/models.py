@@ -34,6 +34,10 @@ ONE = "model"
 SAMPLE, GAP = 0.32, 0.12
 # Height of a line of a legend, and its distance from the axes, in inches.
 LINE, PAD = 0.135, 0.06
+# Height of a strip of counts above axes, relative to them.
+STRIP_ABOVE = 0.155
+# Largest share of the points that a legend inside the axes may hide.
+HIDDEN = 0.15
 # Lines of a legend included in the height of a figure.
 ROOM_FOR = 3
 
@@ -233,14 +237,34 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
     widest = max((width_of(text, small_size()) for text in entries), default=0.1)
     columns = min(max(int((room + GAP) / (widest + SAMPLE * text_scale() + GAP)), 1), most, len(set(entries)) or 1)
     rows = -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns)
-    grow(ax.figure, rows - lines)
+    start = STRIP_ABOVE if any(one.get_gid() == "strip" for one in ax.child_axes) else 0.0
+    line = LINE * text_scale()
     if entries:
-        part_from_title(ax, rows * LINE * text_scale() + PAD)
+        earlier = part_from_title(ax, rows * line + PAD, start)
+        lines = max(lines, round((earlier - PAD) / line))
+    grow(ax.figure, rows - lines)
     return legend(
         ax,
         "lower left",
-        bbox_to_anchor=(-0.02, 1.0),
+        bbox_to_anchor=(-0.02, 1.0 + start),
         ncols=columns,
         columnspacing=1.2,
         labelcolor=ink_on(ax.figure.get_facecolor()),
     )
+
+
+def legend_inside(ax: Axes, x: Any, y: Any, inset: float = 0.0, foot: float = 0.0) -> Any:
+    """A legend in the corner beside the diagonal where it hides fewer points, in axes coordinates; above the axes where both have many.
+
+    It is `inset` from the upper and `foot` from the lower edge.
+    """
+    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
+    labels = list(dict.fromkeys(ax.get_legend_handles_labels()[1]))
+    across = (SAMPLE * text_scale() + max((width_of(text, small_size()) for text in labels), default=0.0)) / wide + 0.02
+    down = LINE * text_scale() * sum(text.count("\n") + 1 for text in labels) / high + 0.04
+    upper = np.count_nonzero((x < across) & (y > 1 - inset - down))
+    lower = np.count_nonzero((x > 1 - across) & (y < foot + down))
+    if min(upper, lower) > HIDDEN * len(x):
+        return legend_above(ax, lines=0)
+    corner, anchor = ("upper left", (0.0, 1 - inset)) if upper <= lower else ("lower right", (1.0, foot))
+    return legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")

@@ -139,11 +139,11 @@ class ReliabilityPanels(Diagram):
             every = self.diagrams.values()
             draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
-            titled: Any = ax.child_axes[-1] if counts == "strip" else ax
+            titled: Any = next((one for one in ax.child_axes if one.get_gid() == "strip"), ax)
             ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, small_size())
             titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
             if small:
-                _quiet(ax, diagram)
+                _quiet(ax)
             predicted, observed = self._axis_words(diagram)
             ax.set_xlabel(wrapped(predicted, wide, text_size()) if place >= len(self) - across else "")
             ax.set_ylabel("" if place % across else wrapped(observed, high, text_size()))
@@ -155,7 +155,7 @@ def panels_across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
+def _quiet(ax: Any) -> None:
     """Simplify a small panel: no legend of the intervals, no labels of the strip."""
     from matplotlib.ticker import NullLocator
 
@@ -170,7 +170,7 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        upper = legend_corner(ax, diagram, 0.0) == "upper left"
+        upper = legend_corner(ax) == "upper left"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
         style: dict[str, Any] = {

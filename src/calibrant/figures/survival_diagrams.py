@@ -18,9 +18,10 @@ from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.view import View
-from .base import Diagram, emptier_corner, finish, legend, mark_sides, none_for_nan, square, whole_markers
+from .base import Diagram, finish, mark_sides, none_for_nan, points_of, series_on, square, whole_markers
 from .canvas import PAPER_WIDTH, new_ax, tones_of
 from .drawing import counts_above
+from .models import legend_inside
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ class SurvivalDiagram(Diagram):
             raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
         top = self._limit() if limit is None else float(limit)
         ax = new_ax(ax, height=PAPER_WIDTH * 1.12)
+        later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=1.5)
         top = square(ax, top)
         finish(ax, f"predicted risk by {self.horizon:g}", f"observed risk by {self.horizon:g}")
@@ -163,11 +165,11 @@ class SurvivalDiagram(Diagram):
         ax.plot(self.x, self.y, zorder=3, gid="curve", label=look.label or "smooth curve", **look.line)
         found = [group for group in self.groups if not math.isnan(group.observed)]
         if groups and found:
-            ink = tones_of(ax).ink
+            ink = look.color if later else tones_of(ax).ink
             at = [group.mean_risk for group in found]
             ends = [(group.lower, group.upper) for group in found]
             ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
-            style: dict[str, Any] = {
+            dots: dict[str, Any] = {
                 "marker": "o",
                 "markersize": 3,
                 "linestyle": "none",
@@ -175,14 +177,12 @@ class SurvivalDiagram(Diagram):
                 "gid": "groups",
             }
             drawn = ax.plot(
-                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **style
+                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **dots
             )
             whole_markers(ax, *drawn)
-        corner = emptier_corner(self.x / top, self.y / top, 0.7, 0.3)
-        anchor = (0.0, 0.93) if corner == "upper left" else (1.0, 0.07)
-        legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")
         counts, edges = np.histogram(self.risk, BARS, (0, top))
         counts_above(ax, look.color, counts, (edges[:-1], edges[1:]), "rows")
+        legend_inside(ax, *points_of(ax), 0.07, 0.07)
         return ax
 
     def _limit(self) -> float:
