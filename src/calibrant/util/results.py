@@ -78,6 +78,8 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
         """Write the result to a file, atomically; the suffix determines the format.
 
+        It is for people and other programs; a calibrator that is to be loaded again is written by `calibrant.save`.
+
         Parameters
         ----------
         path : str or path-like
