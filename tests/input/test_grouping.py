@@ -138,6 +138,8 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     assert members(both) == members(grouped("contract, few"))
     with pytest.raises(cal.ShapeError, match="pass a dict of columns"):
         cal.Predictions(FRAME.y, FRAME.p, groups=np.zeros((N, 2)))
+    with pytest.raises(cal.ArgumentError, match="'contract' is None"):
+        cal.Predictions(FRAME.y, FRAME.p, groups={"contract": None})
     with pytest.raises(cal.InputError, match="another order"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": FRAME.contract.iloc[::-1]})
 
