@@ -134,7 +134,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
-    FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
 
     For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
     the predicted risks by the horizon, with confidence intervals.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
@@ -13,10 +12,11 @@ from ..input.grouping import GroupColumns, check_length, group_columns, parse_by
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz
+from ..util.files import read_arrays
 from ..util.version import __version__
-from .conditions import Gates, Place, check, markdown_table, measure_named, named_file, places_of, results_of
+from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
@@ -118,6 +118,8 @@ def run(
         Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()
     ]
     checked = check(conditions, places, gates.earlier(), columns.by)
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         each = {name: part.to_dict() for name, part in parts.items()} | {
             name: {"error": why} for name, why in undefined.items()
@@ -135,7 +137,7 @@ def run(
         print_lines([f"{title}{name}: {why}" for name, why in undefined.items()])
     headings, rows = whole._table()
     details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def _groups(by: GroupColumns | None) -> Iterator[tuple[Any, Any]]:
@@ -173,7 +175,7 @@ def _load(
             if where is not None:
                 raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
             remember_read(paths, kind, where)
-            arrays = read_npz(Path(paths[0]))
+            arrays = read_arrays(paths[0], (time, event, columns.weight, columns.by))
             risks, named = _named(list(arrays), columns, time, event)
             given = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
             by = () if given is None else given.factors

@@ -34,10 +34,13 @@ from .columns import (
     class_names,
     condition_error,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
 )
+from .converting import original_of
 from .reading import FILE, PRINTED, ROW, Source, open_source, text
 from .sql import Scores, bad_rows, group_sketches, label_code
 
@@ -338,6 +341,8 @@ def _scores(
         if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
             names, of_columns = names[::-1], of_columns[::-1]
         check_class_order(classes, of_columns)
+    if is_guessed(Columns(prob=named), names):
+        _refuse_classes(opened, names[0])
     probs, types = _numbers(opened, names, drop)
     k = max(2, len(probs))
     if classes is None and len(probs) == 1:
@@ -352,6 +357,14 @@ def _scores(
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     written = f"CAST({quoted(found)} AS VARCHAR)"
     return Scores(opened.rows, code, probs, group, coded, tolerance, number, written, found, grouping)
+
+
+def _refuse_classes(opened: Source, name: str) -> None:
+    """Raise if a column such as ``prediction`` holds predicted classes."""
+    hard = f"coalesce(bool_and(TRY_CAST({quoted(name)} AS DOUBLE) IN (0, 1)), true)"
+    known = opened.types[name] in ("VARCHAR", "BOOLEAN")
+    if known or opened.connection.execute(f"SELECT {hard} FROM {opened.rows}").fetchone()[0]:  # noqa: S608 - quoted
+        raise no_probabilities(name, "")
 
 
 def _as_labelled(opened: Source, label: str, drop: bool = False) -> list[str] | None:
@@ -553,7 +566,7 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
         return None
     place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
-    where: dict[str, Any] = {"row": number, "source": place or ""}
+    where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
     absent = [value is None or math.isnan(value) for value in values]
     no_group = found.group is not None and rest[-1] is None
     if any(absent) or written is None or no_group:
