@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..binning.parse import has_levels
 from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
@@ -326,6 +327,7 @@ def _parts(codes: Array) -> list[Array]:
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
         raise GroupError("groups", "are required for cluster resampling", Use("groups"))
+    check_one_grouping(p, "clusters")
     parts = _parts(p.groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
