@@ -12,17 +12,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli.conditions import (
-    Checked,
-    Gates,
-    Place,
-    annotation,
-    check,
-    junit_xml,
-    metric_conditions,
-    places_of,
-    summary_lines,
-)
+from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
+from calibrant.cli.gate_results import Checked, annotation, junit_xml, summary_lines
 from calibrant.errors import ArgumentError, FileError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -198,6 +189,7 @@ def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) ->
     code, _, err = run(*evaluated, "--annotations", "none")
     assert "::error" not in err
     assert Path("step.md").read_text() == f"before\n{text}\n"
+    assert "--summary: names the file of --junit" in run(*evaluated, "--junit", "x", "--summary", "x")[2]
     assert "--junit: has no effect" in run("evaluate", rows, "--junit", "x.xml")[2]
     assert run("evaluate", rows, "--metrics", "ece", "--summary", "plain.md")[0] == 0
     assert Path("plain.md").read_text().startswith("### calibrant evaluate rows.csv\n")

@@ -459,6 +459,10 @@ def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
     other.to_csv(files / "other.csv", index=False)
     run_ = run("update", store, files / "other.csv", "--prob", "score_2", "--id", "key", "--fail-on-alarm", "never")
     assert run_[1].startswith("200 rows added, 200 labels added")
+    # The columns of the monitor take precedence over those of a configuration, which may be about other data.
+    (files / "other.toml").write_text('label = "x"\nlogits = "x"\n[monitor]\nid = "x"\n')
+    again = run("update", store, files / "new.csv", "--config", files / "other.toml", "--fail-on-alarm", "never")
+    assert again[1].startswith("300 duplicate rows ignored")
     assert "error: --prob: unknown column 'risk'" in run("update", store, files / "other.csv", "--id", "key")[2]
     assert "error: --label: unknown column 'z'" in run("update", store, files / "new.csv", "--label", "z")[2]
 

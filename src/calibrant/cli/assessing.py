@@ -11,9 +11,10 @@ from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
-from .conditions import FIRST, Baseline, Checked, Condition, Gates, Place, check, named_file, results_of
+from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
 from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
+from .gate_results import Checked, results_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -197,6 +198,8 @@ def run_compare(
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
+    title = f"calibrant compare {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = results_of(checked) if checked else {}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **more})
@@ -209,7 +212,7 @@ def run_compare(
             f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
         )
         say(clean(line), err=True)
-    failed = gates.finish(checked, f"calibrant compare {named_file(file)}", ["```", *repr(result).split("\n"), "```"])
+    failed = gates.finish(checked, title, ["```", *repr(result).split("\n"), "```"])
     return failed or bool(worse)
 
 

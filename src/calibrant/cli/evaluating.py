@@ -22,16 +22,15 @@ from .conditions import (
     check,
     check_metrics,
     gate_metrics,
-    markdown_table,
     measure_named,
     metric_conditions,
     named_file,
     needs_interval,
     needs_test,
     places_of,
-    results_of,
 )
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import label_column
 from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -157,9 +156,9 @@ def _evaluate(
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
-        option = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
-        if option is not None:
-            raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
+        vain = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
+        if vain is not None:
+            raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
     options: dict[str, Any] = {
         "lens": lens_of(lens, class_groups),
@@ -192,6 +191,8 @@ def _evaluate(
         return evaluate(sketches, metrics=chosen, **options).to_dict()
 
     checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = {} if pooled is None else {"pooled": pooled.to_dict()}
         content = {"calibrant": __version__, "file": file, **plain, **more, "options": given_options}
@@ -203,7 +204,7 @@ def _evaluate(
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
     details = [*result.header.lines(), "", *markdown_table(*result.table())]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def _clinical(
@@ -237,6 +238,8 @@ def _clinical(
             **keywords,
         )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
+    title = f"calibrant evaluate {named_file(file)} --for clinical"
+    gates.stop(checked, title)
     headings, rows = found._table()
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
@@ -245,7 +248,7 @@ def _clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     details = [found._title(), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)} --for clinical", details)
+    return gates.finish(checked, title, details)
 
 
 def _pooled(

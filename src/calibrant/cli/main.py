@@ -134,7 +134,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
-    FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
 
     For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
     the predicted risks by the horizon, with confidence intervals.
@@ -350,7 +350,9 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@options.by_option(
+    "Column with the group of each row, or an SQL expression; each group is also summarized separately. 'a x b' are combinations."
+)
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")

@@ -171,13 +171,23 @@ def _columns(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
-    """Complete the columns that were not given by those given to init; a score that was given replaces the others."""
+    """Complete the columns that were not given by those given to init; a score that was given replaces the others.
+
+    A configuration may be about other data than those of the monitor, so that its columns come last.
+    """
+    from .config import is_configured
+
+    def given(name: str) -> bool:
+        return options.get(name) is not None and not is_configured(name)
+
     kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
     scores = ("prob", "probs", "logits", "confidence")
-    if any(options.get(name) for name in scores):
+    if any(map(given, scores)):
         kept = {name: column for name, column in kept.items() if name not in scores}
+    elif any(name in scores for name in kept):
+        options |= {name: None for name in scores if name in options}
     for name, column in kept.items():
-        if name in options and options[name] is None:
+        if name in options and not given(name):
             options[name] = column
 
 
@@ -252,7 +262,7 @@ def update(store: str, file: str, **options: Any) -> None:
     _remembered(opened, options)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
-    if options["by"] is None:
+    if options["by"] is None or (is_configured("by") and opened.settings.by is not None):
         options["by"] = opened.settings.by
         if options["by"] is None and opened.groups:
             problem = f"is required: this monitor has the groups {some_names(opened.groups)}"

@@ -22,7 +22,6 @@ from ..reporting.forms import Form, form_of
 from ..util.files import write_atomic
 from .conditions import (
     HEADER,
-    Checked,
     Condition,
     Gates,
     check,
@@ -35,6 +34,7 @@ from .conditions import (
 )
 from .config import used_configuration
 from .fitting import read
+from .gate_results import Checked
 from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
 from .source import split
 from .streaming import streamed

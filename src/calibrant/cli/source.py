@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, FileError, InputError
@@ -19,20 +18,33 @@ from ..sketches.files.columns import (
     as_booleans,
     class_names,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
     score_options,
 )
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz
+from ..util.files import read_arrays
 from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
 from .rows import Rows, connect, open_rows
 from .screen import clean, say
 
-__all__ = ["Columns", "complete", "load", "load_each", "named_as_written", "numbers_of_text", "split", "stacked"]
+__all__ = [
+    "Columns",
+    "complete",
+    "factor_key",
+    "load",
+    "load_each",
+    "named_as_written",
+    "numbers_of_text",
+    "split",
+    "stacked",
+    "typed_groups",
+]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -107,7 +119,7 @@ class _Read(NamedTuple):
     """The groupings of ``--by``."""
 
 
-def _key(factor: Factor) -> str:
+def factor_key(factor: Factor) -> str:
     """The name of the array of a factor."""
     return factor.column if factor.kind == "column" else factor.name
 
@@ -161,14 +173,18 @@ def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-    return own | {_key(factor): "groups" for each in read.by for factor in each if _key(factor) not in own}
+    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
 def _from_npz(path: str, columns: Columns) -> _Read:
-    arrays = read_npz(Path(path))
+    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
     existing = list(arrays)
+    if len(arrays) == 1 and path.lower().endswith(".npy"):
+        raise ArgumentError(
+            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
+        )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {_key(factor): found for factor, found in groups.values.items()}
+    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
@@ -197,7 +213,7 @@ def _from_table(
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-        groups = _typed_groups(by, typed)
+        groups = typed_groups(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
@@ -205,10 +221,10 @@ def _from_table(
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
-    return _Read(dict(arrays) | {_key(factor): values for factor, values in groups.items()}, rows.names, by)
+    return _Read(dict(arrays) | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
 
 
-def _typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
+def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
     typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
@@ -229,8 +245,10 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
-    remember_label(label)
+    remember_label(label.removesuffix(".npy"))
     scores = stacked([arrays[name] for name in names])
+    if is_guessed(columns, names) and are_classes(scores):
+        raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
         words["input"] = "logit"
@@ -260,8 +278,16 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         if name:
             words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
     if by:
-        words["groups"] = GroupColumns(by, {factor: arrays[_key(factor)] for each in by for factor in each})
+        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return words
+
+
+def are_classes(scores: Any) -> bool:
+    """Whether scores are text, truth values, or 0 and 1 only."""
+    import numpy as np
+
+    values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
+    return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
 
 
 def _confidences(values: Any, option: str) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, FileError, LensError
+from ..errors import ArgumentError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
@@ -98,7 +98,12 @@ def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[st
         return None
     if file == "-":
         raise ArgumentError("--stream", "standard input cannot be read as a stream", "write it to a file first")
-    return read((file,), columns, keywords)
+    try:
+        return read((file,), columns, keywords)
+    except GroupError as error:
+        if error.row is not None or is_sketch(file):
+            raise
+        raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
 
 
 def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:

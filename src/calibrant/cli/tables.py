@@ -10,14 +10,23 @@ from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError
 from ..input.missing import Dropped, all_missing, missing_rows
-from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
+from ..sketches.files.columns import (
+    CALIBRATED,
+    Columns,
+    class_names,
+    find_columns,
+    first_line,
+    is_guessed,
+    no_probabilities,
+    quoted,
+)
 from ..sketches.files.reading import PRINTED, text
-from ..util.files import atomic_file, read_npz
+from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, open_rows
-from .source import npz_logits, numbers_of_text, printed_tolerance, stacked
+from .source import are_classes, npz_logits, numbers_of_text, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -53,6 +62,8 @@ class Table:
     kind: str = ""
     all: str = "rows_read"
     """The relation with all columns; in `rows_read` may be those of the scores only."""
+    guessed: bool = False
+    """Whether the scores are a column such as ``prediction`` that no option names."""
 
     @property
     def names(self) -> list[str]:
@@ -66,6 +77,8 @@ class Table:
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
         scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
+        if self.guessed and are_classes(scores):
+            raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
@@ -221,7 +234,7 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, 
     if where is not None:
         raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
-    arrays = read_npz(path)
+    arrays = read_arrays(path, (columns.label,))
     logits = npz_logits(arrays, columns)
     scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
     rows = len(arrays[scores[0]])
@@ -251,4 +264,5 @@ def _scores(names: list[str], columns: Columns, label_required: bool) -> list[st
 
 def _table(connection: Any, scores: list[str], columns: Columns, *, printed: bool) -> Table:
     types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall() if row[0] != NUMBER}
-    return Table(connection, types, scores, columns.logits is not None, printed, columns.probs or columns.logits or "")
+    pattern, guessed = columns.probs or columns.logits or "", is_guessed(columns, scores)
+    return Table(connection, types, scores, columns.logits is not None, printed, pattern, guessed=guessed)

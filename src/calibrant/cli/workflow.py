@@ -39,17 +39,10 @@ from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
-from .conditions import (
-    Gates,
-    check_metrics,
-    gate_metrics,
-    markdown_table,
-    metric_conditions,
-    needs_test,
-    results_of,
-)
+from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
+from .gate_results import markdown_table, results_of
 from .language_models import is_log
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
@@ -208,7 +201,7 @@ def run(
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines(), resampling_bar("working", at_once=True):
         result = _found(
             _choices_only(read(validation, **source), source),
             _choices_only(read(test, **source), source),

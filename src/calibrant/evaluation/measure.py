@@ -394,10 +394,13 @@ def _results(
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
     results, seconds = _values(p, plan, given, deadline)
     if infer is not None:
-        for place in sorted(range(len(results)), key=seconds.__getitem__):
-            m = plan[place]
-            if results[place].value is not None:
-                results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
+        from ..inference.resampling import sharing
+
+        with sharing():
+            for place in sorted(range(len(results)), key=seconds.__getitem__):
+                m = plan[place]
+                if results[place].value is not None:
+                    results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
 
 
