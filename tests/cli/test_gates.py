@@ -12,17 +12,8 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
-from calibrant.cli.conditions import (
-    Checked,
-    Gates,
-    Place,
-    annotation,
-    check,
-    junit_xml,
-    metric_conditions,
-    places_of,
-    summary_lines,
-)
+from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
+from calibrant.cli.gate_results import Checked, annotation, junit_xml, summary_lines
 from calibrant.errors import ArgumentError, FileError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -170,8 +161,9 @@ def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     assert err.count("gate failed: brier > 1.01 * baseline holds (model p)") == 1
     assert "use brier or difference" in run("compare", rows, "--models", "q,p", "--fail-if", "ece > 0.1")[2]
     report = ["report", rows, "--no-recalibration", "--metrics", "brier", "--out", "r.md", "--by", "g"]
-    code, _, err = run(*report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01")
+    code, _, err = run(*report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted > 2")
     assert (code, err.count("gate failed: ece > 0")) == (1, 4)
+    assert "gate passed: ece.adjusted > 2 does not hold in any of 3 places" in err  # only groups have it
     assert Path("r.md").exists()
     compared = ["report", rows, rows, "--compare", "models", "--fail-if", "ece > 0"]
     assert "--fail-if: cannot be combined with --compare" in run(*compared)[2]
@@ -197,6 +189,7 @@ def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) ->
     code, _, err = run(*evaluated, "--annotations", "none")
     assert "::error" not in err
     assert Path("step.md").read_text() == f"before\n{text}\n"
+    assert "--summary: names the file of --junit" in run(*evaluated, "--junit", "x", "--summary", "x")[2]
     assert "--junit: has no effect" in run("evaluate", rows, "--junit", "x.xml")[2]
     assert run("evaluate", rows, "--metrics", "ece", "--summary", "plain.md")[0] == 0
     assert Path("plain.md").read_text().startswith("### calibrant evaluate rows.csv\n")
@@ -224,3 +217,30 @@ def test_places_of_other_documents() -> None:
     assert places_of({"groups": 3, "metrics": [3, {"x": 1}]})[0].measures == {}
     with pytest.raises(FileError):
         Gates((), baseline="none.json").earlier()
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
+def test_options_of_metrics(rows: str, run: Run) -> None:
+    frame = pd.read_csv(rows)
+    frame.loc[:5, "p"] = 1.0
+    frame.to_csv(rows, index=False)
+    Path("calibrant.toml").write_text('[evaluate]\nmetrics = "cox_slope"\noption = { edge = "drop" }\n')
+    expected = cal.cox_slope(frame["y"], frame["p"], edge="drop")
+    assert json.loads(run("evaluate", rows, "--json")[1])["metrics"][0]["value"] == pytest.approx(expected)
+    found = run("evaluate", rows, "--json", "--no-config", "--metrics", "cox_slope", "--option", "cox_slope.edge=clip")
+    assert json.loads(found[1])["metrics"][0]["value"] == pytest.approx(cal.cox_slope(frame["y"], frame["p"]))
+    assert json.loads(found[1])["options"] == {"cox_slope.edge": "clip"}
+    assert run("assess", rows, "--metric", "cox_slope", "--option", "edge=drop")[1].startswith(
+        f"cox_slope = {expected:.4g}"
+    )
+    for words, message in (
+        (["evaluate", rows, "--option", "edge"], "'edge' is not of the form key=value"),
+        (["evaluate", rows, "--option", "a=1", "--option", "a=2"], "'a' was given twice"),
+        (["evaluate", rows, "--metrics", "ece", "--option", "norm_=1"], "did you mean 'norm'?"),
+        (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
+        (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
+        (["evaluate", rows, "--for", "clinical", "--option", "edge=drop"], "--option: cannot be combined"),
+    ):
+        code, _, err = run(*words, "--no-config")
+        assert code == 2
+        assert message in err

@@ -523,3 +523,28 @@ def test_draws_that_nothing_asks_for_are_refused(words: dict[str, Any]) -> None:
     with pytest.raises(cal.ArgumentError, match="has no effect without intervals or p-values"):
         cal.evaluate(LABELS, PROBS, metrics=["ece"], **words)
     cal.evaluate(LABELS, PROBS, metrics=["ece"], assess=True, **{"n_resamples": 200, **words})
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
+def test_further_options_of_metrics() -> None:
+    y, p = np.array([0, 1, 1, 0, 1, 1, 0, 1]), np.array([0.1, 1.0, 0.8, 0.3, 0.6, 0.4, 0.45, 0.7])
+    for options in (
+        {"edge": "drop"},
+        {"cox_slope.edge": "drop"},
+        {"edge": "clip", "Cox calibration slope.edge": "drop"},
+    ):
+        found = cal.evaluate(y, p, metrics=["cox_slope", "ece"], options=options)
+        assert found["cox_slope"] == cal.cox_slope(y, p, edge="drop")
+        assert found["ece"] == cal.ece(y, p)
+    both = cal.evaluate(y, p, metrics=["cox_slope", "cox_intercept"], options={"cox_slope.edge": "drop"})
+    assert both["cox_intercept"] == cal.cox_intercept(y, p)
+    for options, message in (
+        ({"edg": "drop"}, "no metric evaluated here has 'edg'; did you mean 'edge'"),
+        ({"brier.scale": 1}, "brier is not evaluated"),
+        ({"bins": 3}, "'bins' is an argument of evaluate"),
+        ([1], "must be a mapping"),
+    ):
+        with pytest.raises(cal.errors.ArgumentError, match=message):
+            cal.evaluate(y, p, metrics=["cox_slope"], options=options)
+    with pytest.raises(cal.errors.ArgumentError, match="edge"):
+        cal.evaluate(y, p, metrics=["cox_slope"], options={"edge": "x"})

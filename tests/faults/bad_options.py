@@ -696,7 +696,7 @@ EVALUATE = [
     group(
         "groups of checked predictions",
         lambda: cal.evaluate(CHECKED, by=list("abab")),
-        "pass Predictions(..., groups=...) and by=None here",
+        "pass Predictions(..., groups=...) and by='groups' here",
     ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
     word("n_bins", 10, "use bins", metric=cal.evaluate),

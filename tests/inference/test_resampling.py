@@ -205,8 +205,15 @@ def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: p
         asked.append(len(points))
         return distances(points, metric)
 
+    middle = pairs._middle_of_line
+
+    def counting_on_a_line(line: np.ndarray, at: int) -> np.ndarray:
+        asked.append(len(line))
+        return middle(line, at)
+
     monkeypatch.setattr(pairs, "_KNOWN", {})
     monkeypatch.setattr(pairs, "_distances", counting)
+    monkeypatch.setattr(pairs, "_middle_of_line", counting_on_a_line)
     rng = np.random.default_rng(rows)
     p = rng.random((rows, 3))
     y = (rng.random((rows, 3)) < p).astype(int)

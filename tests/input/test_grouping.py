@@ -182,7 +182,7 @@ def test_missing_values_are_an_error_unless_they_are_named() -> None:
     frame.loc[[5, 8], "age"] = np.nan
     for table in (frame, pl.from_pandas(frame)):
         for by, row in (("contract", 3), ("few, contract", 3), ("age/3", 5), ("age >= 65", 5)):
-            with pytest.raises(cal.GroupError, match=rf"^groups: missing .*row {row}"):
+            with pytest.raises(cal.GroupError, match=rf"^groups: .*missing .*row {row}"):
                 grouped(by, table)
         found = members(grouped("age is null, coalesce(contract, 'none')", table))
         assert found["age is null: true"] == {5, 8}

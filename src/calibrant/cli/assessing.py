@@ -11,9 +11,10 @@ from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
-from .conditions import FIRST, Baseline, Checked, Condition, Gates, Place, check, named_file, results_of
+from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
 from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
+from .gate_results import Checked, results_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -38,6 +39,7 @@ def run(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -50,7 +52,7 @@ def run(
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if source.get("by"):
         _check_groups(asked)
-    cells = cell_options(asked, gamma=gamma, distance=distance)
+    cells = cell_options(asked, gamma=gamma, distance=distance) | _own_options(further, asked)
     where = selection_of(selections)
     sketches = streamed(file, False, *split(source))
     if sketches is not None and where is not None:
@@ -76,6 +78,22 @@ def run(
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
+
+
+def _own_options(further: dict[str, Any], metrics: list[Metric]) -> dict[str, Any]:
+    """The options of ``--option``, for one metric."""
+    if further and len(metrics) > 1:
+        raise ArgumentError("--option", "applies to one metric", "use --metric")
+    found = {}
+    for key, value in further.items():
+        name, dot, option = key.rpartition(".")
+        if dot and metric_named(name, "--option").id != metrics[0].id:
+            raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
+        if option not in metrics[0].options:
+            known = ", ".join(metrics[0].options) or "none"
+            raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
+        found[option] = value
+    return found
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -134,6 +152,7 @@ def run_compare(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -146,7 +165,7 @@ def run_compare(
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     asked = metric_named(metric, "--metric")
-    cells = cell_options([asked], gamma=gamma, distance=distance)
+    cells = cell_options([asked], gamma=gamma, distance=distance) | _own_options(further, [asked])
     where = selection_of(selections)
     if fail_if_worse:
         _check_lower_is_better(asked)
@@ -179,6 +198,8 @@ def run_compare(
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
     checked = _checked(conditions, result)
+    title = f"calibrant compare {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = results_of(checked) if checked else {}
         print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **more})
@@ -191,7 +212,7 @@ def run_compare(
             f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
         )
         say(clean(line), err=True)
-    failed = gates.finish(checked, f"calibrant compare {named_file(file)}", ["```", *repr(result).split("\n"), "```"])
+    failed = gates.finish(checked, title, ["```", *repr(result).split("\n"), "```"])
     return failed or bool(worse)
 
 

@@ -15,25 +15,23 @@ from typing import Any, NamedTuple
 from ..errors import ArgumentError, CalibrantError, FileError
 from ..util.files import read_limited, write_atomic
 from .config import is_configured
+from .gate_results import Checked, annotation, junit_xml, passed, summary_lines
 from .screen import clean, say
 
 __all__ = [
     "Baseline",
-    "Checked",
     "Condition",
     "Gates",
     "Place",
     "check",
     "check_metrics",
     "gate_metrics",
-    "markdown_table",
     "measure_named",
     "metric_conditions",
     "named_file",
     "needs_interval",
     "needs_test",
     "places_of",
-    "results_of",
 ]
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -137,34 +135,6 @@ class Baseline(NamedTuple):
         return next((each for each in self.places if (each.group, each.at) == (like.group, like.at)), None)
 
 
-class Checked(NamedTuple):
-    """A gate for all rows or for one group."""
-
-    gate: str
-    place: str
-    value: float | None
-    limit: float | None
-    failed: bool
-    reason: str = ""
-    """Why it cannot be evaluated; empty where it can."""
-    relative: bool = False
-    """Whether the limit depends on a baseline."""
-
-    def __str__(self) -> str:
-        if self.reason:
-            return f"{self.gate} cannot be evaluated{self.place}: {self.reason}"
-        if self.value is None:  # a test, without a limit
-            return f"{self.gate}{self.place}"
-        limit = f", the limit {self.limit:.6g}" if self.relative else ""
-        return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}{limit}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        state = "error" if self.reason else "failed" if self.failed else "passed"
-        place = self.place.strip() or "all rows"
-        return {"gate": self.gate, "place": place, "value": self.value, "limit": self.limit, "state": state}
-
-
 class Gates(NamedTuple):
     """The gates of a command, and where their results are written."""
 
@@ -183,6 +153,8 @@ class Gates(NamedTuple):
         for name in ("baseline", "junit"):
             if getattr(found, name) is not None and not found.texts and not is_configured(name):
                 raise ArgumentError(f"--{name}", "has no effect without gates", "add --fail-if")
+        if found.junit is not None and found.junit == found.summary:
+            raise ArgumentError("--summary", "names the file of --junit", "name another file")
         return found
 
     def conditions(
@@ -209,11 +181,16 @@ class Gates(NamedTuple):
             None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
         )
 
+    def stop(self, checked: Sequence[Checked], title: str) -> None:
+        """Raise, before anything is printed, if a gate could not be evaluated; the results are written nevertheless."""
+        if any(each.reason for each in checked):
+            self.finish(checked, title)
+
     def finish(self, checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> bool:
         """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
-        for line in _passed(checked):
+        for line in passed(checked):
             say(clean(f"gate passed: {line}"), err=True)
         for each in failed:
             say(clean(f"gate failed: {each}"), err=True)
@@ -239,17 +216,6 @@ class Gates(NamedTuple):
             more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
             raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
         return bool(failed)
-
-
-def _passed(checked: Sequence[Checked]) -> list[str]:
-    """One line for each gate that holds nowhere."""
-    lines = []
-    for gate in dict.fromkeys(each.gate for each in checked):
-        places = [each for each in checked if each.gate == gate]
-        if not any(each.failed or each.reason for each in places):
-            one = str(places[0])
-            lines.append(one if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
-    return lines
 
 
 def parse_condition(
@@ -376,7 +342,9 @@ def check(
 
 def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
     if condition.group is None:
-        return list(places)
+        groups = [place for place in places if place.group]
+        # Only groups have a p-value that is adjusted for their number.
+        return groups if condition.field == "adjusted" and groups else list(places)
     column, sign, value = (part.strip() for part in condition.group.partition("="))
     # Of one column, a group has the name of the value; of several, it is named with its column.
     names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
@@ -401,7 +369,8 @@ def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         number = None
     if number is None or math.isnan(number):
-        notes = [fields.get("reason"), fields.get("note"), "" if field == "value" else f"there is no {field}"]
+        missing = "" if field == "value" else f"there is no {field}" + (f" of {place.word}s" if place.group else "")
+        notes = [fields.get("reason"), fields.get("note"), missing]
         return None, next((str(note) for note in notes if note), "it is undefined")
     return number, ""
 
@@ -458,14 +427,14 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
     """The fields of each measure, by its id."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     if isinstance(listed, Mapping):
         listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
     for each in listed if isinstance(listed, (list, tuple)) else ():
         if isinstance(each, Mapping):
             id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
             if id is not None:
-                found[id] = {SAME.get(key, key): value for key, value in each.items()}
+                found[id] = {str(SAME.get(key, key)): value for key, value in each.items()}
     return found
 
 
@@ -500,8 +469,10 @@ def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Conditio
 
     def known(name: str) -> str:
         key = name.lower().replace(" ", "_")
+        if key in more:
+            return key
         key = ALIASES.get(key, key)
-        return key if key in (*HEADER, "prevalence", *more) else metric_named(name, "--fail-if").id
+        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
 
     numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
 
@@ -595,69 +566,6 @@ def read_json(path: str) -> dict[str, Any]:
     return found
 
 
-def annotation(title: str, text: str) -> str:
-    """A line that GitHub shows as an error beside the job.
-
-    >>> annotation("a: b, c", "50%")
-    '::error title=a%3A b%2C c::50%25'
-    """
-    text, title = (clean(part).replace("%", "%25") for part in (text, title))
-    return f"::error title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
-
-
-def junit_xml(checked: Sequence[Checked], title: str) -> bytes:
-    """The results as JUnit XML, with one test case for each gate and group."""
-    from xml.etree import ElementTree as tree
-
-    counts = {
-        "tests": str(len(checked)),
-        "failures": str(sum(each.failed for each in checked)),
-        "errors": str(sum(bool(each.reason) for each in checked)),
-    }
-    root = tree.Element("testsuites", {"name": "calibrant", **counts})
-    suite = tree.SubElement(root, "testsuite", {"name": _legal(title), **counts, "skipped": "0", "time": "0"})
-    for each in checked:
-        case = tree.SubElement(
-            suite, "testcase", {"classname": _legal(title), "name": _legal(each.gate + each.place), "time": "0"}
-        )
-        if each.reason or each.failed:
-            kind = "error" if each.reason else "failure"
-            tree.SubElement(case, kind, {"message": _legal(str(each)), "type": "gate"}).text = _legal(str(each))
-    tree.indent(root)
-    return tree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
-
-
-def _legal(text: str) -> str:
-    """Text without the characters that XML cannot contain, such as control characters and lone surrogates."""
-    return re.sub(r"[^\t\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010fffd]", "\ufffd", text)
-
-
-def summary_lines(checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> list[str]:
-    """The results as Markdown, for a pull request."""
-    from ..reporting.plain import escaped
-
-    failed = sum(each.failed for each in checked)
-    undefined = sum(bool(each.reason) for each in checked)
-    several = f"{len(checked)} gate{'' if len(checked) == 1 else 's'}"
-    states = [f"{failed} of {several} failed" if failed else f"{several} passed" if not undefined else ""]
-    states += [f"{undefined} of {several} could not be evaluated"] if undefined else []
-    lines = [f"### {escaped(title)}" + (f": {', '.join(filter(None, states))}" if checked else "")]
-    if checked:
-        lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
-    for each in sorted(checked, key=lambda one: not (one.failed or one.reason)):
-        numbers = ["" if value is None else f"{value:.6g}" for value in (each.value, each.limit)]
-        result = f"undefined: {escaped(each.reason)}" if each.reason else "**failed**" if each.failed else "passed"
-        place = each.place.strip().removeprefix("(").removesuffix(")") or "all"
-        lines.append(f"| {escaped(each.gate)} | {escaped(place)} | {' | '.join(numbers)} | {result} |")
-    return [*lines, *(["", *details] if details else [])]
-
-
-def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
-    """The results of gates in the output of ``--json``."""
-    listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
-    return {**listed, "failed": [str(each) for each in checked if each.failed]}
-
-
 def measure_named(name: str, known: Iterable[str]) -> str:
     """The measure of this name."""
     from difflib import get_close_matches
@@ -668,16 +576,6 @@ def measure_named(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(key, list(known), 1)
     remedy = f"did you mean {near[0]!r}? The measures are {', '.join(known)}" if near else f"use {', '.join(known)}"
     raise ArgumentError("--fail-if", f"unknown measure {name!r}", remedy)
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
-    from ..reporting.plain import escaped
-
-    cells = [[escaped(cell) for cell in row] for row in (headings, *rows)]
-    return [f"| {' | '.join(cells[0])} |", f"| {' | '.join('---' for _ in headings)} |"] + [
-        f"| {' | '.join(row)} |" for row in cells[1:]
-    ]
 
 
 def named_file(file: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
@@ -105,6 +106,8 @@ def find_configuration(folder: Path | None = None) -> Configuration | None:
     except OSError:  # the working folder was deleted
         return None
     for place in (start, *start.parents):
+        if place != start and _is_open(place):
+            continue
         for name in (OWN, PROJECT):
             if os.path.isfile(place / name):  # unlike Path.is_file, False in a folder that cannot be read
                 found = read_configuration(place / name)
@@ -113,6 +116,14 @@ def find_configuration(folder: Path | None = None) -> Configuration | None:
         if os.path.exists(place / ".git"):
             return None
     return None
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether everyone can write to a folder, as to /tmp, so that a configuration in it may be anybody's."""
+    try:
+        return os.name == "posix" and bool(os.stat(folder).st_mode & 0o002)
+    except OSError:
+        return True
 
 
 def read_configuration(path: Path, *, named: bool = False) -> Configuration | None:
@@ -235,7 +246,7 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     values: dict[str, Any] = {}
     for table in tables:
         own = [setting for setting in settings if setting.table == table and setting.key in options]
-        own = [each for each in own if table or _is_meant(path, each)]
+        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
         _replace_family(values, {str(options[setting.key].name) for setting in own})
         for setting in own:
             name = str(options[setting.key].name)
@@ -246,10 +257,16 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     context.default_map = values
     _used.set(_Used(found, used))
     note_options([f"--{setting.key}" for setting in used.values()])
+    if given.get("debug") and used:
+        from .screen import say
+
+        say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
 
 
-def _is_meant(path: list[str], setting: Setting) -> bool:
+def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
     """Whether a key at the top level applies to a command that has an option of this name."""
+    if setting.key == "by" and option.metavar == "COLUMN":  # a command with groups of one column only
+        return isinstance(setting.value, str) and not re.search(r"[,/<>=()]| x ", setting.value)
     return setting.key not in EXCEPT.get(path[0], ())
 
 
@@ -357,7 +374,7 @@ def show_configuration(context: click.Context, file: str | None, as_json: bool) 
             tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
             if option is None or setting.table not in tables:
                 continue
-            if setting.table or _is_meant(path, setting):
+            if setting.table or _is_meant(path, option, setting):
                 assert found is not None
                 _value(found, context, option, setting)  # raises if its type is wrong
                 users.append(" ".join(path))

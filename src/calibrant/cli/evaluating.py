@@ -10,10 +10,10 @@ from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
+from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
-from ..metrics.registry import catalogue
+from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
@@ -22,16 +22,15 @@ from .conditions import (
     check,
     check_metrics,
     gate_metrics,
-    markdown_table,
     measure_named,
     metric_conditions,
     named_file,
     needs_interval,
     needs_test,
     places_of,
-    results_of,
 )
 from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import label_column
 from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -80,6 +79,7 @@ def _evaluate(
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     budget: float,
     interval: float | None,
     assess: bool,
@@ -110,9 +110,10 @@ def _evaluate(
             "--distance": distance is not None,
             "--class-groups": class_groups is not None,
             "--budget": budget != BUDGET,
+            "--option": bool(further),
         }
         for option, present in without.items():
-            if present and not is_configured(option[2:].replace("-", "_")):
+            if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
                 remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
         source = {**source, "by": None}
@@ -155,9 +156,9 @@ def _evaluate(
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
         given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
-        option = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
-        if option is not None:
-            raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
+        vain = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
+        if vain is not None:
+            raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
     options: dict[str, Any] = {
         "lens": lens_of(lens, class_groups),
@@ -166,6 +167,7 @@ def _evaluate(
         "interval": interval,
         "assess": assess,
         "outcome": outcome,
+        "options": _of_metrics(further, chosen, pool),
         **cells,
         **draws,
     }
@@ -179,16 +181,18 @@ def _evaluate(
             **options,
             **keywords,
         )
-        pooled = _pooled(given, calibrator, where, lens, interval, trend) if pool else None
+        pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
     result = _spoken(result, None if sketches is None else file)
     plain = result.to_dict()
-    given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells}
+    given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells, **further}
     given_options = {name: value for name, value in given_options.items() if value is not None}
 
     def of_sketch(sketches: Sketches) -> dict[str, Any]:
         return evaluate(sketches, metrics=chosen, **options).to_dict()
 
     checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = {} if pooled is None else {"pooled": pooled.to_dict()}
         content = {"calibrant": __version__, "file": file, **plain, **more, "options": given_options}
@@ -200,7 +204,7 @@ def _evaluate(
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
     details = [*result.header.lines(), "", *markdown_table(*result.table())]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)}", details)
+    return gates.finish(checked, title, details)
 
 
 def _clinical(
@@ -234,6 +238,8 @@ def _clinical(
             **keywords,
         )
     checked = check(conditions, places_of(found.to_dict()), gates.earlier())
+    title = f"calibrant evaluate {named_file(file)} --for clinical"
+    gates.stop(checked, title)
     headings, rows = found._table()
     if as_json:
         print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
@@ -242,17 +248,31 @@ def _clinical(
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
     details = [found._title(), "", *markdown_table(headings, rows)]
-    return gates.finish(checked, f"calibrant evaluate {named_file(file)} --for clinical", details)
+    return gates.finish(checked, title, details)
 
 
 def _pooled(
-    keywords: Mapping[str, Any], calibrator: str | None, where: Any, lens: str | None, level: float | None, trend: bool
+    keywords: Mapping[str, Any],
+    calibrator: str | None,
+    where: Any,
+    lens: str | None,
+    level: float | None,
+    trend: bool,
+    further: Mapping[str, Any],
 ) -> GroupValidation:
     """Validate each group of ``--by`` and pool the results."""
     p = Predictions(**keywords)
     p = p if calibrator is None else calibrated(p, calibrator)
     validate = validate_by_period if trend else validate_by_group
-    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
+    edge = {name: value for name, value in further.items() if name == "edge"}
+    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level, **edge)
+
+
+def _of_metrics(further: dict[str, Any], chosen: list[Metric], pool: bool) -> dict[str, Any]:
+    """The options of ``--option`` for the metrics; edge may be meant for the pooled estimates alone."""
+    if pool and not any("edge" in metric.options for metric in chosen):
+        return {name: value for name, value in further.items() if name != "edge"}
+    return further
 
 
 def _of_classes(binning: str | None, lens: str | None, sketches: Sketches) -> str | None:
@@ -285,14 +305,16 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    found: Evaluation = result._replaced(results=results, groups=groups)
+    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
+    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
     return found
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, **{name: value for name, value in given.items() if name not in ("normalize", "clip")})
+    options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+    found = load(file, columns, **options, event="confidence" not in source)
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 

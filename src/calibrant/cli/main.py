@@ -134,7 +134,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
-    FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
 
     For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
     the predicted risks by the horizon, with confidence intervals.
@@ -350,7 +350,9 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@options.by_option(
+    "Column with the group of each row, or an SQL expression; each group is also summarized separately. 'a x b' are combinations."
+)
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
@@ -470,7 +472,9 @@ def demo(out: str, save_data: str | None) -> None:
 
 
 @cli.command(short_help="Show the configuration.")
-@click.option("--file", metavar="FILE", help="Configuration to show; by default the one that commands find here.")
+@click.option(
+    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
+)
 @options.json_option
 @click.pass_context
 def config(context: click.Context, file: str | None, as_json: bool) -> None:

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
+    from .conditions import Place
 
 __all__ = ["monitor"]
 
-EXIT_ALARM = 3
+EXIT_GATE, EXIT_ALARM = 1, 3
+ENDS = ("value", "low", "high")
+# The measures of a window that gates can use, with their fields.
+MEASURES = {"gap": ENDS, "ece": ENDS} | dict.fromkeys(
+    ("smece", "accuracy", "mean_score", "rate", "n", "e_value"), ENDS[:1]
+)
 SHOWN = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
 fail_option = click.option(
     "--fail-on-alarm",
@@ -165,13 +171,23 @@ def _columns(options: dict[str, Any]) -> dict[str, str]:
 
 
 def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
-    """Complete the columns that were not given by those given to init; a score that was given replaces the others."""
+    """Complete the columns that were not given by those given to init; a score that was given replaces the others.
+
+    A configuration may be about other data than those of the monitor, so that its columns come last.
+    """
+    from .config import is_configured
+
+    def given(name: str) -> bool:
+        return options.get(name) is not None and not is_configured(name)
+
     kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
     scores = ("prob", "probs", "logits", "confidence")
-    if any(options.get(name) for name in scores):
+    if any(map(given, scores)):
         kept = {name: column for name, column in kept.items() if name not in scores}
+    elif any(name in scores for name in kept):
+        options |= {name: None for name in scores if name in options}
     for name, column in kept.items():
-        if name in options and options[name] is None:
+        if name in options and not given(name):
             options[name] = column
 
 
@@ -246,7 +262,7 @@ def update(store: str, file: str, **options: Any) -> None:
     _remembered(opened, options)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
-    if options["by"] is None:
+    if options["by"] is None or (is_configured("by") and opened.settings.by is not None):
         options["by"] = opened.settings.by
         if options["by"] is None and opened.groups:
             problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
@@ -342,12 +358,29 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @options.json_option
 @click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
 @fail_option
+@click.option(
+    "--fail-if",
+    "gates",
+    metavar="CONDITION",
+    multiple=True,
+    help='Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
+    "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
+)
+@options.gate_outputs
 @options.debug_option
-def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
+def status(
+    store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str, **outputs: Any
+) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
+    from .conditions import Gates, check, measure_named
     from .screen import say
+
+    gates = Gates.take(outputs)
+    conditions = gates.conditions(
+        lambda name: measure_named(name, MEASURES), lambda name: MEASURES[name], "gap.high > 0.05"
+    )
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
@@ -358,7 +391,27 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
         say(found.to_prometheus(), nl=False)
     else:
         _show(found)
+    checked = check(conditions, [_newest(found)]) if conditions else []
+    failed = gates.finish(checked, f"calibrant monitor status {Path(store).name}", [found.verdict])
     _exit(found.open_alarms, fail_on)
+    if failed:
+        raise click.exceptions.Exit(EXIT_GATE)
+
+
+def _newest(found: MonitorStatus) -> Place:
+    """The measures of the newest window that was tested; the labels of later ones are not complete."""
+    from .conditions import Place
+
+    newest = next((w for w in reversed(found.windows) if w.state == "tested" and w.calibration is not None), None)
+    if newest is None:
+        reason = {"reason": f"none of the last {len(found.windows)} windows was tested"}
+        return Place("", dict.fromkeys(MEASURES, reason))
+    plain = {**vars(newest.calibration), "e_value": newest.e_value}
+    measures = {}
+    for name in MEASURES:
+        ends = {end: plain[f"{name}_{end}"] for end in ("low", "high") if f"{name}_{end}" in plain}
+        measures[name] = {"value": plain[name], **ends, "note": plain["note"]}
+    return Place(newest.window, measures, word="window")
 
 
 @monitor.command(short_help="Write the timeline as an HTML report.")

@@ -88,6 +88,17 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
     return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
+class FormatChoice(click.Choice):
+    """The formats of files; those of logs may have a detail after a colon."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the part before the colon."""
+        kind, colon, detail = str(value).partition(":")
+        if colon and detail and kind in ("lm-eval", "openai"):
+            return value
+        return super().convert(value, param, ctx)
+
+
 class_score_options = with_options(
     click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
     click.option(
@@ -133,8 +144,9 @@ drop_missing_option = click.option(
 file_options = with_options(
     click.option(
         "--format",
-        type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
-        help="Format of the input file, if it is not clear from its name.",
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
+        help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
+        "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
@@ -199,6 +211,24 @@ def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
         ) from None
 
 
+def _further(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key:
+            raise click.UsageError(f"--option: {text!r} is not of the form key=value; for example --option edge=drop")
+        if key in found:
+            raise click.UsageError(f"--option: {key!r} was given twice; give it once")
+        try:
+            found[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key] = value
+    return found
+
+
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
@@ -240,6 +270,15 @@ metric_options = with_options(
         "--class-groups",
         metavar="GROUPS",
         help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+    ),
+    click.option(
+        "--option",
+        "further",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_further,
+        help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
+        "Can be repeated.",
     ),
     click.option(
         "--select",

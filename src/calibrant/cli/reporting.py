@@ -7,9 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS
 from ..evaluation.measure import calibrated, evaluate
+from ..inference.significance import adjust
+from ..input.grouping import groups_of
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
@@ -18,7 +22,6 @@ from ..reporting.forms import Form, form_of
 from ..util.files import write_atomic
 from .conditions import (
     HEADER,
-    Checked,
     Condition,
     Gates,
     check,
@@ -31,6 +34,7 @@ from .conditions import (
 )
 from .config import used_configuration
 from .fitting import read
+from .gate_results import Checked
 from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
 from .source import split
 from .streaming import streamed
@@ -134,8 +138,13 @@ def _measured(
         options |= {**inference, "n_resamples": resamples, "rng": seed}
     plain = evaluate(p, **options).to_dict()
     if p.groups is not None:
-        parts = {name: p.take(p.groups == code) for code, name in enumerate(p.group_names)}
-        plain["groups"] = {str(name): evaluate(part, **options).to_dict() for name, part in parts.items() if part.n}
+        parts = {str(g.labels[place]): p.take(rows) for g, place, rows in groups_of(p)}
+        plain["groups"] = {name: evaluate(part, **options).to_dict() for name, part in parts.items()}
+        for several in zip(*(part["metrics"] for part in plain["groups"].values()), strict=True):
+            tested = [found for found in several if found["pvalue"] is not None]
+            pvalues = adjust(np.array([found["pvalue"] for found in tested], dtype=np.float64), "holm")
+            for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
+                found["adjusted"] = adjusted
     return plain, lambda sketches: evaluate(sketches, **options).to_dict()
 
 

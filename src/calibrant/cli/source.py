@@ -4,31 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, FileError
+from ..errors import ArgumentError, FileError, InputError
 from ..input.convert import match_columns, rounding_of
 from ..input.frames import ColumnNames, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
+from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
     as_booleans,
     class_names,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
     score_options,
 )
 from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz
+from ..util.files import read_arrays
+from .derived import with_expressions
+from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, open_rows
+from .screen import clean, say
 
-__all__ = ["Columns", "complete", "load", "load_each", "named_as_written", "numbers_of_text", "split", "stacked"]
+__all__ = [
+    "Columns",
+    "complete",
+    "factor_key",
+    "load",
+    "load_each",
+    "named_as_written",
+    "numbers_of_text",
+    "split",
+    "stacked",
+    "typed_groups",
+]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -53,14 +69,14 @@ def load_each(
     drop_missing: bool = False,
     classes: str | None = None,
     pos_label: str | None = None,
+    event: bool = False,
 ) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows.
+    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`.
 
     Rows with missing values raise an error or, with `drop_missing`, are dropped for all choices; `classes` and `pos_label` are names
     of classes, which are not missing labels even if one is called NA.
     """
-    with on_disk(file) as paths:
-        kind = kind_of_all(paths, format)
+    with open_source(file, several, format, event) as (paths, several, kind):
         if kind == "npz" and where is not None:
             raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
         read = []
@@ -103,7 +119,7 @@ class _Read(NamedTuple):
     """The groupings of ``--by``."""
 
 
-def _key(factor: Factor) -> str:
+def factor_key(factor: Factor) -> str:
     """The name of the array of a factor."""
     return factor.column if factor.kind == "column" else factor.name
 
@@ -157,14 +173,18 @@ def _roles(read: _Read, columns: Columns) -> dict[str, str]:
     label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
     special = {columns.weight: "sample_weight", columns.counts: "counts"}
     own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
-    return own | {_key(factor): "groups" for each in read.by for factor in each if _key(factor) not in own}
+    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
 
 
 def _from_npz(path: str, columns: Columns) -> _Read:
-    arrays = read_npz(Path(path))
+    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
     existing = list(arrays)
+    if len(arrays) == 1 and path.lower().endswith(".npy"):
+        raise ArgumentError(
+            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
+        )
     groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
-    values = {} if groups is None else {_key(factor): found for factor, found in groups.values.items()}
+    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
     return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
@@ -174,22 +194,26 @@ def _from_table(
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
+        check_not_log(rows.names, columns)
+        named_columns = rows.names
+        rows = with_expressions(rows, columns)
         typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
         wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
         label = next(iter(wanted))
         # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
-        written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
+        written = [("--label", label)] if rows.types[label] == "BOOLEAN" and label in named_columns else []
         written += [("--by", name) for name in named]
         if rows.printed and written:
             rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
+            rows = with_expressions(rows, columns)
         listed = [
             f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name in named else quoted(name)
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
-        groups = _typed_groups(by, typed)
+        groups = typed_groups(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
@@ -197,10 +221,10 @@ def _from_table(
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
     for factor, values in groups.items():
         check_length(factor, len(values), len(arrays[label]), "--by")
-    return _Read(dict(arrays) | {_key(factor): values for factor, values in groups.items()}, rows.names, by)
+    return _Read(dict(arrays) | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
 
 
-def _typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
+def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
     """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
     typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
     return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
@@ -221,13 +245,17 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
-    remember_label(label)
+    remember_label(label.removesuffix(".npy"))
     scores = stacked([arrays[name] for name in names])
+    if is_guessed(columns, names) and are_classes(scores):
+        raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
         words["input"] = "logit"
     if columns.confidence:
         words["input"] = "confidence"
+    if scores.ndim == 1 and (columns.confidence or are_percentages(_distinct_texts(scores))):
+        words["y_prob"] = scores = _confidences(scores, "--confidence-column" if columns.confidence else "--prob")
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     several = scores.ndim == 2 and len(names) > 1
@@ -250,8 +278,34 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         if name:
             words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
     if by:
-        words["groups"] = GroupColumns(by, {factor: arrays[_key(factor)] for each in by for factor in each})
+        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return words
+
+
+def are_classes(scores: Any) -> bool:
+    """Whether scores are text, truth values, or 0 and 1 only."""
+    import numpy as np
+
+    values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
+    return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
+
+
+def _confidences(values: Any, option: str) -> Any:
+    """Stated confidences as probabilities; a note states how they were read. Probabilities are unchanged."""
+    import numpy as np
+
+    if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
+        return values
+    try:
+        found, note = read_confidences(values, argument=option)
+    except InputError as error:
+        if "scale is ambiguous" in str(error.problem):
+            column = f"{option} 'COLUMN / 100'"
+            raise error.replaced(remedy=f"divide them, for example with {column}") from None
+        raise
+    if note:
+        say(clean(f"note: confidences were read as {note}"), err=True)
+    return found
 
 
 def numbers_of_text(values: Any) -> Any:
@@ -301,6 +355,8 @@ def _distinct_texts(labels: Any) -> list[str]:
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
+    if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
+        return []
     seen = set(np.asarray(labels).tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []
 
@@ -310,6 +366,7 @@ def _truth_values(labels: Any) -> Any:
     import numpy as np
 
     truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
+    truth |= {seen: seen.lower() == "right" for seen in _distinct_texts(labels) if seen.lower() in ("right", "wrong")}
     known = truth and len(truth) == len(_distinct_texts(labels))
     return np.array([truth[label] for label in labels]) if known else labels
 

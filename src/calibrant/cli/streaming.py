@@ -13,12 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, FileError, LensError
+from ..errors import ArgumentError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.scanning import scan
 from .config import is_configured
+from .language_models import is_log
 from .places import remember_read
 from .screen import clean, is_terminal, note_positive, print_lines, say
 from .source import split
@@ -89,11 +90,20 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
 
 def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
+    if is_log(keywords.get("format")):
+        if stream:
+            raise ArgumentError("--stream", "a log of a language model cannot be read as a stream", "drop it")
+        return None
     if not is_streamed(file, stream):
         return None
     if file == "-":
         raise ArgumentError("--stream", "standard input cannot be read as a stream", "write it to a file first")
-    return read((file,), columns, keywords)
+    try:
+        return read((file,), columns, keywords)
+    except GroupError as error:
+        if error.row is not None or is_sketch(file):
+            raise
+        raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
 
 
 def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:

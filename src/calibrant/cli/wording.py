@@ -34,6 +34,7 @@ OPTIONS = {
     "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
+    "options": ("--option",),
     "missing": ("--drop-missing",),
 }
 # Options that take no value, or other values than the argument.

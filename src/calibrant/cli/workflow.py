@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,11 @@ from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
-from .conditions import (
-    Gates,
-    check_metrics,
-    gate_metrics,
-    markdown_table,
-    metric_conditions,
-    needs_test,
-    results_of,
-)
+from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
 from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
+from .gate_results import markdown_table, results_of
+from .language_models import is_log
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
 __all__ = ["run"]
@@ -207,10 +201,10 @@ def run(
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines(), resampling_bar("working", at_once=True):
         result = _found(
-            read(validation, **source),
-            read(test, **source),
+            _choices_only(read(validation, **source), source),
+            _choices_only(read(test, **source), source),
             {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
             {"accuracy": accuracy, "confidence_level": confidence_level},
             {"level": interval, "n_resamples": resamples, "rng": seed},
@@ -241,6 +235,14 @@ def run(
         print_lines(result.after.notes())
         print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
     return gates.finish(checked, f"calibrant run {given['test']}", markdown_table(*table))
+
+
+def _choices_only(p: Predictions, source: Mapping[str, Any]) -> Predictions:
+    """Raise for answers of which only the correctness is known, whose threshold would be one of two classes."""
+    if is_log(source.get("format")) and p.label_name == "correct":
+        remedy = 'select questions of one kind with --where "n_choices = 4", or use fit, evaluate --calibrator and select --calibrator'
+        raise ArgumentError("--format", "run requires the same number of choices in all questions", remedy)
+    return p
 
 
 def _found(

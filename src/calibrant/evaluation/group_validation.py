@@ -29,6 +29,7 @@ from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.registry import Metric, catalogue
@@ -311,7 +312,7 @@ def validate_by_group(
     y_true
     y_prob
     groups : array-like of shape (N,) or str, optional
-        Group of each row, such as its centre, or its column in the frame. By default the groups of the predictions.
+        Group of each row, such as its centre, or with a frame its column, quantile groups such as ``"age/4"``, or an SQL expression. By default the groups of the predictions.
     metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
         Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC), or
         the id of any metric that `calibrant.interval` supports.
@@ -537,6 +538,7 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
     p = as_predictions(y_true, y_prob, keywords, where)
     if p.groups is None:
         raise GroupError("groups", "is missing", "pass the group of each row, such as its centre")
+    check_one_grouping(p, "pooled results")
     return p
 
 

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
-from ..binning.rules import LEVELS
+from ..binning.rules import LEVELS, few_levels
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -76,6 +77,7 @@ def evaluate(
     rng: Any = 0,
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
     outcome: str | None = None,
+    options: Mapping[str, Any] | None = None,
     **keywords: Any,
 ) -> Evaluation:
     """Evaluate predictions with many metrics at once.
@@ -93,7 +95,8 @@ def evaluate(
     by : array-like of shape (N,), str, list of str, mapping or frame, optional
         Group of each row; every metric is computed for each group as well. With a frame, columns of it: ``"contract"``; several groupings,
         ``["contract", "tenure/4"]`` or ``"contract, tenure/4"``, where ``tenure/4`` are four groups at the quartiles of a column; combinations,
-        ``"contract x tenure/4"``; SQL expressions, ``"age >= 65"``. A mapping or a frame has one grouping in each column.
+        ``"contract x tenure/4"``; SQL expressions, ``"age >= 65"``. A mapping or a frame has one grouping in each column. For
+        `Predictions` with groups, ``"groups"``.
     lens : str or Lens, optional
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
@@ -122,6 +125,9 @@ def evaluate(
     outcome : str, optional
         Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
         or, for labels 0 and 1, of the label column.
+    options : mapping, optional
+        Further options of metrics, by name, for every metric that has them, such as ``{"edge": "drop"}``; or of one metric, such as
+        ``{"cox_slope.edge": "drop"}``.
     **keywords
 
     Returns
@@ -180,17 +186,19 @@ def evaluate(
     if by is not None:
         if "groups" in keywords:
             raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
-        if isinstance(y_true, (Predictions, View, VectorView)):
+        own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
+        if isinstance(y_true, (Predictions, View, VectorView)) and not own:
             raise GroupError(
                 "by",
-                "cannot be combined with Predictions",
-                InPython("pass Predictions(..., groups=...) and by=None here"),
+                "cannot be combined with Predictions, which hold their groups",
+                InPython("pass Predictions(..., groups=...) and by='groups' here"),
             )
-        if isinstance(by, str) and not is_frame(y_true):
+        if isinstance(by, str) and not own and not is_frame(y_true):
             raise GroupError(
                 "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
-        keywords["groups"] = by
+        if not own:
+            keywords["groups"] = by
     if not (is_number(budget) and budget > 0):
         raise ArgumentError("budget", f"must be a positive number of seconds; got {budget!r}")
     chosen = choose_metrics(metrics)
@@ -203,6 +211,7 @@ def evaluate(
         check_choice(distance, "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
     given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
+    given |= _further(options, chosen, given)
     for name in CELL_OPTIONS:
         if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
             raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
@@ -238,7 +247,26 @@ def evaluate(
         for (label, name, group, _), (part, found) in zip(parts, measured, strict=True):
             groups[label] = Evaluation(header_of(part, outcome), found, {}, grouping=name, group=group)
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
+    if bins is None and binning is None and any("bins" in m.options for m in plan):
+        remarks += _few_levels(predictions)
     return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
+
+
+# How bins for few levels are asked for, which the command line writes as an option.
+LEVELS_KEYWORD = 'bins="levels"'
+
+
+def _few_levels(p: Predictions) -> tuple[str, ...]:
+    """A remark if the scores have few distinct values, some of which share a bin of equal width."""
+    if p.kind not in ("binary", "confidence"):
+        return ()
+    score = p.probs if p.probs.ndim == 1 else p.probs[:, -1]
+    levels = few_levels(score, float(p.weight.sum()) if p.weight is not None and p.weight_kind == "counts" else None)
+    if levels is None or len(levels) < 3 or len(np.unique(np.ceil(levels * 15))) == len(levels):
+        return ()
+    return (
+        f"the scores have {len(levels)} distinct values, some of which share a bin; {LEVELS_KEYWORD} has one bin for each",
+    )
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -255,7 +283,9 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         raise InputTypeError(
             "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
         )
-    if p.kind not in ("binary", "multiclass"):
+    # A calibrator of two classes may be that of the event that an answer is correct.
+    events = p.kind == "confidence" and len(calibrator.classes_) == 2
+    if p.kind not in ("binary", "multiclass") and not events:
         raise ArgumentError(
             "calibrator", f"requires class probabilities, and the predictions are {p.kind}", Drop("calibrator")
         )
@@ -364,10 +394,13 @@ def _results(
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
     results, seconds = _values(p, plan, given, deadline)
     if infer is not None:
-        for place in sorted(range(len(results)), key=seconds.__getitem__):
-            m = plan[place]
-            if results[place].value is not None:
-                results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
+        from ..inference.resampling import sharing
+
+        with sharing():
+            for place in sorted(range(len(results)), key=seconds.__getitem__):
+                m = plan[place]
+                if results[place].value is not None:
+                    results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
 
 
@@ -457,13 +490,38 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
 
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options that this metric has."""
-    return {
+    """Return the given options that this metric has; those of this metric alone come first."""
+    taken = {
         name: value
         for name, value in given.items()
         if value is not None
         and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
     }
+    return taken | {name.removeprefix(f"{m.id}."): v for name, v in given.items() if name.startswith(f"{m.id}.")}
+
+
+def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Check further options of metrics; one that no chosen metric has raises. Metrics are named by their ids."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
+        problem = f"must be a mapping of names to values; got {options!r}"
+        raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
+    found = {}
+    for key, value in options.items():
+        metric, dot, name = key.rpartition(".")
+        id = catalogue[metric].id if dot else ""
+        users = [m for m in chosen if m.id in (id, id or m.id)]
+        if not dot and name in own:
+            raise ArgumentError("options", f"{name!r} is an argument of evaluate", Use(name, value))
+        if not any(name in m.options for m in users):
+            known = sorted({option for m in users for option in m.options if option not in own})
+            near = get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known) or 'none'}"
+            problem = f"{metric} is not evaluated" if dot and not users else f"no metric evaluated here has {name!r}"
+            raise ArgumentError("options", problem, remedy if users else "add it to the metrics")
+        found[f"{id}.{name}" if dot else name] = value
+    return found
 
 
 CELL_OPTIONS = ("gamma", "distance")

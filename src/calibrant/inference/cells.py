@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,15 +24,19 @@ from ..views.lenses import AnyView
 from ..views.view import Rows, View
 
 __all__ = [
+    "ROW_BYTES",
     "CellSampler",
     "DistinctSampler",
     "Drawn",
     "Draws",
     "Plan",
+    "Same",
     "accurate_cells",
     "first_cells",
     "has_few_scores",
     "one_view",
+    "shared",
+    "sharing",
 ]
 
 Array = NDArray[Any]
@@ -50,8 +56,60 @@ ENOUGH = 20_000
 MANY = 1_000_000
 # Rows among which distinct scores are counted before all rows are sorted.
 GLANCE = 2000
+# Memory for resamples that several metrics share, and the approximate size of a row with what a view keeps.
+SHARED_BYTES, ROW_BYTES = 128 << 20, 64
 # Tolerated bias and noise due to cells, in sampling standard deviations; differences below SAME are rounding errors.
 SHIFT, NOISE, SAME = 0.075, 0.2, 1e-9
+
+
+class Shared:
+    """What several metrics need of the same resamples, as far as it fits into memory."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+        self.room = SHARED_BYTES
+
+    def get(self, key: Any, make: Callable[[], Any], size: int = 0) -> Any:
+        """What `make` returns, which is kept under a key if its size in bytes leaves room; see `Same` for objects in a key."""
+        if key in self.known:
+            return self.known[key]
+        value = make()
+        if size <= self.room:
+            self.room -= size
+            self.known[key] = value
+        return value
+
+
+_shared: ContextVar[Shared | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Let the metrics that are resampled inside share samplers and resamples; the values are the same."""
+    token = _shared.set(Shared())
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def shared(key: Any, make: Callable[[], Any], size: int = 0) -> Any:
+    """What `make` returns, or did return for the same key."""
+    store = _shared.get()
+    return make() if store is None else store.get(key, make, size)
+
+
+class Same:
+    """An object as part of a key, which stays alive with it."""
+
+    def __init__(self, one: Any) -> None:
+        self.one = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.one is self.one
+
+    def __hash__(self) -> int:
+        return id(self.one)
 
 
 class Drawn:
@@ -96,6 +154,11 @@ class CellSampler:
         self.count = len(self.rows)
         self.total = int(self.rows.sum())
 
+    @property
+    def bytes(self) -> int:
+        """Approximate memory of a resample."""
+        return 2 * ROW_BYTES * self.count
+
     def whole(self) -> Drawn:
         """The original data."""
         return self._drawn(self.rows, self.positives)
@@ -125,6 +188,12 @@ class CellSampler:
 
     def _drawn(self, rows: Array, positives: Array) -> Drawn:
         return one_view(counted_view(self.score, rows, positives, self.lens, classes=self.classes))
+
+
+def cells_of(view: View, rule: BinningRule) -> CellSampler:
+    """The cells of a view, shared between metrics."""
+    found: CellSampler = shared(("cells", Same(view), rule), lambda: CellSampler(view, rule))
+    return found
 
 
 class DistinctSampler(CellSampler):
@@ -232,12 +301,12 @@ def accurate_cells(view: View, plans: list[Plan], draw: Callable[[int], Drawn], 
     """
     rules = grids(view, plans)
     rule = next(rules)
-    first = CellSampler(view, rule)
+    first = cells_of(view, rule)
     if (draws == "outcomes" or _are_narrow(first)) and _are_sufficient(rule, view, plans):
         return first
     trial = Trial(plans, draw)
     pilots = MOST_PILOTS if view.n <= ENOUGH else PILOTS
-    finer = (cells for cells in (CellSampler(view, rule) for rule in rules) if 2 * cells.count < view.n)
+    finer = (cells for cells in (cells_of(view, rule) for rule in rules) if 2 * cells.count < view.n)
     if view.n > MANY:  # few pilots: the coarsest accepted cells, else the finest undecided ones
         tried = [first, *finer]
         sure, grey = trial.sort_out(tried, pilots)
@@ -285,7 +354,11 @@ class Trial:
             self.rows.append([drawn.value(*plan) for plan in self.plans])
         (view,) = drawn.views(*self.plans[0])
         assert isinstance(view, View)
-        return [[counted.value(*plan) for plan in self.plans] for counted in (cells.counted(view) for cells in tried)]
+        size = ROW_BYTES * max(cells.count for cells in tried)
+        counted = [
+            shared(("counted", Same(cells), Same(view)), lambda c=cells: c.counted(view), size) for cells in tried
+        ]  # type: ignore[misc]
+        return [[one.value(*plan) for plan in self.plans] for one in counted]
 
 
 def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:
@@ -293,19 +366,26 @@ def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:
 
     This is checked on a subsample of the rows and, since these may leave most cells empty or with one row, on uniform scores.
     """
-    rng = np.random.default_rng(0)
-    at = rng.integers(view.n, size=min(view.n, ENOUGH))
-    weight = None if view.weight is None else view.weight[at]
-    for score in (view.raw_score[at], rng.random(len(at))):
-        # Random outcomes, because residuals of equal sign add up to the same value in any bins.
-        outcome = (rng.random(len(at)) < score).view(np.uint8)
-        rows = View(score, outcome, weight, view.weight_kind, lens=view.lens, classes=view.classes)
-        cells = CellSampler(rows, rule).whole()
+    size = 4 * ROW_BYTES * min(view.n, ENOUGH)
+    for rows, cells in shared(("sufficient", Same(view), rule), lambda: _trial_rows(rule, view), size):
         for plan in plans:
             value = one_view(rows).value(*plan)
             if not (value != 0 and abs(cells.value(*plan) - value) <= SAME * abs(value)):
                 return False
     return True
+
+
+def _trial_rows(rule: BinningRule, view: View) -> list[tuple[View, Drawn]]:
+    rng = np.random.default_rng(0)
+    at = rng.integers(view.n, size=min(view.n, ENOUGH))
+    weight = None if view.weight is None else view.weight[at]
+    found = []
+    for score in (view.raw_score[at], rng.random(len(at))):
+        # Random outcomes, because residuals of equal sign add up to the same value in any bins.
+        outcome = (rng.random(len(at)) < score).view(np.uint8)
+        rows = View(score, outcome, weight, view.weight_kind, lens=view.lens, classes=view.classes)
+        found.append((rows, CellSampler(rows, rule).whole()))
+    return found
 
 
 def _are_narrow(cells: CellSampler) -> bool:

@@ -20,20 +20,25 @@ from numpy.typing import NDArray
 from ..binning.parse import has_levels
 from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
+    ROW_BYTES,
     CellSampler,
     DistinctSampler,
     Drawn,
     Draws,
     Plan,
+    Same,
     accurate_cells,
     first_cells,
     has_few_scores,
     one_view,
+    shared,
+    sharing,
 )
 
 __all__ = [
@@ -52,7 +57,9 @@ __all__ = [
     "one_view",
     "progress",
     "refuse_options_of_rows",
+    "resample",
     "seed_of",
+    "sharing",
     "view_keywords",
 ]
 
@@ -158,6 +165,11 @@ class Sampler(Protocol):
         """Caveats of an interval from its resamples; empty if there are none."""
         ...
 
+    @property
+    def bytes(self) -> int:
+        """Approximate memory of a resample."""
+        ...
+
     def null(self, rng: Generator, fixed_design: bool) -> Drawn: ...
 
     def bootstrap(self, rng: Generator) -> Drawn: ...
@@ -176,6 +188,7 @@ class RowSampler:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.bytes = ROW_BYTES * view.n
         self.counts = view.weight_kind == "counts"
         weight = view.weights
         self.share = weight / weight.sum()
@@ -257,6 +270,7 @@ class PredictionSampler:
         if predictions.weight_kind == "counts":
             predictions = _written_out(predictions)
         self.predictions = predictions
+        self.bytes = ROW_BYTES * predictions.probs.size
         self.clusters = _clusters(predictions) if cluster else None
         self.strata = _strata(predictions) if stratify else None
 
@@ -313,6 +327,7 @@ def _parts(codes: Array) -> list[Array]:
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
         raise GroupError("groups", "are required for cluster resampling", Use("groups"))
+    check_one_grouping(p, "clusters")
     parts = _parts(p.groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
@@ -365,9 +380,10 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
     if not (one and scores and isinstance(first, View)):
         if isinstance(source, View):
-            return RowSampler(source)
-        return PredictionSampler(source)
-    rows = RowSampler(first)
+            return _rows_of(source)
+        found: Sampler = shared(("predictions", Same(source)), lambda: PredictionSampler(source))
+        return found
+    rows = _rows_of(first)
     may_count = all(m.counts for m, _ in metrics) and not first.is_soft and first.weight_kind != "importance"
     if exact or not may_count:
         return rows
@@ -376,15 +392,31 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
         return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
-        return DistinctSampler(first)
+        distinct: Sampler = shared(("distinct", Same(first)), lambda: DistinctSampler(first))
+        return distinct
     if not in_cells or first.n <= 2 * most:
         return rows
 
     def draw(number: int) -> Drawn:
-        rng = generator(PILOT_SEED, number)
-        return rows.bootstrap(rng) if draws == "rows" else rows.null(rng, draws == "outcomes")
+        return resample(rows, draws, PILOT_SEED, number)
 
     return accurate_cells(first, metrics, draw, draws) or rows
+
+
+def _rows_of(view: View) -> RowSampler:
+    found: RowSampler = shared(("rows", Same(view)), lambda: RowSampler(view))
+    return found
+
+
+def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
+    """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
+
+    def make() -> Drawn:
+        rng = generator(seed, number)
+        return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
+
+    found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
+    return found
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:

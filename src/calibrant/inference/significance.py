@@ -26,10 +26,10 @@ from .resampling import (
     ROW_BY_ROW,
     Sampler,
     choose_sampler,
-    generator,
     given_in_vain,
     many,
     refuse_options_of_rows,
+    resample,
     seed_of,
     view_keywords,
 )
@@ -461,7 +461,7 @@ def _draw(
             refuse_options_of_rows(metric, options)
 
     def work(number_: int) -> list[float]:
-        drawn = sampler.null(generator(asked.seed, number_), fixed_design)
+        drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)

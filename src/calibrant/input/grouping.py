@@ -26,8 +26,10 @@ __all__ = [
     "Grouping",
     "as_group_columns",
     "check_length",
+    "check_one_grouping",
     "from_frame",
     "group_columns",
+    "groupings_of",
     "groups_of",
     "parse_by",
     "plain_columns",
@@ -63,6 +65,11 @@ class GroupColumns:
 
     factors: tuple[tuple[Factor, ...], ...]
     values: Mapping[Factor, Any]
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are the values of a single column."""
+        return len(self.factors) == 1 and len(self.factors[0]) == 1 and self.factors[0][0].kind == "column"
 
     def take(self, rows: Any) -> GroupColumns:
         """Return the groupings of some rows."""
@@ -174,11 +181,11 @@ def _literally(name: str, existing: Sequence[Any]) -> str:
     return name if name in existing else re.sub(r"[*?\[]", "", name) or name
 
 
-def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups") -> list[str]:
-    """Return the columns that groups are read from by name, without those of expressions."""
-    if not by:
-        return []
-    return [f.column for factors in parse_by(by, existing, argument) for f in factors if f.kind != "expression"]
+def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups", *, quantiles: bool = True) -> list[str]:
+    """Return the columns that groups are read from by name, without those of expressions and, unless `quantiles`, of quantile groups."""
+    left_out = ("expression",) if quantiles else ("expression", "quantiles")
+    found = parse_by(by, existing, argument) if by else ()
+    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind not in left_out))
 
 
 def group_columns(
@@ -321,8 +328,7 @@ def read_groupings(
         code, names = read_groups(groups, n)
         return code, names, (Grouping(name if isinstance(name, str) else "group", names, names, np.arange(len(names))),)
     found = [_grouping(factors, groups, n, counts) for factors in groups.factors]
-    alone = len(found) == 1 and len(groups.factors[0]) == 1 and groups.factors[0][0].kind == "column"
-    if alone:
+    if groups.plain:
         code, grouping = found[0]
         return code, grouping.groups, (_labelled(grouping, grouping.groups),)
     taken: set[Any] = set()
@@ -342,6 +348,22 @@ def read_groupings(
     return code.reshape(-1).astype(np.intp), names, placed
 
 
+def check_one_grouping(p: Any, purpose: str) -> None:
+    """Raise if predictions have several groupings, whose combinations are not meant where one is needed."""
+    if len(p.groupings) > 1:
+        names = ", ".join(grouping.name for grouping in p.groupings)
+        raise GroupError(
+            "groups", f"{purpose} require one grouping; got {len(p.groupings)}: {names}", "name one of them"
+        )
+
+
+def groupings_of(p: Any) -> tuple[Grouping, ...]:
+    """Return the groupings of predictions; groups that were not read from columns are one."""
+    if p.groups is None:
+        return ()
+    return p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),)
+
+
 def as_group_columns(groups: Any) -> Any:
     """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
     if isinstance(groups, Mapping):
@@ -352,7 +374,7 @@ def as_group_columns(groups: Any) -> Any:
 
 def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
     """Iterate over the groups of predictions with at least one row: the grouping, the index of the group in it, and its rows."""
-    for grouping in p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),):
+    for grouping in groupings_of(p):
         code = grouping.place[p.groups]
         order = np.argsort(code, kind="stable")
         ends = np.cumsum(np.bincount(code, minlength=len(grouping.groups)))
@@ -404,6 +426,8 @@ def _grouping(factors: tuple[Factor, ...], given: GroupColumns, n: int, counts: 
     if len(factors) == 1:
         code, groups, _ = coded[0]
         labels = tuple(_label(factors[0], group) for group in groups)
+        if len(set(labels)) < len(labels):  # the number 1 beside the text 1
+            labels = tuple(f"{name}: {group!r}" for group in groups)
         return code, Grouping(name, groups, labels, np.arange(len(groups)), note)
     cells, code = np.unique(np.column_stack([code for code, *_ in coded]), axis=0, return_inverse=True)
     picked = [[groups[place] for (_, groups, _), place in zip(coded, cell, strict=True)] for cell in cells.tolist()]

@@ -558,7 +558,7 @@ def _place(one: _Question, target: Any, how: str) -> int | None:
 def _class_names(questions: Sequence[_Question], count: int) -> tuple[Any, ...]:
     """The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers."""
     first = None if questions[0].texts is None else tuple(text.strip() for text in questions[0].texts)
-    usable = first is not None and len(set(first)) == count and all(0 < len(text) <= SHORT_TEXT for text in first)
+    usable = first is not None and len(set(first)) == count and all(re.fullmatch(r"[^,*]{1,80}", t) for t in first)
     same = usable and all(
         one.texts is not None and tuple(text.strip() for text in one.texts) == first for one in questions
     )

@@ -276,20 +276,51 @@ def searched_scale(data: TrainingData) -> float:
 
     logits, labels = data.logits, data.labels
     weight = data.weight / data.weight.sum()
-    rows = np.arange(data.n)
-
-    def loss(t: float) -> float:
-        probs = softmax(math.exp(t) * logits)
-        return float(weight @ (np.square(probs).sum(axis=1) - 2 * probs[rows, labels] + 1))
-
+    loss = _brier_of_scale(logits, labels, weight)
     grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
-    tried = [loss(t) for t in grid]
-    if min(tried) < 1e-12:  # the loss is practically 0 and still decreasing
+    known: dict[int, float] = {}
+    if data.n > 4 * WARM_ROWS:
+        # Some rows show where to look among all.
+        step = data.n // WARM_ROWS
+        some = _brier_of_scale(logits[::step], labels[::step], weight[::step])
+        best = int(np.argmin([some(t) for t in grid]))
+        before = -1
+        while best != before:
+            near = range(max(best - 1, 0), min(best + 2, 41))
+            known |= {place: loss(grid[place]) for place in near if place not in known}
+            before, best = best, min(near, key=known.__getitem__)
+    else:
+        known = {place: loss(t) for place, t in enumerate(grid)}
+        best = min(known, key=known.__getitem__)
+    if known[best] < 1e-12:  # the loss is practically 0 and still decreasing
         return bounded(MOST, lambda: Moments(logits, labels, weight))
-    best = int(np.argmin(tried))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
     found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
     return bounded(math.exp(float(found.x)), lambda: Moments(logits, labels, weight))
+
+
+def _brier_of_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> Callable[[float], float]:
+    """The Brier score of softmax(u z) as a function of ln u."""
+    largest = logits.max(axis=1, keepdims=True)  # multiplied by u, it is that of the multiplied logits
+    each = np.empty(len(labels))
+
+    def loss(t: float) -> float:
+        u = math.exp(t)
+
+        def work(start: int, stop: int) -> None:
+            probs = u * logits[start:stop]
+            probs -= u * largest[start:stop]
+            with np.errstate(under="ignore"):
+                np.exp(probs, out=probs)
+            probs /= probs.sum(axis=1, keepdims=True)
+            own = probs[np.arange(len(probs)), labels[start:stop]]
+            np.square(probs, out=probs)
+            each[start:stop] = probs.sum(axis=1) - 2 * own + 1
+
+        map_blocks(work, len(labels), rows_per_block(logits.shape[1]), columns=logits.shape[1])
+        return float(weight @ each)
+
+    return loss
 
 
 def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:

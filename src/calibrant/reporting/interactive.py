@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
 from ..errors import LensError
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..sketches.sketch import Sketch
 from ..views.lenses import Lens
@@ -222,19 +223,20 @@ def _groups(source: Predictions, lens: str | Lens, room: int) -> tuple[tuple[Ser
     """Return the cells of the groups, the largest first until the size limit."""
     if source.groups is None:
         return (), ""
-    codes = source.groups
-    mass = np.bincount(codes, source.weight, len(source.group_names))
+    found = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
+    mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in found])
     largest = [int(code) for code in np.argsort(-mass, kind="stable") if mass[code] > 0]
 
     def each() -> Iterable[tuple[int, Series]]:
         for code in largest:
-            part = source.take(np.equal(codes, code))
+            name, rows = found[code]
+            part = source.take(rows)
             (view,) = views_of(part, lens)
             assert isinstance(view, View)
-            yield code, _series(str(source.group_names[code]), view, part)
+            yield code, _series(name, view, part)
 
     kept = _kept(each(), room, MAX_GROUPS)
-    names = [str(source.group_names[code]) for code in largest[len(kept) :]]
+    names = [found[code][0] for code in largest[len(kept) :]]
     return kept, named_left_out("group", names)
 
 

@@ -14,7 +14,7 @@ from ..evaluation.result import Header, MetricResult, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.pair_resampling import resampling_seconds
-from ..inference.resampling import CellSampler, Draws, choose_sampler
+from ..inference.resampling import CellSampler, Draws, choose_sampler, sharing
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.references import references
@@ -89,12 +89,13 @@ def measure(
     found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf, outcome=outcome)
     rows = []
     results = {result.metric: result for result in found.results}
-    for metric in plan:
-        if (result := results.get(metric.id)) is None:  # the budget of `known` left it out
-            continue
-        full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
-        rows.append(_row(full))
-        stage()
+    with sharing():
+        for metric in plan:
+            if (result := results.get(metric.id)) is None:  # the budget of `known` left it out
+                continue
+            full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
+            rows.append(_row(full))
+            stage()
     reason = "" if rows else "every requested metric would take too long for this number of rows"
     notes = tuple(_notes(rows, late, p, n_resamples))
     return Metrics(tuple(rows), level, n_resamples, notes, reason, _discrimination(p)), found.header

@@ -155,7 +155,7 @@ def overlay(
     always: int = 0,
     max_bytes: int = 850_000,
 ) -> Overlay:
-    """Return the sides with their looks and those that are drawn at the start, up to a size.
+    """Return the sides, with how each is drawn and whether it is at the start, up to a size.
 
     All are drawn at the start where they are few; else the first `always`, or the first and the last, and the one with the largest
     mean difference. Only lenses that all have can be selected.

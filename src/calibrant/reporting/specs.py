@@ -116,24 +116,24 @@ def _overlaid(x: Spec, rate: Spec, lines: Values = (), spans: Values = ()) -> li
     Colours, dashes and shapes are values, not scales: the legend is the list of sides beside the chart.
     """
     own = {name: {"field": field, "scale": None, "type": "nominal"} for name, field in
-           (("color", "colour"), ("strokeDash", "dash"), ("shape", "shape"))}  # fmt: skip
+           (("stroke", "colour"), ("fill", "colour"), ("strokeDash", "dash"), ("shape", "shape"))}  # fmt: skip
     side = {"field": "place", "type": "nominal"}
     tip = {"tooltip": {"content": "data"}}
     return [
         {
             "data": {"name": "spans", "values": list(spans)},
             "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.6, **tip},
-            "encoding": {"x": x, "y": {"field": "lower", "type": "quantitative"}, "y2": {"field": "upper"}, "color": own["color"]},
+            "encoding": {"x": x, "y": {"field": "lower", "type": "quantitative"}, "y2": {"field": "upper"}, "stroke": own["stroke"]},
         },
         {
             "data": {"name": "lines", "values": list(lines)},
             "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {"x": x, "y": rate, "detail": side, "color": own["color"], "strokeDash": own["strokeDash"]},
+            "encoding": {"x": x, "y": rate, "detail": side, "stroke": own["stroke"], "strokeDash": own["strokeDash"]},
         },
         {
             "data": {"name": "lines", "values": list(lines)},
             "mark": {"type": "point", "filled": True, "opacity": 1, "size": 55, **tip},
-            "encoding": {"x": x, "y": rate, "color": own["color"], "shape": own["shape"]},
+            "encoding": {"x": x, "y": rate, "fill": own["fill"], "shape": own["shape"]},
         },
     ]  # fmt: skip
 

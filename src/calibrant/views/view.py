@@ -125,6 +125,10 @@ class Rows:
         return self._predictions.groups
 
     @property
+    def groupings(self) -> tuple[Any, ...]:
+        return self._predictions.groupings
+
+    @property
     def features(self) -> Array | None:
         return self._predictions.features
 

@@ -162,6 +162,11 @@ def _applied(function: Callable[[Floats], Any], q: Floats) -> Floats:
 
 def ranked(block: Block) -> tuple[Floats, Floats]:
     """Return the probabilities in decreasing order, and the labels in the same order; ties by the lowest class."""
+    if block.probs.shape[1] == 2:
+        first, second = block.probs.T
+        swap = second > first
+        found = (np.where(swap[:, None], values[:, ::-1], values) for values in (block.probs, block.targets))
+        return next(found), next(found)
     order = np.argsort(-block.probs, axis=1, kind="stable")
     return np.take_along_axis(block.probs, order, 1), np.take_along_axis(block.targets, order, 1)
 

@@ -40,7 +40,7 @@ def _cosines(values: Floats) -> Floats:
     return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
 
 
-def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats, Floats]:
+def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats | None, Floats]:
     """Compute sums of cosines and of sines with these factors at 0, 1/nodes, ..., 1 by one transform; the first factor is the constant."""
     factors = -1j * nodes * sines
     factors[0] = 0
@@ -49,8 +49,13 @@ def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats, 
         factors[0] *= 2
     both = np.fft.irfft(factors, 2 * nodes)
     there = both[: nodes + 1]
-    back = np.concatenate([both[:1], both[: nodes - 1 : -1]])  # where the sines have the opposite sign
-    return (there + back) / 2, (there - back) / 2
+    back = np.empty(nodes + 1)  # where the sines have the opposite sign
+    back[0] = both[0]
+    back[1:] = both[: nodes - 1 : -1]
+    even = None if cosines is None else (there + back) / 2
+    np.subtract(there, back, out=back)
+    back /= 2
+    return even, back
 
 
 def _terms_for(width: float) -> int:
@@ -108,10 +113,13 @@ class CosineSeries:
         order[0] = 1.0  # the constant, which has no slope and whose area is added separately
         _, area = _series(None, terms / order, nodes)
         curve, slope = _series(terms, -terms * order / nodes, nodes)
+        assert curve is not None
         area += terms[0] * np.linspace(0, 1, nodes + 1)
-        at = np.flatnonzero((curve[1:] < 0) != (curve[:-1] < 0))
-        ends = [(values[at], values[at + 1]) for values in (area, curve / nodes, slope / nodes)]
-        turns = area[at] + _area_to_root(*(end for pair in ends for end in pair))
+        below = curve < 0
+        at = np.flatnonzero(below[1:] != below[:-1])
+        after = at + 1
+        steps = (area[at], area[after], *(values[ends] / nodes for values in (curve, slope) for ends in (at, after)))
+        turns = steps[0] + _area_to_root(*steps)
         return float(np.abs(np.diff(np.concatenate([area[:1], turns, area[-1:]]))).sum())
 
 
@@ -189,6 +197,7 @@ def _fixed_point(function: Callable[[float], float], least: float) -> float:
     """
     low, high = least, 1.0
     x, before = FIRST_TRIED, None
+    moved = math.inf
     for _ in range(100):
         value = max(function(x), TINY)
         above = math.log(value / x)
@@ -200,7 +209,10 @@ def _fixed_point(function: Callable[[float], float], least: float) -> float:
             step = (math.log(x) - before[0]) / (above - before[1])
             guess = x * math.exp(max(min(-above * step, 50.0), -50.0))
             following = least if guess <= least else guess if low <= guess <= high else following
-        if abs(following - x) <= NEAR_ENOUGH * x:
+        # The error of a secant step is of the order of the product of the last two steps.
+        step_size = abs(following / x - 1)
+        if step_size <= NEAR_ENOUGH or (x > least and step_size * moved <= NEAR_ENOUGH / 100):
             return following
+        moved = step_size if before is not None else math.inf
         x, before = following, (math.log(x), above)
     return x

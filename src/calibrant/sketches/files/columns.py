@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import ArgumentError, ColumnError
+from ...errors import ArgumentError, ColumnError, Use
 from ...input.convert import match_columns
 from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
@@ -17,6 +17,7 @@ from ...input.grouping import plain_columns
 __all__ = [
     "CALIBRATED",
     "LABEL_NAMES",
+    "PREDICTION_NAMES",
     "PROB_NAMES",
     "Columns",
     "as_booleans",
@@ -26,28 +27,65 @@ __all__ = [
     "condition_error",
     "find_columns",
     "first_line",
+    "is_guessed",
     "like_classes",
     "lossless",
     "names_as_written",
+    "no_probabilities",
     "quoted",
     "score_options",
 ]
 
-LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "y_true",
+    "y",
+    "target",
+    "targets",
+    "truth",
+    "ground_truth",
+    "true_label",
+    "true_class",
+    "class",
+    "outcome",
+    "actual",
+    "y_actual",
+    "y_test",
+    "observed",
+)
 PROB_NAMES = (
     "prob",
     "probs",
     "probability",
     "probabilities",
     "y_prob",
+    "y_probs",
     "y_proba",
     "y_score",
+    "y_scores",
+    "y_pred_prob",
+    "y_pred_proba",
+    "y_hat_prob",
     "score",
+    "scores",
     "p",
+    "p_hat",
+    "phat",
     "proba",
+    "pred_prob",
+    "pred_proba",
+    "predict_proba",
+    "predicted_prob",
+    "predicted_proba",
+    "predicted_probability",
+    "predicted_risk",
+    "risk",
     "p_1",
     "prob_1",
 )
+# Names of probabilities or of predicted classes; the values decide, and any name above takes precedence.
+PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "preds", "y_pred", "y_hat", "yhat")
 
 
 @dataclass(frozen=True)
@@ -109,7 +147,11 @@ def find_columns(
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
-        label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
+        usual = [lower[name] for name in LABEL_NAMES if name in lower and not _has_other_use(lower[name], columns)]
+        if len(usual) > 1 and labelled:
+            problem = f"could be any of the columns {', '.join(usual)}"
+            raise ColumnError(f"{dashes}label", problem, Use("label", usual[0], "or another"))
+        label = usual[0] if usual else None if labelled else ""
         if label is None:
             raise ColumnError(
                 f"{dashes}label",
@@ -128,6 +170,32 @@ def find_columns(
     return label, positive_last(_usual_scores(others, existing, dashes), "")
 
 
+def _has_other_use(name: str, columns: Columns) -> bool:
+    """Whether another option names a column, on its own or in an expression."""
+    others = (
+        columns.prob,
+        columns.probs,
+        columns.logits,
+        columns.confidence,
+        columns.weight,
+        columns.counts,
+        columns.by,
+    )
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", given) for given in others if given)
+
+
+def is_guessed(columns: Columns, names: Sequence[str]) -> bool:
+    """Whether the scores are a column such as ``prediction`` that no option names, which may hold predicted classes."""
+    named = any(name for _, name in score_options(columns))
+    return not named and len(names) == 1 and names[0].lower() in PREDICTION_NAMES
+
+
+def no_probabilities(name: str, dashes: str = "--") -> ColumnError:
+    """The error for a column such as ``prediction`` whose values are classes."""
+    problem = f"the column {name!r} holds predicted classes instead of probabilities"
+    return ColumnError(f"{dashes}prob", problem, "name the column of probabilities")
+
+
 def _without_twins(names: list[str]) -> list[str]:
     """The columns without calibrated copies written by `apply`."""
     return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
@@ -138,7 +206,11 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     found = _several(others)
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
-        found = [lower[name] for name in PROB_NAMES if name in lower][:1]
+        found = [lower[name] for name in PROB_NAMES if name in lower]
+        found = found or [lower[name] for name in PREDICTION_NAMES if name in lower]
+        if len(found) > 1:
+            problem = f"could be any of the columns {', '.join(found)}"
+            raise ColumnError(f"{dashes}prob", problem, Use("prob", found[0], "or another"))
     several = f"{dashes}probs " if dashes else ""
     if not found:
         raise ColumnError(

@@ -21,21 +21,26 @@ from ...errors import (
     ProbabilityError,
     Use,
 )
-from ...input.convert import SUM_TOLERANCE, match_columns, missing_values, rounding_of
+from ...input.convert import SUM_TOLERANCE, missing_values, rounding_of
 from ...input.frames import opposite_of, positive_of
+from ...input.grouping import Factor, parse_by
 from ...input.missing import DROP, Dropped, all_missing, is_missing_text
 from ..collection import ALL, Sketches, default_lenses
 from .columns import (
     Columns,
     as_booleans,
     check_class_order,
+    check_expression,
     class_names,
     condition_error,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
 )
+from .converting import original_of
 from .reading import FILE, PRINTED, ROW, Source, open_source, text
 from .sql import Scores, bad_rows, group_sketches, label_code
 
@@ -78,7 +83,8 @@ def scan(
         of lists; by default recognized by name. Of two columns the second belongs to the positive class, unless the names indicate
         otherwise, as in ``p_yes, p_no`` and ``p_1, p_0``.
     by : str, optional
-        Column of groups; each group has sketches of its own.
+        Column of groups; each group has sketches of its own. An SQL expression such as ``"age >= 65"``, or combinations such as
+        ``"contract x age >= 65"``, are groups as well.
     where : str, optional
         SQL expression that selects rows.
     classes : sequence, optional
@@ -135,10 +141,11 @@ def scan(
     if missing not in ("raise", "drop"):
         raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
-        if by is not None:
-            opened = opened.with_text(match_columns(list(opened.names), [by], "by")[0])
+        factors = _factors(opened, by)
+        for name in _kept_as_text(opened, factors):
+            opened = opened.with_text(name)
         drop = missing == "drop"
-        found = _scores(opened, label, prob, by, classes, drop)
+        found = _scores(opened, label, prob, by, factors, classes, drop)
         dropped = None
         if drop:
             found, dropped = _without_missing(opened, found)
@@ -148,10 +155,61 @@ def scan(
         sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
         if sketches is None or not sketches.n:
             raise _no_rows(opened)
-        if by is not None and opened.kind in PRINTED:
+        if len(factors) == 1 and factors[0].kind == "column" and opened.kind in PRINTED:
             sketches = _with_names_as_written(sketches)
         sketches.dropped = dropped
         return sketches
+
+
+def _factors(opened: Source, by: str | None) -> tuple[Factor, ...]:
+    """What the groups are divided by; a sketch has one grouping, whose groups do not overlap."""
+    if by is None:
+        return ()
+    groupings = parse_by(by, opened.names, "by")
+    if len(groupings) > 1:
+        names = " x ".join(factor.name for grouping in groupings for factor in grouping)
+        raise GroupError(
+            "by", f"a sketch has one grouping; got {len(groupings)}", f"scan the files for each, or use {names!r}"
+        )
+    for factor in groupings[0]:
+        if factor.kind == "quantiles":
+            problem = f"{factor.name}: quantile groups require all rows at once"
+            raise GroupError(
+                "by", problem, f"use an expression with limits of your own, such as '{factor.column} >= 10'"
+            )
+    return groupings[0]
+
+
+def _kept_as_text(opened: Source, factors: tuple[Factor, ...]) -> list[str]:
+    """The columns whose values are names as they are written; a column that an expression reads keeps its type."""
+    read: set[str] = set()
+    for factor in factors:
+        if factor.kind == "expression":
+            read |= {name.lower() for name in check_expression(opened.connection, factor.column, "by")}
+    return [f.column for f in factors if f.kind == "column" and f.column.lower() not in read]
+
+
+def _group_sql(opened: Source, factors: tuple[Factor, ...]) -> str | None:
+    """The group of each row as SQL; NULL where a value is missing."""
+    if len(factors) <= 1 and all(factor.kind == "column" for factor in factors):
+        return lossless(factors[0].column, opened.types[factors[0].column]) if factors else None
+    parts = []
+    for factor in factors:
+        value = f"(\n{factor.column}\n)" if factor.kind == "expression" else quoted(factor.column)
+        parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
+    comma = text(", ")
+    group = f"({f' || {comma} || '.join(parts)})"
+    import duckdb
+
+    try:
+        opened.connection.execute(f"SELECT *, {group} FROM {opened.rows} LIMIT 0").fetchall()  # noqa: S608 - checked
+    except duckdb.BinderException as error:
+        if "GROUP BY" in str(error):
+            raise ArgumentError(
+                "by", "has an aggregate", "use an expression of each row, such as 'age >= 65'"
+            ) from error
+        raise condition_error(error, opened.names, "by") from error
+    return group
 
 
 # The SQL condition for text that stands for a missing value; see `input.missing`.
@@ -165,7 +223,7 @@ def _absent(found: Scores) -> dict[str, str]:
     return {
         found.name: label,
         **probs,
-        **({} if found.group is None else {_bare(found.group): f"{found.group} IS NULL"}),
+        **({} if found.group is None else {found.grouping or _bare(found.group): f"{found.group} IS NULL"}),
     }
 
 
@@ -266,6 +324,7 @@ def _scores(
     label: str | None,
     prob: str | Sequence[str] | None,
     by: str | None,
+    factors: tuple[Factor, ...],
     classes: Sequence[Any] | None,
     drop: bool = False,
 ) -> Scores:
@@ -273,14 +332,17 @@ def _scores(
     known = list(opened.names)
     named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
-    grouped = None if by is None else match_columns(known, [by], "by")[0]
-    group = None if grouped is None else lossless(grouped, opened.types[grouped])
+    group = _group_sql(opened, factors)
+    plain = len(factors) == 1 and factors[0].kind == "column"
+    grouping = "" if plain else " x ".join(factor.name for factor in factors)
     pattern = prob if isinstance(prob, str) else ""
     of_columns = class_names(names, pattern) if len(names) > 1 else None
     if classes is not None and of_columns is not None:
         if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
             names, of_columns = names[::-1], of_columns[::-1]
         check_class_order(classes, of_columns)
+    if is_guessed(Columns(prob=named), names):
+        _refuse_classes(opened, names[0])
     probs, types = _numbers(opened, names, drop)
     k = max(2, len(probs))
     if classes is None and len(probs) == 1:
@@ -294,7 +356,15 @@ def _scores(
     code = label_code(found, opened.types[found], coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
     written = f"CAST({quoted(found)} AS VARCHAR)"
-    return Scores(opened.rows, code, probs, group, coded, tolerance, number, written, found)
+    return Scores(opened.rows, code, probs, group, coded, tolerance, number, written, found, grouping)
+
+
+def _refuse_classes(opened: Source, name: str) -> None:
+    """Raise if a column such as ``prediction`` holds predicted classes."""
+    hard = f"coalesce(bool_and(TRY_CAST({quoted(name)} AS DOUBLE) IN (0, 1)), true)"
+    known = opened.types[name] in ("VARCHAR", "BOOLEAN")
+    if known or opened.connection.execute(f"SELECT {hard} FROM {opened.rows}").fetchone()[0]:  # noqa: S608 - quoted
+        raise no_probabilities(name, "")
 
 
 def _as_labelled(opened: Source, label: str, drop: bool = False) -> list[str] | None:
@@ -496,7 +566,7 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
         return None
     place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
-    where: dict[str, Any] = {"row": number, "source": place or ""}
+    where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
     absent = [value is None or math.isnan(value) for value in values]
     no_group = found.group is not None and rest[-1] is None
     if any(absent) or written is None or no_group:
@@ -517,7 +587,7 @@ def _missing_error(opened: Source, found: Scores, where: dict[str, Any]) -> Cali
     """The error for all missing values, with the location of the first."""
     missing = _missing(opened, found)
     assert missing is not None
-    group = "" if found.group is None else _bare(found.group)
+    group = "" if found.group is None else found.grouping or _bare(found.group)
     kinds: dict[str, Any] = {found.name: (LabelError, "label"), group: (GroupError, "by")}
     first = next(iter(missing.columns))
     kind, argument = kinds.get(first, (ProbabilityError, "prob"))

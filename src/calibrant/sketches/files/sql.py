@@ -44,6 +44,8 @@ class Scores(NamedTuple):
     """The label as text."""
     name: str = "label"
     """The column of the labels."""
+    grouping: str = ""
+    """What the rows are grouped by, where it is more than a column."""
 
     @property
     def k(self) -> int:
