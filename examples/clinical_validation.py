@@ -72,7 +72,7 @@ def main() -> None:
 
     page = out / "validation.html"
     report = cal.report(event, risk, metrics=["cox_slope", "brier", "nll"], rng=0)
-    report.write(page)
+    report.save(page)
     print(f"\n{report.verdict.sentence}\nreport: {page}")
 
 

@@ -18,6 +18,7 @@ from .binning import EqualArea as EqualArea
 from .binning import EqualMass as EqualMass
 from .binning import EqualWidth as EqualWidth
 from .binning import KDTree as KDTree
+from .binning import Levels as Levels
 from .binning import SimplexGrid as SimplexGrid
 from .decision import OodDetector as OodDetector
 from .decision import OodKnn as OodKnn
@@ -134,6 +135,9 @@ from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test
 from .inference import true_calibration_error as true_calibration_error
 from .input import Predictions as Predictions
+from .input import parse_confidence as parse_confidence
+from .input import read_lm_harness as read_lm_harness
+from .input import read_openai_logprobs as read_openai_logprobs
 from .metrics import abc_above as abc_above
 from .metrics import abc_below as abc_below
 from .metrics import ace as ace

@@ -393,7 +393,7 @@ def test_a_number_beside_a_rule_with_its_own_is_refused(metric: Any) -> None:
         KDTree(),
         SimplexGrid(),
     ):
-        message = "has its own (number|edges)|has cells of its own|must be 'equal_width', 'equal_mass', 'equal_area' or a rule|one score per row"
+        message = "has its own (number|edges)|has cells of its own|must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule|one score per row"
         with pytest.raises(ArgumentError, match=message):
             metric(y, p, bins=5, binning=rule, **words)
     if metric.takes == "View" and metric.options["bins"] not in ("sweep", "search"):

@@ -154,6 +154,8 @@ class Page:
         self._session = session
         self.requests: list[str] = []
         self.problems: list[str] = []
+        self.frames: list[Page] = []
+        """Frames with an origin of their own, such as those of a notebook's outputs."""
         self._loaded = False
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -170,6 +172,10 @@ class Page:
             self.problems.append(f"console: {[arg.get('value', arg.get('description')) for arg in params['args']]}")
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.problems.append(f"log: {params['entry']['text']}")
+        elif method == "Target.attachedToTarget":
+            frame = Page(self._browser, params["sessionId"])
+            self.frames.append(frame)
+            self._browser._pages[params["sessionId"]] = frame
         elif method == "Page.loadEventFired":
             self._loaded = True
 
@@ -185,6 +191,7 @@ class Page:
     ) -> None:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
         self.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
         self.resize(width, height)
         self.emulate(dark=dark, media=media)

@@ -37,7 +37,7 @@ def reports() -> dict[str, Report]:
 @pytest.fixture(scope="session")
 def files(reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    return {name: found.write(folder / f"{name}.html") for name, found in reports.items()}
+    return {name: found.save(folder / f"{name}.html") for name, found in reports.items()}
 
 
 @pytest.fixture(scope="session")

@@ -121,8 +121,11 @@ def choose(page: Page, **values: Any) -> dict[str, Any]:
         """(async () => {
              const r = calibrantReport;
              await r.drawn.last;
+             const alone = r.drawn.reliability.data("lines").length === 0;
+             const lines = r.drawn.reliability.data("lines").filter(point => point.place === r.state.group);
              return {
-               points: r.drawn.reliability.data("bins"), bars: r.drawn.histogram.data("bins"), ece: r.eceOf(r.bins()),
+               points: alone ? r.drawn.reliability.data("bins") : lines,
+               bars: alone ? r.drawn.histogram.data("bins") : r.bins(), ece: r.eceOf(r.bins()),
                said: document.getElementById("said").textContent, more: document.getElementById("said-more").textContent,
                table: [...document.querySelectorAll("#bin-rows tr")].map(row => [...row.cells].map(cell => cell.textContent)),
              };

@@ -142,7 +142,7 @@ def test_hostile_groups_and_classes_in_the_browser(browser: Browser, tmp_path: P
         "classes": with_name(replace(found, cells=classes), HOSTILE[1]),
     }
     for name, made in pages.items():
-        path = made.write(tmp_path / f"{name}.html")
+        path = made.save(tmp_path / f"{name}.html")
         with browser.page(path, width=390) as page:
             page.run("calibrantReport.ready")
             assert page.problems == []

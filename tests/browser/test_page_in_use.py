@@ -38,7 +38,7 @@ def test_keyboard_moves_everything(browser: Browser, files: dict[str, Path]) -> 
                 page.press("ArrowDown", 40)
             if id == "cut":
                 break
-        assert [id for id in reached if id.islower()] == ["bins", "binning", "group", "cut"]
+        assert [id for id in reached if id.islower()] == ["show-all", "show-one", "bins", "binning", "group", "cut"]
         assert "SUMMARY" in reached
         state = page.run("calibrantReport.state")
         assert state["stop"] == DIVISORS.index(15) + 1
@@ -53,6 +53,7 @@ def test_keyboard_moves_everything(browser: Browser, files: dict[str, Path]) -> 
 
 def test_hovering_shows_values(binary: Page) -> None:
     choose(binary, group=0, bins=DIVISORS.index(5), binning="equal_width")
+    binary.run("document.getElementById('show-one').click()")
     binary.run("document.getElementById('histogram').scrollIntoView({block: 'center', behavior: 'instant'})")
     x, y = binary.run(
         "(b => [b.x + b.width / 2, b.y + b.height - 2])"
@@ -66,6 +67,7 @@ def test_hovering_shows_values(binary: Page) -> None:
         assert value in text
     binary.hover(1, 1)
     assert binary.run("document.getElementById('tip').hidden")
+    binary.run("document.getElementById('show-all').click()")
 
 
 def test_axes_bear_the_names_of_the_selected_lens(many: Page) -> None:

@@ -98,7 +98,7 @@ def test_odd_predictions_make_a_page_that_works(
     base = reports["binary"]
     bins = replace(base.diagram, reason="2 classes are 2 diagrams", bins=()) if kind == "multilabel" else base.diagram
     made = replace(base, cells=interactive(predictions), diagram=bins)
-    with browser.page(made.write(tmp_path / "page.html"), width=390) as page:
+    with browser.page(made.save(tmp_path / "page.html"), width=390) as page:
         page.run("calibrantReport.ready")
         (view, *_) = views_of(predictions, "auto")
         assert isinstance(view, View)

@@ -98,7 +98,9 @@ def test_named_columns(tmp_path: Path, run: Run) -> None:
     assert weighted == pytest.approx(cal.ece(YES, SCORE, sample_weight=np.arange(60) % 3))
     counted = values(run(*base, "--prob", "b", "--counts", "n")[1])["ece"]
     assert counted == pytest.approx(weighted)
-    sure = values(run("evaluate", path, "--json", "--metrics", "ece", "--label", "ok", "--confidence", "b")[1])["ece"]
+    sure = values(run("evaluate", path, "--json", "--metrics", "ece", "--label", "ok", "--confidence-column", "b")[1])[
+        "ece"
+    ]
     assert sure == pytest.approx(cal.ece(YES, SCORE, input="confidence"))
 
 

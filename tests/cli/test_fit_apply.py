@@ -381,7 +381,7 @@ def test_other_bad_input(tmp_path: Path, fitted: Path, validation: Path, new_row
 def test_select_prints_threshold_promise_and_coverage(tmp_path: Path, run: Run) -> None:
     drawn = cal.make_calibrated(3000, rng=0)
     pd.DataFrame({"y": drawn.y_true, "p": drawn.y_prob}).to_csv(tmp_path / "t.csv", index=False)
-    code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--confidence", "0.95")
+    code, out, _ = run("select", tmp_path / "t.csv", "--accuracy", "0.8", "--confidence-level", "0.95")
     expected = choose_threshold(drawn.y_true, drawn.y_prob, accuracy=0.8, confidence_level=0.95)
     assert (code, out) == (0, f"{expected!r}\n")
     code, out, _ = run("select", tmp_path / "t.csv", "--coverage", "0.8", "--json")

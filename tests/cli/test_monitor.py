@@ -434,3 +434,81 @@ def test_labels_that_come_first_are_kept(run: Run, files: Path, store: Path) -> 
     assert "300 labels wait for their predictions." in run("status", store)[1]
     _, out, _ = run("update", store, files / "new.csv", "--time", "made", "--id", "row")
     assert out.startswith("300 rows added, 300 labels added")
+
+
+def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
+    names = {"y": "churned", "p": "risk", "row": "request"}
+    for name in ("reference", "new", "labels", "wrong"):
+        pd.read_csv(files / f"{name}.csv").rename(columns=names).to_csv(files / f"{name}.csv", index=False)
+    store = files / "named.db"
+    columns = ["--label", "churned", "--prob", "risk", "--time", "made", "--id", "request"]
+    code, out, err = run("init", store, "--reference", files / "reference.csv", "--every", "1d", *columns, *QUICK)
+    assert (code, err) == (0, "")
+    assert out.endswith(f"update {store} FILE\n")
+    assert dict(Monitor.open(store).settings.columns) == {
+        "label": "churned",
+        "prob": "risk",
+        "time": "made",
+        "id": "request",
+    }
+    code, out, _ = run("update", store, files / "new.csv", "--fail-on-alarm", "never")  # the labels arrive later
+    assert out.startswith("300 rows added,")
+    code, out, _ = run("labels", store, files / "labels.csv", "--fail-on-alarm", "never")
+    assert out.startswith("300 labels added")
+    other = pd.read_csv(files / "wrong.csv").rename(columns={"risk": "score_2", "request": "key"})
+    other.to_csv(files / "other.csv", index=False)
+    run_ = run("update", store, files / "other.csv", "--prob", "score_2", "--id", "key", "--fail-on-alarm", "never")
+    assert run_[1].startswith("200 rows added, 200 labels added")
+    # The columns of the monitor take precedence over those of a configuration, which may be about other data.
+    (files / "other.toml").write_text('label = "x"\nlogits = "x"\n[monitor]\nid = "x"\n')
+    again = run("update", store, files / "new.csv", "--config", files / "other.toml", "--fail-on-alarm", "never")
+    assert again[1].startswith("300 duplicate rows ignored")
+    assert "error: --prob: unknown column 'risk'" in run("update", store, files / "other.csv", "--id", "key")[2]
+    assert "error: --label: unknown column 'z'" in run("update", store, files / "new.csv", "--label", "z")[2]
+
+
+def test_columns_can_be_remembered_beside_a_sketch(run: Run, files: Path) -> None:
+    cal.Sketches.of(YES[300:], SCORE[300:]).write(files / "old.sketch")
+    store = files / "sketched.db"
+    words = [
+        "--reference",
+        files / "old.sketch",
+        "--every",
+        "1d",
+        "--time",
+        "made",
+        "--id",
+        "row",
+        "--prob",
+        "p",
+        *QUICK,
+    ]
+    assert run("init", store, *words)[0] == 0
+    assert run("update", store, files / "new.csv", "--fail-on-alarm", "never")[0] == 0
+    assert "applies to rows" in run("init", files / "b.db", *words, "--where", "p > 0")[2]
+
+
+def test_a_store_without_columns_is_as_before(run: Run, files: Path, store: Path) -> None:
+    assert "columns" not in Monitor.open(store).settings.to_dict()
+    code, _, err = run("labels", store, files / "labels.csv")
+    assert (code, err) == (2, "error: --id: is required, since none was given to init; name the column of ids\n")
+    with pytest.raises(cal.errors.ArgumentError, match="unknown key 'when'"):
+        cal.Monitor.create(files / "x.db", reference=(YES, SCORE), rows=10, columns={"when": "x"})
+
+
+def test_gates_on_the_newest_tested_window(run: Run, files: Path, store: Path) -> None:
+    code, _, err = run("status", store, "--fail-if", "gap > 1")
+    assert code == 2
+    assert "gap > 1 cannot be evaluated: none of the last 0 windows was tested" in err
+    run("update", store, files / "labelled.parquet", "--time", "made", "--id", "row", "--fail-on-alarm", "never")
+    newest = [window for window in Monitor.open(store).status().windows if window.state == "tested"][-1]
+    words = ["--fail-if", "gap.high > -2", "--fail-if", "n < 1", "--junit", files / "gates.xml"]
+    code, _, err = run("status", store, "--fail-on-alarm", "never", *words)
+    assert code == 1
+    assert (
+        f"gate failed: gap.high > -2 holds (window {newest.window}): the value is {newest.calibration.gap_high:.6g}"
+        in err
+    )
+    assert 'failures="1"' in (files / "gates.xml").read_text()
+    assert "unknown measure 'brier'" in run("status", store, "--fail-if", "brier > 1")[2]
+    assert "smece has no field 'low'" in run("status", store, "--fail-if", "smece.low > 1")[2]

@@ -160,4 +160,4 @@ def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     path.write_text("risk,days,died,site\n0.1,400,1,a\n0.2,300,0,\n0.3,500,1,b\n")
     code, _, err = run("evaluate", path, *COLUMNS, "--by", "site")
     assert code == 2
-    assert "--by: missing group on line 3" in err
+    assert "--by: missing value in column 'site' on line 3" in err

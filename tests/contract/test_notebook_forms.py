@@ -27,6 +27,7 @@ from calibrant.monitoring.drift import score_drift
 from calibrant.monitoring.labelfree import confidence_summary, estimate_accuracy, read_change
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.sequential import start_eprocess
+from calibrant.reporting import html
 
 TWO = cal.make_miscalibrated(400, warp=cal.simulate.temperature(2.0), rng=6)
 Y, P = TWO.y_true, TWO.y_prob
@@ -146,7 +147,8 @@ def assert_says_all(found: Any) -> None:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_notebook_says_what_the_text_says(name: str) -> None:
+def test_a_notebook_says_what_the_text_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_drawing_library", lambda: "0;")  # bundling it takes seconds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_says_all(RESULTS[name]())

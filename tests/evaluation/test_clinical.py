@@ -348,3 +348,10 @@ def test_without_resamples_only_closed_forms_have_intervals() -> None:
     assert cal.clinical_summary([1], [0.5], n_resamples=0)._title() == "Clinical summary: 1 patient, 1 event"
     with pytest.raises(ArgumentError, match="at least 200 for a level"):
         cal.clinical_summary(data.y_true, data.y_prob, n_resamples=5)
+
+
+def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
+    found = cal.clinical_summary([0, 1] * 100, [0.25, 0.75, 0.75, 0.25] * 50, n_resamples=0)
+    assert abs(found["intercept"].value) < 1e-12
+    rows = {row[0]: row[1] for row in found._table()[1]}
+    assert rows["Calibration intercept"] == "0"

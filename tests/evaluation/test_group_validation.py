@@ -294,3 +294,11 @@ def test_errors_of_periods(keywords: Any, words: str) -> None:
 def test_soft_labels_are_an_error() -> None:
     with pytest.raises(CalibrantError, match="soft labels"):
         cal.validate_by_group(P, P, groups=CENTRE, soft=True)
+
+
+def test_notes_are_about_what_was_computed() -> None:
+    two = str(cal.validate_by_period(Y, P, times=np.arange(len(Y)) % 2 + 2020, metrics="oe"))
+    assert "no trend: it requires three periods; there are 2" in two
+    nothing = str(cal.validate_by_group(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
+    assert "left out (no events)" in nothing
+    assert "raises pooled" not in nothing

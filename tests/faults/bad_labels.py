@@ -43,7 +43,7 @@ NUMBERS = [
         "pass y_true - 1, or use classes=range(1, 4) if they are counted from 1",
         row=2,
     ),
-    label("nan", lambda: cal.ece([0, 1, NAN, 0], P), "missing value", "drop the rows without a label", row=2),
+    label("nan", lambda: cal.ece([0, 1, NAN, 0], P), "missing value", "use missing='drop' to drop these rows", row=2),
     label("nan of three", lambda: cal.brier([0, 1, NAN, 0], P3), "missing value", row=2),
     label("inf", lambda: cal.ece([0, 1, INF, 0], P), "labels must be 0 and 1, or -1 and 1; got inf", row=2),
     label(
@@ -93,21 +93,27 @@ NUMBERS = [
         "labels must be 0 and 1, or -1 and 1; got 3",
         row=2,
     ),
-    type_("None", lambda: cal.ece([0, None, 1, 0], P), "missing value (None)", "drop or fill these rows", row=1),
-    type_("pandas.NA", lambda: cal.ece([0, pd.NA, 1, 0], P), "missing value (<NA>)", "drop or fill these rows", row=1),
+    type_("None", lambda: cal.ece([0, None, 1, 0], P), "missing value", "use missing='drop' to drop these rows", row=1),
+    type_(
+        "pandas.NA",
+        lambda: cal.ece([0, pd.NA, 1, 0], P),
+        "missing value",
+        "use missing='drop' to drop these rows",
+        row=1,
+    ),
     type_("null in pandas", lambda: cal.ece(pd.Series([0, 1, None, 0], dtype="Int64"), P), "missing value", row=2),
     type_(
         "null in polars",
         lambda: cal.ece(pl.Series([0, 1, None, 0]), P),
         "missing value",
-        "drop or fill these rows",
+        "use missing='drop' to drop these rows",
         row=2,
     ),
     type_(
         "masked",
         lambda: cal.ece(np.ma.masked_array(Y, [0, 0, 1, 0]), P),
         "missing value",
-        "drop or fill these rows",
+        "use missing='drop' to drop these rows",
         row=2,
     ),
     type_(
@@ -157,14 +163,14 @@ NAMES = [
     label(
         "None among names",
         lambda: cal.ece(["cat", None, "dog", "cat"], P, classes=CATS),
-        "labels must be among the classes ['cat', 'dog']; got None",
+        "missing value",
         row=1,
     ),
     label(
         "nan among names",
         lambda: cal.ece(["cat", NAN, "dog", "cat"], P, pos_label="dog"),
         "missing value",
-        "drop the rows without a label",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     type_(
@@ -286,9 +292,8 @@ ROWS = [
     label(
         "nan in one-hot",
         lambda: cal.ece(hot([NAN, 0, 1]), P3),
-        "nan",
-        "a one-hot row must have a single 1; got [nan, ",
-        "drop the rows without a label",
+        "missing value",
+        "use missing='drop' to drop these rows",
         row=2,
     ),
     shape(
@@ -317,8 +322,7 @@ ROWS = [
     label(
         "soft nan",
         lambda: cal.nll([0.2, 0.5, NAN, 0], P, soft=True),
-        "nan",
-        "soft labels must be in [0, 1]; got nan",
+        "missing value",
         row=2,
     ),
     label(
@@ -365,7 +369,7 @@ ROWS = [
         "pass soft=True if the labels are class proportions",
         row=1,
     ),
-    label("multilabel nan", lambda: cal.ece([[0, 1], [NAN, 1]], COLUMNS, multilabel=True), "nan", "0 or 1", row=1),
+    label("multilabel nan", lambda: cal.ece([[0, 1], [NAN, 1]], COLUMNS, multilabel=True), "missing value", row=1),
     label(
         "soft multilabel above 1",
         lambda: cal.ece([[0.2, 1.3], [1, 1]], COLUMNS, multilabel=True, soft=True),

@@ -137,13 +137,13 @@ BINS = [
     binning(
         "unknown binning",
         lambda: cal.ece(Y, P, binning="wide"),
-        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
         "got 'wide'",
     ),
     binning(
         "binning None",
         lambda: cal.ece(Y, P, binning=None),
-        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
         "got None",
     ),
     binning(
@@ -155,7 +155,7 @@ BINS = [
     binning(
         "a tree for scores",
         lambda: cal.ece(Y, P, binning=cal.KDTree()),
-        "must be 'equal_width', 'equal_mass', 'equal_area' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
         "got KDTree(gamma=0.1, min_size=10)",
     ),
     kind(LensError, ValueError, "binning")(
@@ -696,7 +696,7 @@ EVALUATE = [
     group(
         "groups of checked predictions",
         lambda: cal.evaluate(CHECKED, by=list("abab")),
-        "pass Predictions(..., groups=...) and by=None here",
+        "pass Predictions(..., groups=...) and by='groups' here",
     ),
     bins("bins of all metrics", lambda: cal.evaluate(Y, P, bins=0), WHOLE, "got 0"),
     word("n_bins", 10, "use bins", metric=cal.evaluate),

@@ -39,7 +39,7 @@ probability = kind(ProbabilityError, ValueError, "y_prob")
 swapped = kind(SwappedArgumentsError, ValueError, "y_true")
 
 OUTSIDE = [
-    probability("nan", lambda: vector(NAN), "missing value", "drop or fill these rows", row=2),
+    probability("nan", lambda: vector(NAN), "missing value", "use missing='drop' to drop these rows", row=2),
     probability("nan in a column", lambda: matrix(NAN), "missing value in row 2, column 1", row=2),
     probability(
         "inf",
@@ -248,14 +248,14 @@ LOGITS = [
     probability(
         "nan logit",
         lambda: cal.ece(Y, [0.0, NAN, 1.0, 2.0], input="logit"),
-        "logits must be finite; got nan",
-        "drop or correct the row",
+        "missing value",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     probability(
         "nan logit in a column",
         lambda: cal.brier(Y3, with_entry(P3, (1, 2), NAN), input="logit"),
-        "logits must be finite; got nan",
+        "missing value",
         row=1,
     ),
     probability(
@@ -363,7 +363,7 @@ FLAGS = [
         "masked",
         lambda: cal.ece(Y, np.ma.masked_array(P, [0, 0, 1, 0])),
         "missing value",
-        "drop or fill these rows",
+        "use missing='drop' to drop these rows",
         row=2,
     ),
 ]

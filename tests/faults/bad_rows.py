@@ -120,19 +120,19 @@ CONTAINERS = [
     type_(
         "None in an object array",
         lambda: cal.ece(Y, with_entry(P, 1, None, object)),
-        "missing value (None)",
-        "drop or fill these rows",
+        "missing value",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     type_(
         "None in a list",
         lambda: cal.ece(Y, [0.2, None, 0.6, 0.3]),
-        "missing value (None)",
-        "drop or fill these rows",
+        "missing value",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     type_("text in a list", lambda: cal.ece(Y, [0.2, "0.8", 0.6, 0.3]), "expected numbers, got str", row=1),
-    type_("None in columns", lambda: cal.ece([0, 1], [[0.2, 0.8], [None, 0.3]]), "missing value (None)", row=1),
+    type_("None in columns", lambda: cal.ece([0, 1], [[0.2, 0.8], [None, 0.3]]), "missing value", row=1),
     type_(
         "a date in an object array",
         lambda: cal.ece(Y, [0.2, datetime.date(2026, 1, 1), 1, 0]),
@@ -227,19 +227,19 @@ CONTAINERS = [
         "is missing",
         "pass (y_true, y_prob), or a frame with label and prob",
     ),
-    type_("null in pandas", lambda: cal.ece(Y, HOLE), "missing value", "drop or fill these rows", row=2),
+    type_("null in pandas", lambda: cal.ece(Y, HOLE), "missing value", "use missing='drop' to drop these rows", row=2),
     type_("nan in pandas is null", lambda: cal.ece(Y, pd.Series(with_entry(P, 2, NAN))), "missing value", row=2),
     type_(
         "null in polars",
         lambda: cal.ece(Y, pl.Series([0.2, 0.8, None, 0.3])),
         "missing value",
-        "drop or fill these rows",
+        "use missing='drop' to drop these rows",
         row=2,
     ),
-    kind(InputTypeError, TypeError, "y_prob (column 'a')")(
+    kind(InputTypeError, TypeError, "y_prob")(
         "null in a polars frame", lambda: cal.ece(Y3, pl.DataFrame(THREE)), "missing value", row=2
     ),
-    kind(InputTypeError, TypeError, "y_prob (column 0)")(
+    kind(InputTypeError, TypeError, "y_prob")(
         "null in unnamed pandas columns",
         lambda: cal.ece(Y3, pd.DataFrame(with_entry(P3, (2, 0), NAN))),
         "missing value",
@@ -279,7 +279,7 @@ WEIGHTS = [
     weight(
         "nan weight",
         lambda: cal.brier(Y, P, sample_weight=[1, NAN, 1, 1]),
-        "weights must be finite and non-negative; got nan",
+        "missing value",
         row=1,
     ),
     weight(
@@ -316,7 +316,7 @@ WEIGHTS = [
     count(
         "nan count",
         lambda: cal.ece(Y, P, counts=[1, NAN, 1, 1]),
-        "counts must be non-negative integers; got nan",
+        "missing value",
         row=1,
     ),
     count(
@@ -353,7 +353,7 @@ WEIGHTS = [
         "expected a list, array, column or tensor, got str",
     ),
     kind(InputTypeError, TypeError, "sample_weight")(
-        "None among weights", lambda: cal.ece(Y, P, sample_weight=[1, None, 1, 1]), "missing value (None)", row=1
+        "None among weights", lambda: cal.ece(Y, P, sample_weight=[1, None, 1, 1]), "missing value", row=1
     ),
 ]
 
@@ -361,25 +361,25 @@ GROUPS = [
     group(
         "None as a group",
         lambda: cal.ece(Y, P, groups=["a", None, "b", "a"]),
-        "name the missing groups, or drop the rows",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     group(
         "nan as a group",
         lambda: cal.ece(Y, P, groups=[1.0, NAN, 2.0, 1.0]),
-        "name the missing groups, or drop the rows",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
-    group("nan among names", lambda: cal.ece(Y, P, groups=["a", NAN, "b", "a"]), "missing group", row=1),
-    group("pandas.NA as a group", lambda: cal.ece(Y, P, groups=["a", pd.NA, "b", "a"]), "missing group", row=1),
+    group("nan among names", lambda: cal.ece(Y, P, groups=["a", NAN, "b", "a"]), "missing value", row=1),
+    group("pandas.NA as a group", lambda: cal.ece(Y, P, groups=["a", pd.NA, "b", "a"]), "missing value", row=1),
     group(
         "no date as a group",
         lambda: cal.ece(Y, P, groups=np.array(["2026", "NaT"] * 2, "M8[Y]")),
-        "missing group",
+        "missing value",
         row=1,
     ),
     group(
-        "null group in polars", lambda: cal.ece(Y, P, groups=pl.Series(["a", None, "b", "a"])), "missing group", row=1
+        "null group in polars", lambda: cal.ece(Y, P, groups=pl.Series(["a", None, "b", "a"])), "missing value", row=1
     ),
     kind(InputTypeError, TypeError, "groups")(
         "a list as a group",
@@ -396,7 +396,7 @@ GROUPS = [
         "nan feature",
         lambda: cal.ece(Y, P, features=[[1], [NAN], [1], [1]]),
         "missing value",
-        "drop or fill these rows",
+        "use missing='drop' to drop these rows",
         row=1,
     ),
     feature(

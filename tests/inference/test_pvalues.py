@@ -152,9 +152,9 @@ SIGNED = ["brier", "nll", "esce", "expected_observed_ratio", "calibration_in_the
 
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 @pytest.mark.parametrize("metric", SIGNED)
-def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, alternative: Any) -> None:
+def test_values_outside_the_thresholds_are_those_that_are_rejected(metric: str, alternative: Any, deep: bool) -> None:
     rejected = []
-    for temperature in (0.5, 1.0, 2.0):
+    for temperature in (0.5, 1.0, 2.0) if deep else (0.5, 2.0):
         for shift in (0.6, 0.85, 1.0, 1.5):
             drawn = cal.make_miscalibrated(150, warp=cal.simulate.temperature(temperature), rng=3)
             score = np.clip(drawn.y_prob**shift, 0.001, 0.999)
@@ -286,8 +286,8 @@ def test_critical_values_agree_with_p_values_for_every_value(metric: str, altern
 
 
 @pytest.mark.parametrize("metric", ["ece", "brier", "esce", "expected_observed_ratio", "ecce_mad"])
-def test_critical_values_of_enumeration_agree_with_p_values(metric: str) -> None:
-    p = np.array([0.1, 0.25, 0.4, 0.4, 0.65, 0.8, 0.9])
+def test_critical_values_of_enumeration_agree_with_p_values(metric: str, deep: bool) -> None:
+    p = np.array([0.1, 0.4, 0.4, 0.65, 0.9, *((0.25, 0.8) if deep else ())])
     significant = 0
     for y in product((0, 1), repeat=len(p)):
         found = cal.assess(y, p, metric=metric, method="enumeration", alpha=0.1)

@@ -102,15 +102,16 @@ def test_a_stored_state_gives_the_same_alarms() -> None:
 
 
 @pytest.mark.parametrize("kind", ["sr", "cusum"])
-def test_run_length_is_at_least_the_promise(kind: Any) -> None:
+def test_run_length_is_at_least_the_promise(kind: Any, deep: bool) -> None:
     rng = np.random.default_rng(1)
-    p = rng.beta(2, 2, 20_000)
-    y = (rng.random(20_000) < p).astype(int)
+    rows = 20_000 if deep else 6_000
+    p = rng.beta(2, 2, rows)
+    y = (rng.random(rows) < p).astype(int)
     alarms = detected(rows_of(y, p), 100, kind=kind, alternatives=HALF)[1].alarms
     gaps = np.diff([0, *alarms])
     assert len(p) / max(1, len(gaps)) >= 100 * (1 - 3 / math.sqrt(max(1, len(gaps))))
     if kind == "sr":
-        assert gaps.mean() < 130  # and not much more: the bound is nearly met
+        assert gaps.mean() < (130 if deep else 150)  # and not much more: the bound is nearly met
 
 
 def test_place_of_the_change_is_covered() -> None:

@@ -42,6 +42,7 @@ BINNINGS: list[dict[str, Any]] = [
     {"bins": 49},
     {"bins": GIVEN_EDGES[1], "closed": "left"},
     {"binning": "equal_mass"},
+    {"bins": "levels"},
 ]
 NORMS = (1, 2, 3, "inf")
 

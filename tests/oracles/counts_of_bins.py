@@ -25,7 +25,7 @@ def parts(question):
 
 def partition(question, importance, bins=15, binning="equal_width", closed="right"):
     """The non-empty bins in rising order, as (row numbers, low edge, high edge), for every form of `bins` and `binning`."""
-    if isinstance(bins, str):
+    if isinstance(bins, str) and bins != "levels":
         bins = SEARCHES[bins](question, importance, binning)
     scores, weights = parts(question)
     if binning == "equal_area":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from mpmath import mp, mpf
@@ -153,6 +154,8 @@ def choices(classes, lens):
 
 def cut(scores, weights, bins=15, binning="equal_width", closed="right"):
     """The non-empty bins in rising order, as (row numbers, low edge, high edge)."""
+    if "levels" in (bins, binning):
+        return cut_levels(scores)
     if binning == "equal_mass":
         return cut_equal_mass(scores, weights, bins)
     edges = [Fraction(m / bins) for m in range(bins + 1)] if isinstance(bins, int) else [Fraction(e) for e in bins]
@@ -164,6 +167,16 @@ def cut(scores, weights, bins=15, binning="equal_width", closed="right"):
             place = max(m for m in range(1, len(edges)) if scores[i] >= edges[m - 1])
         members.setdefault(place, []).append(i)
     return [(members[m], edges[m - 1], edges[m]) for m in sorted(members)]
+
+
+def cut_levels(scores):
+    """One bin for each distinct score, with edges midway between neighbours."""
+    levels = sorted(set(scores))
+    edges = [Fraction(0), *((a + b) / 2 for a, b in pairwise(levels)), Fraction(1)]
+    return [
+        ([i for i in range(len(scores)) if scores[i] == level], edges[m], edges[m + 1])
+        for m, level in enumerate(levels)
+    ]
 
 
 def cut_equal_mass(scores, weights, bins):

@@ -26,6 +26,7 @@ SEARCHED: list[Options] = [
     {"bins": "search_pure", "binning": "equal_width"},
     {"bins": "cv", "binning": "equal_mass", "lens": "top_label"},
     {"bins": [2, 6], "binning": "equal_mass"},
+    {"bins": "levels"},
     {"bins": "cv", "binning": "equal_width", "lens": "top_label"},
 ]
 # A bin whose score is one rounding away from 0 or 1 has a variance that doubles do not hold.

@@ -161,7 +161,9 @@ def test_14_classwise_on_edges() -> None:
 @pytest.mark.parametrize("metric", EVERY_METRIC)
 class TestEveryMetricRefuses:
     def test_15_nan(self, metric: cal.metrics.Metric) -> None:
-        with pytest.raises(cal.ProbabilityError, match="y_prob: missing value in row 1; drop or fill these rows"):
+        with pytest.raises(
+            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+        ):
             metric([0, 1, 1], [0.2, math.nan, 0.7])
 
     def test_16_rows_that_sum_to_2(self, metric: cal.metrics.Metric) -> None:

@@ -136,7 +136,9 @@ class TestTorchmetrics:
     def test_nan_gives_a_number(self) -> None:
         p, y = np.array([0.2, np.nan, 0.9]), np.array([0, 1, 1])
         assert math.isfinite(torch_binary(p, y))
-        with pytest.raises(cal.ProbabilityError, match="y_prob: missing value in row 1; drop or fill these rows"):
+        with pytest.raises(
+            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+        ):
             cal.ece(y, p)
 
     @pytest.mark.parametrize("label", [-1, 3])
@@ -262,7 +264,9 @@ class TestScikitLearn:
     def test_nan_reaches_the_curve(self, curve: Any) -> None:
         _, score = curve([0, 1, 1], [0.2, np.nan, 0.9], n_bins=10)
         assert np.isnan(score).any()
-        with pytest.raises(cal.ProbabilityError, match="y_prob: missing value in row 1; drop or fill these rows"):
+        with pytest.raises(
+            cal.ProbabilityError, match="y_prob: missing value in row 1; use missing='drop' to drop these rows"
+        ):
             cal.calibration_curve([0, 1, 1], [0.2, np.nan, 0.9])
 
     def test_scores_refuse_nan_and_logits(self, metrics: Any, curve: Any) -> None:

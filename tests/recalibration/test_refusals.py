@@ -36,7 +36,8 @@ def makers(k: int) -> dict[str, Callable[[], Any]]:
     found["offset"] = cal.OffsetAdjustment
     found["prior"] = partial(cal.PriorShift, before=[1 / k] * k, after="labels")
     for name, make in METHODS.items():
-        if k > 2 and isinstance(make(), ScoreCalibrator) and name != "isotonic_pooled":
+        # The pooled scores of all classes have too many levels here.
+        if k > 2 and isinstance(make(), ScoreCalibrator) and name not in ("isotonic_pooled", "histogram_levels"):
             found |= {
                 f"{name} {how}": partial(make, multiclass=how) for how in get_args(Multiclass) if how != "one_vs_rest"
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -19,6 +20,7 @@ from calibrant.cli.workflow import means_of
 from calibrant.reporting import Report
 from calibrant.reporting.building import BINS, diagram_of
 from calibrant.reporting.content import BeforeAfter, Change
+from calibrant.reporting.html import SIDE_COLOURS
 from calibrant.reporting.plain import changes_table
 from calibrant.reporting.recalibration import calibrators_of
 from calibrant.util.results import number
@@ -93,14 +95,22 @@ def test_the_diagram_before_is_the_curve() -> None:
     assert rates == [rate for rate in CURVE.rate.tolist() if not np.isnan(rate)]
 
 
-def test_both_diagrams_stand_side_by_side(found: Report) -> None:
-    pictures = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', found.to_html())
-    assert len(pictures) == 3
-    before, after, below = pictures
-    assert before != after == below
+def test_both_diagrams_are_drawn_over_each_other(found: Report) -> None:
+    """Every bin of both has a point in the picture that readers without scripts see, and both are in the legend."""
+    page = found.to_html()
+    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"', page)
+    drawn = base64.b64decode(picture).decode()
+    assert CHANGED.diagram is not None
+    for diagram, colour in ((CHANGED.diagram, SIDE_COLOURS[0]), (found.diagram, SIDE_COLOURS[1])):
+        full = sum(bin.rate is not None for bin in diagram.bins)
+        assert (
+            len(re.findall(rf'role="graphics-symbol" aria-roledescription="point"[^>]*fill="{colour}"', drawn)) == full
+        )
+    assert re.findall(r"<bdi>(Before|After)</bdi></label>", page) == ["Before", "After"]
     assert found.before_after is not None
     same = replace(found, before_after=replace(found.before_after, diagram=None)).to_html()
     assert same.count("<img") == 1
+    assert "</label>" not in same
 
 
 def test_nothing_leaves_the_page_and_nothing_runs(found: Report) -> None:

@@ -114,9 +114,8 @@ class TestTripod:
         assert isinstance(found, Tripod)
         assert "75 clusters" in found["12d"].filled
         assert "1970-01-01" in found["18f"].filled
-        written = Path(found.write(tmp_path / "t.md"))
+        written = found.save(tmp_path / "t.md")
         assert written.read_text() == found.to_markdown()
         assert len(found.to_frame()) == 52
         assert "of 52 items" in repr(found)
-        with pytest.raises(ArgumentError, match=r"\.md"):
-            found.write(tmp_path / "t.html")
+        assert found.save(tmp_path / "t.csv").read_text().startswith("number,section,topic")

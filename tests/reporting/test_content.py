@@ -266,7 +266,7 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
 def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_says(
     a: float, b: float, n: int, shape: str, deep: bool
 ) -> None:
-    runs = 400 if deep else 60
+    runs = 400 if deep else 25
     rng = np.random.default_rng(106)
     score = rng.beta(a, b, n)
     reach = _detectable([View(score, np.zeros(n, np.uint8))])
@@ -574,15 +574,15 @@ def test_frames_groups_and_selections() -> None:
 
 
 def test_the_suffix_decides_what_is_written(tmp_path: Path, binary: Report) -> None:
-    assert binary.write(tmp_path / "a.json").read_text() == binary.to_json()
-    assert binary.write(tmp_path / "a.md").read_text() == binary.to_markdown()
-    assert binary.write(tmp_path / "a.txt", format="md").read_text() == binary.to_markdown()
+    assert binary.save(tmp_path / "a.json").read_text() == binary.to_json()
+    assert binary.save(tmp_path / "a.md").read_text() == binary.to_markdown()
+    assert binary.save(tmp_path / "a.txt", format="md").read_text() == binary.to_markdown()
     report([0, 1], [0.1, 0.9], tmp_path / "b.json", metrics=["ece"])
     assert json.loads((tmp_path / "b.json").read_text())["metrics"]["rows"][0]["id"] == "ece"
-    with pytest.raises(ArgumentError, match=r"\.html, \.md or \.json"):
-        binary.write(tmp_path / "a.doc")
+    with pytest.raises(ArgumentError, match=r"\.html, \.md, \.csv or \.parquet"):
+        binary.save(tmp_path / "a.doc")
     with pytest.raises(FileError):
-        binary.write(tmp_path / "no" / "a.md")
+        binary.save(tmp_path / "no" / "a.md")
 
 
 def test_a_bad_path_is_said_before_the_work(tmp_path: Path) -> None:

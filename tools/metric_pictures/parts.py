@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.figures.base import COLORS, diagonal, finish, legend
-from calibrant.figures.canvas import PAPER_WIDTH, new_ax
+from calibrant.figures.base import diagonal, finish, legend
+from calibrant.figures.canvas import COLORS, PAPER_WIDTH, new_ax
 
 __all__ = ["COLORS", "OVER", "SETUP", "UNDER", "Rows", "legend", "rows", "shade", "square", "wide", "words_of"]
 

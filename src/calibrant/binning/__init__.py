@@ -3,7 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
-    "parse": ("Edges", "EqualArea", "EqualMass", "EqualWidth"),
+    "parse": ("Edges", "EqualArea", "EqualMass", "EqualWidth", "Levels"),
     "partition": ("KDTree", "SimplexGrid"),
 }
 TYPES = {

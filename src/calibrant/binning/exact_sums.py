@@ -96,6 +96,11 @@ class CellSums(NamedTuple):
         """Sum of the scores, rounded once up to 2^33 rows."""
         return (self.whole + (self.rest >> LOW_BITS) * 2.0**-WHOLE_BITS) + (self.rest & LOW_MASK) * 2.0**-REST_BITS
 
+    def are_mixed(self) -> bool:
+        """Whether a cell has different scores: the sum of equal scores is a multiple of their number."""
+        parts = zip(self.rows.tolist(), self.whole.tolist(), self.rest.tolist(), strict=True)
+        return any(rows and ((whole << REST_BITS) + rest) % rows for rows, whole, rest in parts)
+
     def gathered(self, place: Array, count: int) -> CellSums:
         """Sum over merged cells, given the new index of each cell."""
         half = REST_BITS // 2

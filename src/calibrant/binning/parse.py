@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
-from .rules import LEAST_CONFIDENCE, BinningRule, Edges, EqualMass, EqualWidth, check_bins, edge_values
+from .rules import (
+    LEAST_CONFIDENCE,
+    LEVELS,
+    BinningRule,
+    Edges,
+    EqualMass,
+    EqualWidth,
+    Levels,
+    check_bins,
+    edge_values,
+)
 from .searches import SEARCHES, EqualArea, check_search, choose_bins
 from .table import BinTable
 
@@ -24,21 +34,24 @@ __all__ = [
     "EqualArea",
     "EqualMass",
     "EqualWidth",
+    "Levels",
     "are_edges",
     "as_default",
     "bin_cells",
     "bin_table",
     "check_bins",
     "check_written",
+    "has_levels",
     "is_default",
+    "is_found_in_rows",
     "parse_binning",
     "refuse_two_numbers",
     "several_bins",
     "written_rule",
 ]
 
-Binning = Literal["equal_width", "equal_mass", "equal_area"] | BinningRule | BinTable | str
-Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal"]
+Binning = Literal["equal_width", "equal_mass", "equal_area", "levels"] | BinningRule | BinTable | str
+Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal", "levels"]
 
 
 class _DefaultNumber(int):
@@ -56,7 +69,7 @@ def as_default(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return _DefaultNumber(value)
     # A search is part of the definition of its metric and is never overridden.
-    return _DefaultName(value) if isinstance(value, str) and value not in SEARCHES else value
+    return _DefaultName(value) if isinstance(value, str) and value not in (*SEARCHES, LEVELS) else value
 
 
 def is_default(value: Any) -> bool:
@@ -108,9 +121,15 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     if isinstance(bins, int) and type(binning) in (str, _DefaultName) and binning in NAMED:
         return _named_rule(binning, bins)
     binning = written_rule(binning)
+    if isinstance(bins, str) and bins == LEVELS:
+        if is_default(binning) or (isinstance(binning, str) and binning == LEVELS) or isinstance(binning, Levels):
+            return binning if isinstance(binning, Levels) else Levels()
+        raise _own_bins_beside("one bin per level", binning)
+    if isinstance(binning, str) and binning == LEVELS:
+        binning = Levels()
     if are_edges(bins):
         if not is_default(binning):
-            raise _edges_beside(binning)
+            raise _own_bins_beside("edges", binning)
         return Edges(tuple(edge_values(bins).tolist()))
     if isinstance(binning, str):
         if binning not in NAMED:
@@ -122,7 +141,7 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
             }.get(binning)
             raise ArgumentError(
                 "binning",
-                f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}",
+                f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}",
                 f"use {hint!r}" if hint else "",
             )
         if not isinstance(bins, str):
@@ -141,7 +160,7 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     elif isinstance(getattr(binning, "table", None), BinTable):
         raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
     else:
-        raise ArgumentError("binning", f"must be {', '.join(map(repr, NAMED))} or a rule; got {binning!r}")
+        raise ArgumentError("binning", f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}")
     refuse_two_numbers(rule, bins)
     if isinstance(bins, str):
         if (rule, bins) not in view.tables:
@@ -155,6 +174,17 @@ def _named_rule(binning: str, bins: int) -> BinningRule:
     return NAMED[binning](check_bins(bins))
 
 
+def is_found_in_rows(value: Any) -> bool:
+    """Whether the number of bins follows from the rows: a search, or one bin per level."""
+    return isinstance(value, Levels) or (isinstance(value, str) and value in (*SEARCHES, LEVELS))
+
+
+def has_levels(options: Mapping[str, Any]) -> bool:
+    """Whether options of a metric ask for one bin per distinct score."""
+    given = (options.get("bins"), options.get("binning"))
+    return any(isinstance(value, Levels) or (isinstance(value, str) and value == LEVELS) for value in given)
+
+
 def are_edges(bins: Any) -> bool:
     """Whether `bins` is a list of edges, not a number or the name of a search."""
     return not isinstance(bins, (int, np.integer, str)) and np.ndim(bins) == 1
@@ -163,6 +193,14 @@ def are_edges(bins: Any) -> bool:
 def check_written(bins: Any, binning: Any) -> None:
     """Raise unless ``bins=`` is a number, edges, a list of numbers or widths, or a search, and is compatible with ``binning=``."""
     binning = written_rule(binning)
+    if isinstance(bins, str) and bins == LEVELS:
+        if (
+            binning is not None
+            and not isinstance(binning, Levels)
+            and not (isinstance(binning, str) and binning == LEVELS)
+        ):
+            raise _own_bins_beside("one bin per level", binning)
+        return
     if isinstance(bins, str):
         check_search(bins)
     elif not are_edges(bins):
@@ -170,15 +208,15 @@ def check_written(bins: Any, binning: Any) -> None:
     elif several_bins(bins) is None:
         Edges(tuple(edge_values(bins).tolist()))
         if binning is not None:
-            raise _edges_beside(binning)
+            raise _own_bins_beside("edges", binning)
     if isinstance(binning, BinTable) or hasattr(binning, "cells"):
         refuse_two_numbers(binning, bins)
 
 
-def _edges_beside(binning: Any) -> ArgumentError:
+def _own_bins_beside(what: str, binning: Any) -> ArgumentError:
     shown = repr(binning) if isinstance(binning, str) else type(binning).__name__
     return ArgumentError(
-        "bins", f"edges cannot be combined with the binning {shown}", ("give a number of bins", Drop("binning"))
+        "bins", f"{what} cannot be combined with the binning {shown}", ("give a number of bins", Drop("binning"))
     )
 
 

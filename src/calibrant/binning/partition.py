@@ -34,7 +34,7 @@ Node = tuple[int, float, int, int]
 Waiting = tuple[float, int, Array, Floats, tuple[int, int] | None]
 
 # Keywords of `Predictions` that concern the probabilities alone.
-FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "clip", "sum_tolerance")
+FIT_KEYWORDS = ("sample_weight", "counts", "classes", "input", "normalize", "clip", "sum_tolerance", "missing")
 # Variances and weights this close are treated as equal, so that rounding (row order, units of the weights) moves no cell.
 SAME = 1e-9
 

@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, LensError, UndefinedMetricError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.checks import check_whole
 from ..views.view import Prefix, View
 from .exact_sums import MAX_FAST_BINS, BinSums, class_sums, slot_sums, slots_among, uniform_slots, uniform_sums
 from .table import BinTable, Closed
 
-__all__ = ["BinningRule", "Edges", "EqualMass", "EqualWidth", "check_bins", "equal_mass_cuts", "table_by_groups"]
+__all__ = [
+    "LEVELS",
+    "BinningRule",
+    "Edges",
+    "EqualMass",
+    "EqualWidth",
+    "Levels",
+    "check_bins",
+    "equal_mass_cuts",
+    "few_levels",
+    "table_by_groups",
+]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -25,6 +37,8 @@ Floats = NDArray[np.float64]
 LEAST_CONFIDENCE = "1/K"
 # Scores that exceed the outermost edges by less belong to the outermost bins.
 ROUNDING = 1e-9
+# The name of one bin per distinct score, as bins= and as binning=.
+LEVELS = "levels"
 
 
 class BinningRule(Protocol):
@@ -334,6 +348,115 @@ class EqualMass(BinningRule):
             return np.concatenate([[0], np.cumsum(sizes)])[:-1][sizes > 0]
         bin_of_row = np.arange(view.n) * count // view.n
         return np.flatnonzero(np.append(True, np.diff(bin_of_row) > 0))
+
+
+@dataclass(frozen=True)
+class Levels(BinningRule):
+    """One bin per distinct score, for scores with few levels.
+
+    Stated confidences ("90%"), grades and frequencies among a few samples have few distinct values. With a bin for each of them nothing
+    is pooled, and edges between the levels are not a matter of choice. It is written ``bins="levels"``.
+
+    Parameters
+    ----------
+    most : int, default 1000
+        Largest number of distinct scores; more of them raise an error, because rates of single rows are not informative.
+
+    See Also
+    --------
+    EqualMass : Bins of equal weight, for scores with many values.
+    Edges : Given edges.
+
+    Notes
+    -----
+    Scores belong to one level if they are exactly equal; round scores that differ by floating-point error. The edges of the table lie
+    midway between neighbouring levels, so that other rows binned by it belong to the nearest level.
+
+    A sketch keeps cells, not scores, so that each cell is a level. If the scores of a cell are not equal, an error is raised. Their sum is
+    exact, and is a multiple of the number of rows if they are equal.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, stated = [0, 1, 1, 0, 1], [0.8, 0.8, 0.9, 0.9, 0.9]
+    >>> round(cal.ece(y_true, stated, bins="levels"), 4)
+    0.26
+    >>> cal.calibration_curve(y_true, stated, binning=cal.Levels()).rate.round(4).tolist()
+    [0.5, 0.6667]
+    """
+
+    most: int = 1000
+
+    def __post_init__(self) -> None:
+        check_whole(self.most, "most")
+
+    def with_bins(self, bins: int) -> Levels:
+        return self
+
+    def count(self, view: View) -> int:
+        """Return the number of distinct scores.
+
+        Parameters
+        ----------
+        view : View
+            Scores, outcomes and weights.
+
+        Returns
+        -------
+        int
+            Number of levels.
+
+        Raises
+        ------
+        ArgumentError
+            If there are more than `most`, or different scores share a cell of a sketch.
+        """
+        levels = view.prefix.score
+        if len(levels) > self.most:
+            raise ArgumentError(
+                "bins",
+                f"'levels' is one bin per distinct score, and {len(levels):,} of {view.n:,} scores are distinct (at most {self.most:,})",
+                ("round the scores", "give a number of bins", Use("binning", "equal_mass")),
+            )
+        if view.has_mixed_cells is not None and view.has_mixed_cells():
+            raise ArgumentError(
+                "bins",
+                "'levels' requires the distinct scores, and different scores share a cell of this sketch",
+                ("give a number of bins", "evaluate the rows"),
+            )
+        return len(levels)
+
+    def _edges(self, view: View) -> Floats:
+        """Return edges midway between the distinct scores."""
+        self.count(view)
+        levels = view.prefix.score
+        middle = (levels[:-1] + levels[1:]) / 2
+        # Between adjacent floating-point numbers the middle is rounded to one of them; bins are closed on the right.
+        return np.concatenate([[0.0], np.where(middle < levels[1:], middle, levels[:-1]), [1.0]])
+
+    def table(self, view: View) -> BinTable:
+        edges = self._edges(view)
+        return _table_by_slots(view, edges, slots_among(edges, "right"), "right")
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        edges = self._edges(view)
+        return cells_by_slots(view, slots_among(edges, "right")), len(edges) - 1
+
+
+# Scores with at most this many distinct values, and this many rows for each on average, have few levels.
+FEW_LEVELS, ROWS_PER_LEVEL = 50, 5
+
+
+def few_levels(score: Array, rows: float | None = None) -> Array | None:
+    """Return the distinct scores in increasing order if there are few of them, with many rows each; None otherwise.
+
+    `rows` is the number of rows that the scores represent, if they have counts.
+    """
+    # Continuous scores are recognised by a few rows.
+    if len(np.unique(score[:1000])) > FEW_LEVELS:
+        return None
+    levels = np.unique(score)
+    return levels if len(levels) <= min(FEW_LEVELS, (len(score) if rows is None else rows) / ROWS_PER_LEVEL) else None
 
 
 def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:

@@ -32,7 +32,7 @@ def check_search(how: str) -> None:
     """Raise unless `how` names a search for the number of bins."""
     if how not in SEARCHES:
         raise ArgumentError(
-            "bins", f"must be an integer of at least 1, edges, or one of {', '.join(SEARCHES)}; got {how!r}"
+            "bins", f"must be an integer of at least 1, edges, 'levels', or one of {', '.join(SEARCHES)}; got {how!r}"
         )
 
 

@@ -10,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from ..sketches.files.reading import dialect_of
-from ..util.files import read_limited
 
-__all__ = ["appended"]
+__all__ = ["Inseparable", "appended"]
+
+# Number of cells that are converted to text at once.
+BLOCK = 1 << 16
+# The byte order mark of UTF-8, as Latin-1.
+MARK = "\xef\xbb\xbf"
+
+
+class Inseparable(Exception):
+    """The records of a text file cannot be separated reliably."""
 
 
 def appended(
-    connection: Any, path: str, kind: str, width: int, rows: Sequence[int], names: Sequence[str], columns: Sequence[Any]
-) -> bytes | None:
-    """The text of a file with columns appended; None if its records cannot be separated reliably.
+    connection: Any, path: str, kind: str, width: int, rows: Any, names: Sequence[str], columns: Sequence[Any]
+) -> Iterator[bytes]:
+    """The records of a file with columns appended, one after the other; raises `Inseparable` where that is not possible.
 
     Parameters
     ----------
@@ -29,50 +37,60 @@ def appended(
     width
         How many columns it has.
     rows
-        Numbers of the rows to keep, counted from 0 and ascending; `columns` have one entry for each.
+        Array of the numbers of the rows to keep, counted from 0 and ascending; `columns` have one entry for each.
     names, columns
-        The new columns.
+        The new columns, as arrays.
     """
-    if Path(path).suffix == ".zst":
-        return None
-    written = dialect_of(connection, path, kind)
-    if written is None:
-        return None
-    cells = zip(*(map(repr, column.tolist()) for column in columns), strict=True)
-    wanted = zip(rows, (written["delimiter"].join(row) for row in cells), strict=True)
+    found = None if Path(path).suffix == ".zst" else dialect_of(connection, path, kind)
+    if found is None:
+        raise Inseparable
+    written, above = found
+    wanted = zip(_entries(rows), map(written["delimiter"].join, _cells(columns)), strict=True)
     new = io.StringIO()
     csv.writer(new, **written, lineterminator="").writerow([name.encode().decode("latin-1") for name in names])
-    parts: list[str] = []
     number, (place, more) = -1, (-1, new.getvalue())
     try:
-        for record, fields in _records(path, written):
-            if not fields:  # empty lines are not rows
-                parts.append(record)
+        for record, fields in _records(path, written, above):
+            if not fields:  # empty lines and those above the header are not rows
+                yield record.encode("latin-1")
                 continue
             if fields != width:
-                return None
+                raise Inseparable
             if number == place:
                 body = record.rstrip("\r\n")
-                parts.append(f"{body}{written['delimiter']}{more}{record[len(body) :]}")
+                yield f"{body}{written['delimiter']}{more}{record[len(body) :]}".encode("latin-1")
                 place, more = next(wanted, (-2, ""))
             number += 1
-    except (csv.Error, OSError):
-        return None
-    return "".join(parts).encode("latin-1") if place == -2 else None
+    except (csv.Error, OSError) as error:
+        raise Inseparable from error
+    if place != -2:
+        raise Inseparable
 
 
-def _records(path: str, written: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Each record with its line end, and its number of fields."""
-    raw = read_limited(path, Path(path).stat().st_size)
-    # Every byte is a character of Latin-1, so that all bytes are preserved whatever the encoding.
-    text = (gzip.decompress(raw) if Path(path).suffix == ".gz" else raw).decode("latin-1")
+def _entries(values: Any) -> Iterator[Any]:
+    """The entries of an array, of which only a part is converted at a time."""
+    for start in range(0, len(values), BLOCK):
+        yield from values[start : start + BLOCK].tolist()
+
+
+def _cells(columns: Sequence[Any]) -> Iterator[tuple[str, ...]]:
+    return zip(*(map(repr, _entries(column)) for column in columns), strict=True)
+
+
+def _records(path: str, written: dict[str, Any], above: int) -> Iterator[tuple[str, int]]:
+    """Each record with its line end, and its number of fields; 0 for lines above the header."""
     taken: list[str] = []
+    opened = gzip.open if Path(path).suffix == ".gz" else open
+    # Every byte is a character of Latin-1, so that all bytes are preserved whatever the encoding.
+    with opened(path, "rt", encoding="latin-1", newline="") as stream:
+        for _ in range(above):
+            yield next(stream), 0
 
-    def lines() -> Iterator[str]:
-        for line in io.StringIO(text, newline=""):
-            taken.append(line)
-            yield line
+        def lines() -> Iterator[str]:
+            for line in stream:
+                taken.append(line)
+                yield line.removeprefix(MARK)  # a quoted field is recognised at the beginning of a line
 
-    for fields in csv.reader(lines(), **written):
-        yield "".join(taken), len(fields)
-        taken.clear()
+        for fields in csv.reader(lines(), **written):
+            yield "".join(taken), len(fields)
+            taken.clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError, ColumnError, InputTypeError
 from ..input.convert import match_columns
+from ..input.missing import Dropped
 from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, lossless, quoted
 from .source import named_as_written
 from .tables import Table, open_table
@@ -28,21 +29,29 @@ def rows_of(
     clip: bool,
     table: str | None = None,
     ood: Sequence[str] = (),
+    label_required: bool = True,
+    drop_missing: bool = False,
     **scores: str | None,
-) -> dict[str, Any]:
-    """Arguments of `Monitor.update` from the columns of a file, and the classes that the columns are named after.
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arguments of `Monitor.update` from the columns of a file, the classes that the columns are named after, and what was dropped.
 
+    With `drop_missing`, rows with a missing score or group are dropped; a missing label may arrive later, and a label that is not required
+    need not be a column.
     `watched` is the column of groups that the monitor was created with; another column of the same file has other groups.
     """
     named = (("--time", time), ("--id", id_column), ("--by", by))
     as_text = [(option, name) for option, name in named if name]
-    with open_table(file, Columns(label=label, by=by, **scores), where, format, table, as_text) as opened:
+    columns = Columns(label=label, by=by, **scores)
+    with open_table(file, columns, where, format, table, as_text, label_required=label_required) as opened:
+        if not label_required and label not in opened.names:
+            label = None
         for option, name in as_text:
             if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")
         if by not in (None, watched) and watched in opened.names:
             problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
             raise ArgumentError("--by", problem, "drop --by")
+        dropped = opened.drop_missing({} if by is None else {by: "groups"}) if drop_missing else None
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
@@ -58,7 +67,7 @@ def rows_of(
         raise InputTypeError("--time", problem, "write timestamps, or text such as 2026-01-31T12:00:00Z")
     if keywords["input"] == "prob":
         del keywords["input"]
-    return {**keywords, "normalize": normalize, "clip": clip}
+    return {**keywords, "normalize": normalize, "clip": clip}, dropped
 
 
 def ood_of(

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError
-from ..inference.comparison import Difference, compare
+from ..inference.comparison import Comparison, Difference, compare
 from ..inference.significance import assess, assess_many
 from ..metrics.registry import Metric, catalogue
 from ..util.version import __version__
+from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
+from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
+from .gate_results import Checked, results_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -30,12 +33,13 @@ def run(
     correction: str | None,
     alpha: float,
     lens: str | None,
-    bins: int | None,
+    bins: int | str | None,
     binning: str | None,
     gamma: float | None,
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
@@ -48,7 +52,7 @@ def run(
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
     if source.get("by"):
         _check_groups(asked)
-    cells = cell_options(asked, gamma=gamma, distance=distance)
+    cells = cell_options(asked, gamma=gamma, distance=distance) | _own_options(further, asked)
     where = selection_of(selections)
     sketches = streamed(file, False, *split(source))
     if sketches is not None and where is not None:
@@ -61,7 +65,7 @@ def run(
         result: Any
         if metrics is None:
             result = assess(**keywords, metric=chosen[0], method=method or "auto")
-            result = replace(result, unused=_in_vain(result.unused, seed))
+            result = result._replaced(unused=_in_vain(result.unused, seed))
         else:
             result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
@@ -74,6 +78,22 @@ def run(
     names = result.metric if metrics is None else ", ".join(result.rejected)
     say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
     return True
+
+
+def _own_options(further: dict[str, Any], metrics: list[Metric]) -> dict[str, Any]:
+    """The options of ``--option``, for one metric."""
+    if further and len(metrics) > 1:
+        raise ArgumentError("--option", "applies to one metric", "use --metric")
+    found = {}
+    for key, value in further.items():
+        name, dot, option = key.rpartition(".")
+        if dot and metric_named(name, "--option").id != metrics[0].id:
+            raise ArgumentError("--option", f"{name} is not evaluated", f"the metric is {metrics[0].id}")
+        if option not in metrics[0].options:
+            known = ", ".join(metrics[0].options) or "none"
+            raise ArgumentError("--option", f"{metrics[0].id} has no {option!r}", f"the options are {known}")
+        found[option] = value
+    return found
 
 
 def _check_words(metric: str | None, method: str | None, metrics: str | None, correction: str | None) -> None:
@@ -101,7 +121,7 @@ def _check_groups(metrics: list[Metric]) -> None:
 
 def _in_vain(unused: tuple[str, ...], seed: int) -> tuple[str, ...]:
     """The options that were given and had no effect; a seed of 0 is the default of the command."""
-    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed else {})
+    options = {"n_resamples": "--resamples"} | ({"rng": "--seed"} if seed and not is_configured("seed") else {})
     return tuple(options[word] for word in unused if word in options)
 
 
@@ -126,32 +146,36 @@ def run_compare(
     level: float,
     cluster: str | None,
     lens: str | None,
-    bins: int | None,
+    bins: int | str | None,
     binning: str | None,
     gamma: float | None,
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     resamples: int,
     seed: int,
     as_json: bool,
     fail_if_worse: bool = False,
     **source: Any,
 ) -> bool:
-    """Compare and print; True if ``--fail-if-worse`` was given and a model is worse than the first."""
+    """Compare and print; True if a gate failed, or if ``--fail-if-worse`` was given and a model is worse than the first."""
+    gates = Gates.take(source)
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
     asked = metric_named(metric, "--metric")
-    cells = cell_options([asked], gamma=gamma, distance=distance)
+    cells = cell_options([asked], gamma=gamma, distance=distance) | _own_options(further, [asked])
     where = selection_of(selections)
     if fail_if_worse:
         _check_lower_is_better(asked)
+    conditions = _conditions(gates, asked)
     scores = "logits" if logits else "probs"
     columns, given = split(source)
     choices = [replace(columns, **{scores: spec}, by=cluster) for spec in specs]
     try:
-        parts = load_each(file, choices, given["where"], given["format"], given["table"])
+        options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+        parts = load_each(file, choices, **options)
     except ColumnError as error:
         names = {f"--{scores}": "--models", "--by": "--cluster"}
         raise error.replaced(names) from None
@@ -173,8 +197,12 @@ def run_compare(
     }
     with warnings_as_lines(), resampling_bar():
         result = compare(models=probs, metric=metric, cluster=cluster is not None, **keywords)
+    checked = _checked(conditions, result)
+    title = f"calibrant compare {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict()})
+        more = results_of(checked) if checked else {}
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **more})
     else:
         print_lines([*_positive_line(positive), *repr(result).split("\n")])
     first, *others = result.values
@@ -184,7 +212,41 @@ def run_compare(
             f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
         )
         say(clean(line), err=True)
-    return bool(worse)
+    failed = gates.finish(checked, title, ["```", *repr(result).split("\n"), "```"])
+    return failed or bool(worse)
+
+
+def _conditions(gates: Gates, metric: Metric) -> list[Condition]:
+    """The gates on the values of the metric, and on the difference from the first model."""
+
+    def known(name: str) -> str:
+        if name.lower() == "difference":
+            return "difference"
+        if metric_named(name, "--fail-if").id != metric.id:
+            raise ArgumentError("--fail-if", f"{name} is not compared", f"use {metric.id} or difference, or --metric")
+        return metric.id
+
+    fields = {"difference": ("value", "low", "high", "pvalue")}
+    # The first model is the baseline.
+    return gates._replace(baseline=FIRST).conditions(
+        known, lambda name: fields.get(name, ("value",)), f"{metric.id} > 1.05 * baseline"
+    )
+
+
+def _checked(conditions: list[Condition], result: Comparison) -> list[Checked]:
+    first, *others = result.values
+    places = [Place(name, {result.metric: {"value": value}}, word="model") for name, value in result.values.items()]
+    baseline = Baseline(FIRST, [Place(name, places[0].measures) for name in result.values])
+    differences = []
+    for name in others:
+        found = result[name, first]
+        fields = {"value": found.difference, "low": found.low, "high": found.high, "pvalue": found.pvalue}
+        differences.append(Place(name, {"difference": fields}, word="model"))
+    checked = []
+    for each in conditions:
+        compared = differences if each.name == "difference" else places[1:] if each.references else places
+        checked += check([each], compared, baseline)
+    return checked
 
 
 def _is_worse(found: Difference) -> bool:

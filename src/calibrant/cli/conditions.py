@@ -1,16 +1,40 @@
-"""Conditions such as ``ece > 0.05``, by which a command fails."""
+"""Gates: conditions such as ``ece.high > 0.05`` or ``ece > 1.1 * baseline`` by which a command fails, and their results for CI."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import operator
+import os
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CalibrantError, FileError
+from ..util.files import read_limited, write_atomic
+from .config import is_configured
+from .gate_results import Checked, annotation, junit_xml, passed, summary_lines
+from .screen import clean, say
 
-__all__ = ["COMPARE", "parse_condition"]
+__all__ = [
+    "Baseline",
+    "Condition",
+    "Gates",
+    "Place",
+    "check",
+    "check_metrics",
+    "gate_metrics",
+    "measure_named",
+    "metric_conditions",
+    "named_file",
+    "needs_interval",
+    "needs_test",
+    "places_of",
+]
 
-COMPARE = {
+COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     ">": operator.gt,
@@ -18,17 +42,542 @@ COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+# The baseline of `compare`.
+FIRST = "the first model"
+MOST_BYTES = 1 << 28
+# Fields of results under one name.
+SAME = {"lower": "low", "upper": "high"}
 
 
-def parse_condition(text: str, example: str) -> tuple[str, str, float]:
-    """The name, the sign and the limit of a condition."""
-    match = re.fullmatch(r"\s*([^<>=!]+?)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*", text)
+class Number(NamedTuple):
+    """A number on the right side."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+class Reference(NamedTuple):
+    """The value, or another field, of the same metric in the baseline."""
+
+    field: str
+
+    def __str__(self) -> str:
+        return "baseline" if self.field == "value" else f"baseline.{self.field}"
+
+
+class Operation(NamedTuple):
+    """A sum, a difference or a product."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+Expression = Number | Reference | Operation
+SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+class Condition(NamedTuple):
+    """A condition that makes a command fail."""
+
+    name: str
+    field: str
+    group: str | None
+    """The only group it applies to; None for all rows and every group."""
+    sign: str
+    limit: Expression
+
+    def __str__(self) -> str:
+        field = "" if self.field == "value" else f".{self.field}"
+        group = "" if self.group is None else f"@{self.group}"
+        return f"{self.name}{field}{group} {self.sign} {self.limit}"
+
+    @property
+    def references(self) -> list[str]:
+        """The fields of the baseline that are compared with."""
+
+        def of(part: Expression) -> list[str]:
+            if isinstance(part, Operation):
+                return of(part.left) + of(part.right)
+            return [part.field] if isinstance(part, Reference) else []
+
+        return of(self.limit)
+
+
+class Place(NamedTuple):
+    """The measures of all rows or of a group, at one horizon or of one model."""
+
+    group: str
+    """Empty for all rows."""
+    measures: Mapping[str, Mapping[str, Any]]
+    """For each measure its fields, and a reason where it has no value."""
+    at: str = ""
+    word: str = "group"
+
+    def __str__(self) -> str:
+        at = f" at {self.at}" if self.at else ""
+        return at + (f" ({self.word} {self.group})" if self.group else "")
+
+
+class Baseline(NamedTuple):
+    """Earlier results to compare with."""
+
+    file: str
+    places: Sequence[Place]
+
+    def place(self, like: Place) -> Place | None:
+        """The same group and horizon."""
+        return next((each for each in self.places if (each.group, each.at) == (like.group, like.at)), None)
+
+
+class Gates(NamedTuple):
+    """The gates of a command, and where their results are written."""
+
+    texts: tuple[str, ...]
+    baseline: str | None = None
+    junit: str | None = None
+    summary: str | None = None
+    annotations: str = "auto"
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> Gates:
+        """Take the options of gates from those of a command."""
+        found = cls(
+            tuple(options.pop("gates", ())), *(options.pop(name, None) for name in ("baseline", "junit", "summary"))
+        )._replace(annotations=options.pop("annotations", "auto"))
+        for name in ("baseline", "junit"):
+            if getattr(found, name) is not None and not found.texts and not is_configured(name):
+                raise ArgumentError(f"--{name}", "has no effect without gates", "add --fail-if")
+        if found.junit is not None and found.junit == found.summary:
+            raise ArgumentError("--summary", "names the file of --junit", "name another file")
+        return found
+
+    def conditions(
+        self, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
+    ) -> list[Condition]:
+        """Parse the gates; `known` gives the id of a measure or raises, and `fields` gives the fields that it has."""
+        found = [parse_condition(text, known, fields, example) for text in self.texts]
+        relative = [each for each in found if each.references]
+        if relative and self.baseline is None:
+            raise ArgumentError("--fail-if", f"'{relative[0]}' requires a baseline", "add --baseline FILE")
+        if (
+            self.baseline is not None
+            and found
+            and not relative
+            and self.baseline != FIRST
+            and not is_configured("baseline")
+        ):
+            raise ArgumentError("--baseline", "no gate refers to it", 'for example --fail-if "ece > baseline + 0.01"')
+        return list(dict.fromkeys(found))
+
+    def earlier(self) -> Baseline | None:
+        """The baseline of measures that are not metrics; None without one."""
+        return (
+            None if self.baseline is None else Baseline(named_file(self.baseline), places_of(read_json(self.baseline)))
+        )
+
+    def stop(self, checked: Sequence[Checked], title: str) -> None:
+        """Raise, before anything is printed, if a gate could not be evaluated; the results are written nevertheless."""
+        if any(each.reason for each in checked):
+            self.finish(checked, title)
+
+    def finish(self, checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> bool:
+        """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
+        failed = [each for each in checked if each.failed]
+        undefined = [each for each in checked if each.reason]
+        for line in passed(checked):
+            say(clean(f"gate passed: {line}"), err=True)
+        for each in failed:
+            say(clean(f"gate failed: {each}"), err=True)
+        github = self.annotations == "github" or (
+            self.annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"
+        )
+        if github:  # the runner reads them from standard error too, which leaves --json intact
+            for each in [*failed, *undefined]:
+                say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
+        if self.junit is not None and checked:
+            write_atomic(self.junit, junit_xml(checked, title))
+        lines = summary_lines(checked, title, details)
+        if self.summary is not None:
+            write_atomic(self.summary, ("\n".join(lines) + "\n").encode(errors="replace"))
+        step = os.environ.get("GITHUB_STEP_SUMMARY")
+        if github and step and checked:
+            try:
+                with open(step, "a", encoding="utf-8", errors="replace") as stream:
+                    stream.write("\n".join(lines) + "\n\n")
+            except OSError as error:
+                say(f"warning: GITHUB_STEP_SUMMARY: cannot be written ({error.strerror})", err=True)
+        if undefined:
+            more = f" (and {len(undefined) - 1} more)" if len(undefined) > 1 else ""
+            raise ArgumentError("--fail-if", f"{undefined[0]}{more}")
+        return bool(failed)
+
+
+def parse_condition(
+    text: str, known: Callable[[str], str], fields: Callable[[str], Sequence[str]], example: str
+) -> Condition:
+    """Parse ``NAME[.FIELD][@GROUP] SIGN LIMIT``; the last sign separates, so that names of groups may contain others."""
+    match = re.fullmatch(r"(.*)(>=|<=|==|!=|>|<)([^<>=!]*)", text, re.DOTALL)
+    if match is None or not match[1].strip() or not match[3].strip():
+        raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
+    left, sign = match[1].strip(), match[2]
+    name, field, group = _left_side(text, left, known, fields, example)
+    start = match.start(3)
+    return Condition(name, field, group, sign, _Parser(text, start).expression())
+
+
+def _left_side(
+    text: str,
+    left: str,
+    known: Callable[[str], str],
+    fields: Callable[[str], Sequence[str]],
+    example: str,
+) -> tuple[str, str, str | None]:
+    written, at, group = left.partition("@")
+    written = written.strip()
+    if at and not group.strip():
+        raise ArgumentError("--fail-if", f"{text!r} names no group after @", f'write it as "{example}"')
+    chosen = group.strip() if at else None
+    if re.search(r"[<>=!]", written):
+        raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"')
     try:
-        if match is None:
-            raise ValueError
-        limit = float(match[3])
-        if math.isnan(limit):  # no value is above or below it
-            raise ValueError
-    except ValueError:
-        raise ArgumentError("--fail-if", f"{text!r} is not a condition", f'write it as "{example}"') from None
-    return match[1], match[2], limit
+        return known(written), "value", chosen
+    except CalibrantError:
+        if "." not in written:
+            raise
+    name, _, field = written.rpartition(".")
+    id = known(name.strip())
+    field = SAME.get(field.strip(), field.strip())
+    if field not in fields(id):
+        raise ArgumentError("--fail-if", f"{id} has no field {field!r}", f"use {', '.join(fields(id))}")
+    return id, field, chosen
+
+
+class _Parser:
+    """The right side of a condition: numbers, ``baseline`` and its fields, with ``+``, ``-`` and ``*``."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text, self.at = text, start
+
+    def expression(self) -> Expression:
+        found = self._sum()
+        if self._peek():
+            raise self._error(f"unexpected {self._peek()!r}")
+        return found
+
+    def _sum(self) -> Expression:
+        found = self._product()
+        while self._peek() in ("+", "-"):
+            found = Operation(self._next(), found, self._product())
+        return found
+
+    def _product(self) -> Expression:
+        found = self._factor()
+        while self._peek() == "*":
+            found = Operation(self._next(), found, self._factor())
+        return found
+
+    def _factor(self) -> Expression:
+        sign = self._next() if self._peek() in ("-", "+") else ""
+        part = self._peek()
+        if part == "baseline" or part.startswith("baseline."):
+            self._next()
+            field = part.partition(".")[2] or "value"
+            found: Expression = Reference(SAME.get(field, field))
+            return Operation("*", Number(-1.0), found) if sign == "-" else found
+        try:
+            value = float(part)
+        except ValueError:
+            raise self._error(f"expected a number or 'baseline', got {part!r}" if part else "ends too early") from None
+        if math.isnan(value):  # no value is above or below it
+            raise self._error("expected a number, got nan")
+        self._next()
+        return Number(-value if sign == "-" else value)
+
+    def _token(self) -> re.Match[str] | None:
+        pattern = r"\s*(\d[\d_.]*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[^\W\d][\w.]*|\S)"
+        return re.compile(pattern).match(self.text, self.at)
+
+    def _peek(self) -> str:
+        found = self._token()
+        return found[1] if found else ""
+
+    def _next(self) -> str:
+        found = self._token()
+        assert found is not None
+        self.at = found.end()
+        return found[1]
+
+    def _error(self, problem: str) -> ArgumentError:
+        found = self._token()
+        place = (found.start(1) if found else len(self.text)) + 1
+        return ArgumentError(
+            "--fail-if",
+            f"{self.text!r}: {problem} at character {place}",
+            'the limit is a number, or for example "baseline + 0.01" or "1.1 * baseline"',
+        )
+
+
+def check(
+    conditions: Iterable[Condition], places: Sequence[Place], baseline: Baseline | None = None, by: str | None = None
+) -> list[Checked]:
+    """Check each condition for all rows and every group, or for the group that it names."""
+    found = []
+    for condition in conditions:
+        for place in _chosen(condition, places, by):
+            value, reason = _field(place, condition.name, condition.field)
+            limit = None
+            if not reason:
+                limit, reason = _limit(condition, condition.limit, place, baseline)
+            failed = not reason and COMPARE[condition.sign](value, limit)  # type: ignore[arg-type]
+            relative = bool(condition.references)
+            found.append(Checked(str(condition), str(place), value, limit, failed, reason, relative))
+    return found
+
+
+def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> list[Place]:
+    if condition.group is None:
+        groups = [place for place in places if place.group]
+        # Only groups have a p-value that is adjusted for their number.
+        return groups if condition.field == "adjusted" and groups else list(places)
+    column, sign, value = (part.strip() for part in condition.group.partition("="))
+    # Of one column, a group has the name of the value; of several, it is named with its column.
+    names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
+    chosen = [place for place in places if place.group and place.group in names]
+    if not chosen and condition.group == "all":
+        chosen = [place for place in places if not place.group]
+    if not chosen:
+        known = [place.group for place in places if place.group]
+        remedy = f"use all, {', '.join(known[:10])}" if known else "name the column of groups with --by"
+        raise ArgumentError("--fail-if", f"'{condition}' names an unknown group {condition.group!r}", remedy)
+    return chosen
+
+
+def _field(place: Place, name: str, field: str) -> tuple[float | None, str]:
+    """The value of a field, or the reason why there is none."""
+    fields = place.measures.get(name)
+    if fields is None:
+        return None, "left out because of the time budget"
+    value = fields.get(field)
+    try:
+        number = None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or math.isnan(number):
+        missing = "" if field == "value" else f"there is no {field}" + (f" of {place.word}s" if place.group else "")
+        notes = [fields.get("reason"), fields.get("note"), missing]
+        return None, next((str(note) for note in notes if note), "it is undefined")
+    return number, ""
+
+
+def _limit(condition: Condition, part: Expression, place: Place, baseline: Baseline | None) -> tuple[float | None, str]:
+    if isinstance(part, Number):
+        return part.value, ""
+    if isinstance(part, Operation):
+        left, reason = _limit(condition, part.left, place, baseline)
+        right, other = _limit(condition, part.right, place, baseline)
+        if left is None or right is None:
+            return None, reason or other
+        value = SIGNS[part.sign](left, right)
+        return (None, "the limit is undefined") if math.isnan(value) else (value, "")
+    assert baseline is not None
+    there = baseline.place(place)
+    if there is None:
+        return None, f"{baseline.file} has no results for {str(place).strip(' ()')}"
+    if condition.name not in there.measures:
+        return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
+    value, reason = _field(there, condition.name, part.field)
+    return value, reason and f"{part} in {baseline.file}: {reason}"
+
+
+def places_of(plain: Mapping[str, Any]) -> list[Place]:
+    """The measures in the JSON of `evaluate` (also for a validation study or a time to event), `report` or `run`."""
+    if isinstance(plain.get("after"), Mapping):  # metrics.json of run
+        plain = plain["after"]
+    parts: list[tuple[str, Any]] = [("", plain)]
+    groups = plain.get("groups")
+    if isinstance(groups, Mapping):
+        parts += [(str(name), part) for name, part in groups.items() if isinstance(part, Mapping)]
+    return [place for name, part in parts for place in _places(name, part)]
+
+
+def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
+    horizons = part.get("horizons")
+    if isinstance(horizons, list):
+        several = len(horizons) > 1
+        return [
+            Place(group, _measures(each.get("measures", ())), f"{each['horizon']:g}" if several else "")
+            for each in horizons
+        ]
+    header = part.get("header")
+    found = _of_header(header) if isinstance(header, Mapping) else {}
+    listed = part.get("metrics", part.get("rows", ()))
+    if isinstance(listed, Mapping):  # a report
+        listed = [*listed.get("rows", ()), *(listed.get("discrimination") or ())]
+    clinical = part.get("clinical")
+    summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
+    found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
+    return [Place(group, found | _measures(listed))]
+
+
+def _measures(listed: Any) -> dict[str, dict[str, Any]]:
+    """The fields of each measure, by its id."""
+    found: dict[str, dict[str, Any]] = {}
+    if isinstance(listed, Mapping):
+        listed = [{"id": name, **each} for name, each in listed.items() if isinstance(each, Mapping)]
+    for each in listed if isinstance(listed, (list, tuple)) else ():
+        if isinstance(each, Mapping):
+            id = next((each[key] for key in ("metric", "id", "measure") if isinstance(each.get(key), str)), None)
+            if id is not None:
+                found[id] = {str(SAME.get(key, key)): value for key, value in each.items()}
+    return found
+
+
+HEADER = ("n", "events", "accuracy", "auroc", "average_precision", "mean_confidence", "observed_expected")
+
+
+def _of_header(header: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found = {name: {"value": header.get(name)} for name in HEADER if name in header}
+    shares = header.get("prevalence")
+    if isinstance(shares, (list, tuple)) and len(shares) == 2:
+        found["prevalence"] = {"value": shares[1]}
+    for name in ("auroc", "average_precision"):
+        if name in found and header.get("kind") != "binary":
+            found[name]["reason"] = "it is available for two classes"
+    return found
+
+
+ALIASES = {
+    "auc": "auroc",
+    "roc_auc": "auroc",
+    "c_statistic": "auroc",
+    "ap": "average_precision",
+    "oe": "observed_expected",
+    "o/e": "observed_expected",
+}
+
+
+def metric_conditions(gates: Gates, more: Collection[str] = ()) -> list[Condition]:
+    """The gates on metrics, on the numbers of the header, such as AUROC and accuracy, and on `more` measures with intervals."""
+    from ..evaluation.result import MetricResult
+    from .listing import metric_named
+
+    def known(name: str) -> str:
+        key = name.lower().replace(" ", "_")
+        if key in more:
+            return key
+        key = ALIASES.get(key, key)
+        return key if key in (*HEADER, "prevalence") else metric_named(name, "--fail-if").id
+
+    numbers = [each.name for each in dataclasses.fields(MetricResult) if each.type == "float | None"]
+
+    def fields(id: str) -> Sequence[str]:
+        if id in more:
+            return ["value", "low", "high"]
+        return ["value"] if id in (*HEADER, "prevalence") else [name for name in numbers if name != "ideal"]
+
+    return gates.conditions(known, fields, "ece > 0.05")
+
+
+def gate_metrics(conditions: Iterable[Condition]) -> list[str]:
+    """The metrics that gates need, beside the header."""
+    return list(dict.fromkeys(each.name for each in conditions if each.name not in (*HEADER, "prevalence")))
+
+
+def needed_fields(conditions: Iterable[Condition]) -> set[str]:
+    """The fields that gates need."""
+    return {field for each in conditions for field in (each.field, *each.references)}
+
+
+def needs_interval(conditions: Iterable[Condition]) -> bool:
+    """Whether a gate needs an interval."""
+    return bool(needed_fields(conditions) & {"low", "high"})
+
+
+def needs_test(conditions: Iterable[Condition]) -> bool:
+    """Whether a gate needs a p-value."""
+    return bool(needed_fields(conditions) - {"value", "low", "high"})
+
+
+def check_metrics(
+    gates: Gates,
+    conditions: Sequence[Condition],
+    result: Mapping[str, Any],
+    of_sketch: Callable[[Any], Mapping[str, Any]],
+    options: Mapping[str, Any] | None = None,
+    by: str | None = None,
+) -> list[Checked]:
+    """Check the gates on the plain values of an evaluation; `of_sketch` evaluates a baseline, `options` are those of the metrics."""
+    baseline = None
+    if gates.baseline is not None and any(each.references for each in conditions):
+        baseline = _read_baseline(gates.baseline, conditions, result, of_sketch, options or {})
+    return check(conditions, places_of(result), baseline, by)
+
+
+def _read_baseline(
+    file: str,
+    conditions: Sequence[Condition],
+    result: Mapping[str, Any],
+    of_sketch: Callable[[Any], Mapping[str, Any]],
+    options: Mapping[str, Any],
+) -> Baseline:
+    """The baseline, after a check that its numbers can be compared with those of `result`."""
+    from ..sketches.collection import Sketches
+
+    plain: Mapping[str, Any] = of_sketch(Sketches.read(file)) if Path(file).suffix == ".sketch" else read_json(file)
+    name = named_file(file)
+    plain = plain["after"] if isinstance(plain.get("after"), Mapping) else plain
+    header, about = result["header"], plain.get("header")
+    about = about if isinstance(about, Mapping) else plain.get("provenance", {})
+    for key, what in (("kind", "predictions"), ("classes", "classes"), ("positive", "positive class")):
+        mine, theirs = header.get(key), about.get(key) if isinstance(about, Mapping) else None
+        if theirs is not None and mine is not None and mine != theirs:
+            problem = f"{name} has other {what} ({theirs or 'not named'} instead of {mine or 'not named'})"
+            raise ArgumentError("--baseline", problem, "compare with the same kind of predictions")
+    given = plain.get("options", {} if "provenance" in plain else None)
+    if isinstance(given, Mapping) and given != json.loads(json.dumps(dict(options), default=str)):
+        shown = [", ".join(f"{key}={value}" for key, value in each.items()) or "none" for each in (given, options)]
+        problem = f"{name} was evaluated with other options of metrics: {shown[0]} instead of {shown[1]}"
+        raise ArgumentError("--baseline", problem, "evaluate both with the same options")
+    places = places_of(plain)
+    own = places_of(result)[0].measures
+    for each in conditions:
+        lenses = [measures.get(each.name, {}).get("lens") for measures in (own, places[0].measures)]
+        if each.references and all(lenses) and lenses[0] != lenses[1]:
+            problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
+            raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
+    return Baseline(name, places)
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """The JSON of an earlier command, as a baseline."""
+    remedy = "name the output of calibrant evaluate --json, a report in JSON, or a .sketch file"
+    try:
+        found = json.loads(read_limited(path, MOST_BYTES))
+    except (ValueError, RecursionError):
+        raise FileError(path, "is not JSON", remedy) from None
+    if not isinstance(found, dict) or not any(place.measures for place in places_of(found)):
+        raise FileError(path, "has no metrics", remedy)
+    return found
+
+
+def measure_named(name: str, known: Iterable[str]) -> str:
+    """The measure of this name."""
+    from difflib import get_close_matches
+
+    key = name.lower().replace(" ", "_")
+    if key in known:
+        return key
+    near = get_close_matches(key, list(known), 1)
+    remedy = f"did you mean {near[0]!r}? The measures are {', '.join(known)}" if near else f"use {', '.join(known)}"
+    raise ArgumentError("--fail-if", f"unknown measure {name!r}", remedy)
+
+
+def named_file(file: str) -> str:
+    """The name of a file without its folder, for the title of the results."""
+    return "standard input" if file == "-" else Path(file).name

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
-from ..evaluation.result import MetricResult
+from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
+from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import as_booleans, check_class_order
 from ..util.version import __version__
-from .conditions import COMPARE, parse_condition
-from .listing import metric_named
-from .places import label_column
-from .screen import (
-    clean,
-    note_positive,
-    print_json,
-    print_lines,
-    print_table,
-    resampling_bar,
-    say,
-    warnings_as_lines,
+from .conditions import (
+    Gates,
+    check,
+    check_metrics,
+    gate_metrics,
+    measure_named,
+    metric_conditions,
+    named_file,
+    needs_interval,
+    needs_test,
+    places_of,
 )
+from .config import is_configured
+from .gate_results import markdown_table, results_of
+from .places import label_column
+from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
 from .streaming import is_sketch, streamed
@@ -40,26 +43,6 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 # The defaults of --resamples and --budget.
 RESAMPLES = 200
 BUDGET = 60.0
-
-
-class Gate(NamedTuple):
-    """A condition that makes the command fail."""
-
-    metric: Metric
-    sign: str
-    limit: float
-
-    def holds(self, value: float) -> bool:
-        return bool(COMPARE[self.sign](value, self.limit))
-
-    def __str__(self) -> str:
-        return f"{self.metric.id} {self.sign} {self.limit:g}"
-
-
-def parse_gate(text: str) -> Gate:
-    """``"ece > 0.05"`` as a Gate."""
-    name, sign, limit = parse_condition(text, "ece > 0.05")
-    return Gate(metric_named(name, "--fail-if"), sign, limit)
 
 
 def run(
@@ -73,14 +56,16 @@ def run(
     **options: Any,
 ) -> bool:
     """Evaluate and print; True if a gate failed."""
+    gates = Gates.take(options)
     if time or event or horizons:
         from . import surviving
 
-        return surviving.run(file, time=time, event=event, horizons=horizons, cause=cause, link=link, **options)
+        survival: dict[str, Any] = {"time": time, "event": event, "horizons": horizons, "cause": cause, "link": link}
+        return surviving.run(file, gates=gates, **survival, **options)
     for option, value in (("--cause", cause), ("--link", link)):
         if value is not None:
             raise ArgumentError(option, "has no effect without a time to event", "add --time, --event and --horizon")
-    return _evaluate(file, **options)
+    return _evaluate(file, gates=gates, **options)
 
 
 def _evaluate(
@@ -88,19 +73,20 @@ def _evaluate(
     *,
     metrics: str,
     lens: str | None,
-    bins: int | None,
+    bins: int | str | None,
     binning: str | None,
     gamma: float | None,
     distance: str | None,
     class_groups: str | None,
     selections: tuple[str, ...],
+    further: dict[str, Any],
     budget: float,
     interval: float | None,
     assess: bool,
     resamples: int,
     seed: int,
     as_json: bool,
-    gates: tuple[str, ...],
+    gates: Gates,
     calibrator: str | None = None,
     stream: bool | None = None,
     outcome: str | None = None,
@@ -124,21 +110,25 @@ def _evaluate(
             "--distance": distance is not None,
             "--class-groups": class_groups is not None,
             "--budget": budget != BUDGET,
+            "--option": bool(further),
         }
         for option, present in without.items():
-            if present:
+            if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
                 remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
+        source = {**source, "by": None}
         return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)
     if trend and not pool:
         raise ArgumentError("--trend", "requires --pool", "add --pool")
     if pool and source.get("by") is None:
         raise ArgumentError("--pool", "requires groups", "name their column with --by")
-    conditions = [parse_gate(text) for text in gates]
+    conditions = metric_conditions(gates)
     chosen = choose_metrics(
         metrics if metrics in ("recommended", "all") else [name.strip() for name in metrics.split(",")]
     )
-    chosen += [gate.metric for gate in dict.fromkeys(conditions) if gate.metric not in chosen]
+    chosen += [catalogue[name] for name in gate_metrics(conditions) if catalogue[name] not in chosen]
+    interval = 0.95 if interval is None and needs_interval(conditions) else interval
+    assess = assess or needs_test(conditions)
     cells = cell_options(chosen, gamma=gamma, distance=distance)
     where = selection_of(selections)
     sketches = streamed(file, stream, *split(source))
@@ -165,42 +155,56 @@ def _evaluate(
         outcome = outcome or _outcome(keywords)
     draws: dict[str, Any] = {"n_resamples": resamples, "rng": seed}
     if interval is None and not assess:
-        if resamples != RESAMPLES or seed != 0:
-            option = "--seed" if resamples == RESAMPLES else "--resamples"
-            raise ArgumentError(option, "has no effect without intervals or p-values", "add --interval or --assess")
+        given_draws = {"--resamples": resamples != RESAMPLES, "--seed": seed != 0}
+        vain = next((o for o, differs in given_draws.items() if differs and not is_configured(o[2:])), None)
+        if vain is not None:
+            raise ArgumentError(vain, "has no effect without intervals or p-values", "add --interval or --assess")
         draws = {}
+    options: dict[str, Any] = {
+        "lens": lens_of(lens, class_groups),
+        "bins": bins,
+        "binning": binning,
+        "interval": interval,
+        "assess": assess,
+        "outcome": outcome,
+        "options": _of_metrics(further, chosen, pool),
+        **cells,
+        **draws,
+    }
     with warnings_as_lines(), resampling_bar():
         result = evaluate(
             keywords.pop("y_true"),
             keywords.pop("y_prob", None),
             metrics=chosen,
-            lens=lens_of(lens, class_groups),
-            bins=bins,
-            binning=binning,
             where=where,
             budget=budget,
-            interval=interval,
-            assess=assess,
-            outcome=outcome,
-            **cells,
-            **draws,
+            **options,
             **keywords,
         )
-        pooled = _pooled(given, calibrator, where, lens, interval, trend) if pool else None
+        pooled = _pooled(given, calibrator, where, lens, interval, trend, further) if pool else None
     result = _spoken(result, None if sketches is None else file)
-    failures = judge(result, conditions)
+    plain = result.to_dict()
+    given_options = {"lens": lens, "bins": bins, "binning": binning, "class_groups": class_groups, **cells, **further}
+    given_options = {name: value for name, value in given_options.items() if value is not None}
+
+    def of_sketch(sketches: Sketches) -> dict[str, Any]:
+        return evaluate(sketches, metrics=chosen, **options).to_dict()
+
+    checked = check_metrics(gates, conditions, plain, of_sketch, given_options, source.get("by"))
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         more = {} if pooled is None else {"pooled": pooled.to_dict()}
-        print_json({"calibrant": __version__, "file": file, **result.to_dict(), **more, "failed": failures})
+        content = {"calibrant": __version__, "file": file, **plain, **more, "options": given_options}
+        print_json(content | results_of(checked))
     else:
         show(result)
         if pooled is not None:
             print_lines(["", pooled._title()])
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
-    for line in failures:
-        say(clean(f"gate failed: {line}"), err=True)
-    return bool(failures)
+    details = [*result.header.lines(), "", *markdown_table(*result.table())]
+    return gates.finish(checked, title, details)
 
 
 def _clinical(
@@ -213,13 +217,12 @@ def _clinical(
     seed: int,
     as_json: bool,
     outcome: str | None,
-    gates: tuple[str, ...],
+    gates: Gates,
 ) -> bool:
     """Print the table of a validation study; True if a gate failed."""
-    conditions = [parse_condition(text, "slope < 0.8") for text in gates]
-    unknown = next((name for name, *_ in conditions if name.lower() not in ROWS), None)
-    if unknown is not None:
-        raise ArgumentError("--fail-if", f"unknown measure {unknown!r}", f"use {', '.join(ROWS)}")
+    conditions = gates.conditions(
+        lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
+    )
     keywords = rows_of(file, source)
     outcome = outcome or (_outcome(keywords) if lens in (None, "auto", "binary") else None)
     with warnings_as_lines(), resampling_bar():
@@ -234,34 +237,42 @@ def _clinical(
             outcome=outcome,
             **keywords,
         )
-    failures = []
-    for name, sign, limit in conditions:
-        value = found[name.lower()].value
-        if value is None:
-            why = found[name.lower()].note
-            raise ArgumentError("--fail-if", f"{name} {sign} {limit:g} cannot be evaluated: {why}")
-        if COMPARE[sign](value, limit):
-            failures.append(f"{name} {sign} {limit:g} holds: the value is {value:.6g}")
+    checked = check(conditions, places_of(found.to_dict()), gates.earlier())
+    title = f"calibrant evaluate {named_file(file)} --for clinical"
+    gates.stop(checked, title)
+    headings, rows = found._table()
     if as_json:
-        print_json({"calibrant": __version__, "file": file, **found.to_dict(), "failed": failures})
+        print_json({"calibrant": __version__, "file": file, **found.to_dict(), **results_of(checked)})
     else:
-        headings, rows = found._table()
-        print_lines([found._title(), ""])
+        print_lines([found._title(), *found._dropped_lines(), ""])
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
-    for line in failures:
-        say(clean(f"gate failed: {line}"), err=True)
-    return bool(failures)
+    details = [found._title(), "", *markdown_table(headings, rows)]
+    return gates.finish(checked, title, details)
 
 
 def _pooled(
-    keywords: Mapping[str, Any], calibrator: str | None, where: Any, lens: str | None, level: float | None, trend: bool
+    keywords: Mapping[str, Any],
+    calibrator: str | None,
+    where: Any,
+    lens: str | None,
+    level: float | None,
+    trend: bool,
+    further: Mapping[str, Any],
 ) -> GroupValidation:
     """Validate each group of ``--by`` and pool the results."""
     p = Predictions(**keywords)
     p = p if calibrator is None else calibrated(p, calibrator)
     validate = validate_by_period if trend else validate_by_group
-    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level)
+    edge = {name: value for name, value in further.items() if name == "edge"}
+    return validate(p, where=where, lens=lens or "auto", level=0.95 if level is None else level, **edge)
+
+
+def _of_metrics(further: dict[str, Any], chosen: list[Metric], pool: bool) -> dict[str, Any]:
+    """The options of ``--option`` for the metrics; edge may be meant for the pooled estimates alone."""
+    if pool and not any("edge" in metric.options for metric in chosen):
+        return {name: value for name, value in further.items() if name != "edge"}
+    return further
 
 
 def _of_classes(binning: str | None, lens: str | None, sketches: Sketches) -> str | None:
@@ -294,13 +305,16 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    return replace(result, results=results, groups=groups)
+    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
+    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
+    return found
 
 
 def rows_of(file: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for `Predictions` from the rows of a file and the options for its columns."""
     columns, given = split(source)
-    found = load(file, columns, given.get("where"), given.get("format"), given.get("table"))
+    options = {name: value for name, value in given.items() if name not in ("normalize", "clip")}
+    found = load(file, columns, **options, event="confidence" not in source)
     keywords = named_classes(found, given.get("classes"), given.get("pos_label"))
     return keywords | {name: given.get(name, False) for name in ("normalize", "clip")}
 
@@ -350,28 +364,12 @@ def like_labels(names: list[str], labels: Any) -> list[Any]:
         return list(names)
 
 
-def judge(result: Evaluation, gates: list[Gate]) -> list[str]:
-    """The gates that failed, for all rows and for each group; a metric without a value raises."""
-    failures = []
-    for name, part in [("", result), *result.groups.items()]:
-        for gate in gates:
-            found = next((r for r in part.results if r.metric == gate.metric.id), None)
-            place = f" (group {name})" if part is not result else ""
-            if found is None or found.value is None:
-                reason = found.reason if found is not None else "left out because of the time budget"
-                raise ArgumentError("--fail-if", f"{gate} cannot be evaluated{place}: {reason}")
-            if gate.holds(found.value):
-                failures.append(f"{gate} holds{place}: the value is {found.value:.6g}")
-    return failures
-
-
 def show(result: Evaluation) -> None:
     """Print the header and the table."""
-    print_lines([*result.header.lines(), ""])
+    print_lines([*result.header.lines(), *result._dropped_lines(), ""])
     headings, rows = result.table()
     print_table(headings, rows, range(2, len(headings) - 2))
-    if result.has_many_groups:
-        print_lines([""])
-        headings, rows = result.group_table()
-        print_table(headings, rows, range(1, len(headings)))
+    for title, headings, rows in result.group_tables() if result.has_many_groups else ():
+        print_lines(["", *([title] if title else [])])
+        print_table(headings, rows, numeric_columns(headings))
     print_lines(result.notes())

@@ -11,6 +11,7 @@ import numpy as np
 from ..decision.thresholds import choose_threshold
 from ..errors import ArgumentError, CalibrantError
 from ..evaluation.measure import calibrated
+from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
@@ -20,6 +21,7 @@ from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
 from ..util.files import read_limited
 from ..util.version import __version__
+from .config import is_configured
 from .evaluating import like_labels, rows_of
 from .places import label_column
 from .screen import clean, print_json, print_lines, say, warnings_as_lines
@@ -143,14 +145,15 @@ def apply_calibrator(
     file: str,
     out: str,
     **source: Any,
-) -> tuple[Path, int]:
-    """Write the rows of a file with calibrated columns; returns the path and the number of rows."""
+) -> tuple[Path, int, Dropped | None]:
+    """Write the rows of a file with calibrated columns; returns the path, the number of rows, and those dropped for missing scores."""
     _check_not_grouped(calibrator)
     check_target(out)
     columns, given = split(source)
     classes, checks = given.get("classes"), {name: given.get(name, False) for name in ("normalize", "clip")}
     place = given.get("where"), given.get("format"), given.get("table")
-    with open_table(file, columns, *place, to_write=True) as opened:
+    with open_table(file, columns, *place, to_write=True, label_required=not is_configured("label")) as opened:
+        dropped = opened.drop_missing() if given.get("drop_missing") else None
         keywords = opened.keywords()
         if classes is not None:
             named = [name.strip() for name in classes.split(",")]
@@ -162,9 +165,10 @@ def apply_calibrator(
         _check_columns(calibrator, keywords)
         # The labels are not used.
         labels = np.zeros(rows, np.int64) if "classes" not in keywords else np.full(rows, keywords["classes"][0])
+        keywords |= {} if dropped is None else {"missing": dropped}
         p = Predictions(labels, keywords.pop("y_prob"), **checks, **keywords)
         _check_kind(calibrator, p)
-        return opened.write(out, calibrated(p, calibrator).probs), rows
+        return opened.write(out, calibrated(p, calibrator).probs), rows, dropped
 
 
 def _check_not_grouped(calibrator: Calibrator) -> None:
@@ -204,7 +208,8 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     check_apart(out, file, calibrator)
     fitted = load_map(calibrator, preprocessing=preprocessing)
     with warnings_as_lines():
-        path, rows = apply_calibrator(fitted, file, out, **source)
+        path, rows, dropped = apply_calibrator(fitted, file, out, **source)
+    print_lines([] if dropped is None else [str(dropped)])
     print_lines([f"Wrote {path}: {rows:,} rows with probabilities calibrated by {type(fitted).__name__}."])
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 
@@ -217,14 +222,13 @@ def run_select(
     cost: tuple[float, float] | None,
     confidence_level: float,
     method: str | None,
-    confidence_column: str | None,
     lens: str | None,
     as_json: bool,
     calibrator: str | None = None,
     **source: Any,
 ) -> bool:
     """Choose a threshold and print it; True if no threshold satisfies the guarantee."""
-    p = read(file, confidence=confidence_column, **source)
+    p = read(file, **source)
     if calibrator is not None:
         with warnings_as_lines():
             p = calibrated(p, calibrator)

@@ -11,6 +11,7 @@ import click
 from ..errors import CalibrantError
 from ..util.version import __version__
 from . import options
+from .config import forget_configuration, where_set
 from .monitoring import monitor
 from .places import forget_read
 from .screen import forget, say, warnings_as_lines
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
     130 if interrupted.
     """
     forget_read()
+    forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
     set_wording(_options_of(words), words)
     try:
@@ -48,11 +50,12 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         at = getattr(error, "ctx", None)
         where = f"; see `{at.command_path} --help`" if at and isinstance(error, click.MissingParameter) else ""
-        say(f"error: {error.format_message().removesuffix('.' if where else '')}{where}", err=True)
+        text = f"{error.format_message().removesuffix('.' if where else '')}{where}"
+        say(f"error: {where_set(text, getattr(getattr(error, 'param', None), 'opts', ()))}", err=True)
         code = EXIT_BAD_INPUT
     except (CalibrantError, OSError) as error:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
-        say(format_exc() if "--debug" in words else f"error: {text}", err=True)
+        say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
     except Exception:  # Python would exit with 1, which is the code of a failed gate
         say(format_exc(), err=True)
@@ -88,7 +91,7 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @cli.command(short_help="Measure the calibration of predictions.")
 @options.source_options(
     options.score_options,
-    options.by_option("Column with the group of each row; each group is also measured separately."),
+    options.groups_option("Groups that are also measured separately."),
 )
 @click.option(
     "--pool",
@@ -123,18 +126,15 @@ NAMES = "Comma-separated ids or aliases of metrics, 'recommended' (default) or '
 @options.stream_option
 @options.draw_options(200)
 @options.json_option
-@click.option(
-    "--fail-if",
-    "gates",
-    metavar="CONDITION",
-    multiple=True,
-    help='Exit with 1 if a condition such as "ece > 0.05" holds for all rows or a group of --by. Can be repeated.',
+@options.gate_options(
+    'Exit with 1 if a condition such as "ece > 0.05", "ece.high > 0.05", "auroc < 0.8" or "ece > 1.1 * baseline" holds for all rows or a '
+    "group of --by. Can be repeated.",
 )
 @options.debug_option
 def evaluate(file: str, **options: Any) -> None:
     """Measure the calibration of the predictions in FILE.
 
-    FILE is a CSV, TSV, Parquet, JSON lines or NPZ file, a DuckDB database, a .sketch file, or - for standard input.
+    FILE is a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ or NPY file, a DuckDB database, a .sketch file, or - for standard input.
 
     For a time to event, --time, --event and --horizon take the place of --label: calibration, discrimination and overall performance of
     the predicted risks by the horizon, with confidence intervals.
@@ -148,7 +148,7 @@ def evaluate(file: str, **options: Any) -> None:
 @cli.command(short_help="Test whether predictions are calibrated.")
 @options.source_options(
     options.score_options,
-    options.by_option("Column with the group of each row, for metrics that use groups: pce, fece, mcm."),
+    options.groups_option("Groups, for metrics that use groups: pce, fece, mcm, of all combinations."),
 )
 @click.option("--metric", metavar="NAME", help="Id or alias of the test statistic; ecce_mad by default.")
 @click.option(
@@ -201,6 +201,7 @@ def assess(file: str, **options: Any) -> None:
 @options.draw_options(1000)
 @options.json_option
 @click.option("--fail-if-worse", is_flag=True, help="Exit with 1 if a model is significantly worse than the first.")
+@options.compare_gate_options
 @options.debug_option
 def compare(file: str, **options: Any) -> None:
     """Compare models on the same rows of FILE.
@@ -258,14 +259,7 @@ def apply(calibrator: str, file: str, **options: Any) -> None:
 
 
 @cli.command(short_help="Choose a confidence threshold with a guarantee.")
-@options.source_options(
-    options.class_score_options,
-    click.option(
-        "--confidence-column",
-        metavar="COLUMN",
-        help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
-    ),
-)
+@options.source_options(options.score_options)
 @click.option("--accuracy", type=float, metavar="SHARE", help="Minimum accuracy of the accepted predictions.")
 @click.option(
     "--coverage", type=float, metavar="SHARE", help="Minimum share of accepted predictions, in place of --accuracy."
@@ -331,6 +325,10 @@ def select(file: str, **options: Any) -> None:
 )
 @options.draw_options(200)
 @options.json_option
+@options.gate_options(
+    'Exit with 1, after the files were written, if a condition such as "ece > 0.05" holds for the test data after recalibration. Can be '
+    "repeated.",
+)
 @options.debug_option
 def run(**options: Any) -> None:
     """Fit a calibrator on validation data, evaluate it on test data, choose a threshold and write a report.
@@ -339,7 +337,8 @@ def run(**options: Any) -> None:
     """
     from . import workflow
 
-    workflow.run(**options)
+    if workflow.run(**options):
+        raise _GateFailed
 
 
 @cli.command(short_help="Summarize files of any size in a sketch.")
@@ -351,11 +350,14 @@ def run(**options: Any) -> None:
     metavar="COLUMNS",
     help="Columns with one probability per class: a comma-separated list or a pattern such as 'p_*'.",
 )
-@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@options.by_option(
+    "Column with the group of each row, or an SQL expression; each group is also summarized separately. 'a x b' are combinations."
+)
 @options.where_option
 @options.classes_option
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
+@options.drop_missing_option
 @options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
@@ -372,7 +374,7 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.column_options(
     options.score_options,
-    options.by_option("Column with the group of each row; each group is also tested and reported."),
+    options.groups_option("Groups that are also tested and reported."),
 )
 @options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
 @click.option(
@@ -415,14 +417,12 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     help="Compare calibration methods on held-out data.",
 )
 @click.option("--accuracy", type=float, default=0.95, show_default=True, help="Accuracy that the threshold guarantees.")
-@click.option(
-    "--confidence-level",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Probability with which the guarantee holds.",
-)
+@options.confidence_level_option
 @options.draw_options(200)
+@options.gate_options(
+    'Exit with 1, after the report was written, if a condition such as "ece.high > 0.05" holds for all rows or a group of --by. Can be '
+    "repeated.",
+)
 @options.debug_option
 def report(files: tuple[str, ...], **options: Any) -> None:
     """Write a report on the predictions in FILE: calibration, metrics, subgroups, recalibration and threshold.
@@ -431,7 +431,8 @@ def report(files: tuple[str, ...], **options: Any) -> None:
     """
     from . import reporting
 
-    reporting.run(files, **options)
+    if reporting.run(files, **options):
+        raise _GateFailed
 
 
 @cli.command(short_help="List the metrics, or describe one.")
@@ -468,6 +469,23 @@ def demo(out: str, save_data: str | None) -> None:
     from . import demonstration
 
     demonstration.run(out, save_data)
+
+
+@cli.command(short_help="Show the configuration.")
+@click.option(
+    "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."
+)
+@options.json_option
+@click.pass_context
+def config(context: click.Context, file: str | None, as_json: bool) -> None:
+    """Show the settings of the configuration: value, table, and the commands that each applies to.
+
+    Commands read calibrant.toml, or [tool.calibrant] of pyproject.toml, in the working folder or the nearest folder above, up to the root
+    of the git repository. An option on the command line takes precedence.
+    """
+    from .config import show_configuration
+
+    show_configuration(context, file, as_json)
 
 
 cli.add_command(monitor)

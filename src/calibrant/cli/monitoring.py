@@ -12,13 +12,20 @@ import click
 from . import options
 
 if TYPE_CHECKING:
+    from ..input.missing import Dropped
     from ..monitoring.monitor import Monitor
     from ..monitoring.status import Alarm, MonitorStatus, Update
+    from .conditions import Place
 
 __all__ = ["monitor"]
 
-EXIT_ALARM = 3
-COLUMNS = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
+EXIT_GATE, EXIT_ALARM = 1, 3
+ENDS = ("value", "low", "high")
+# The measures of a window that gates can use, with their fields.
+MEASURES = {"gap": ENDS, "ece": ENDS} | dict.fromkeys(
+    ("smece", "accuracy", "mean_score", "rate", "n", "e_value"), ENDS[:1]
+)
+SHOWN = ("window", "state", "rows", "labelled", "confidence", "drift p", "gap", "ece", "e-value")
 fail_option = click.option(
     "--fail-on-alarm",
     "fail_on",
@@ -39,6 +46,16 @@ def now_option(help: str) -> Callable[[Any], Any]:
     return click.option("--now", metavar="TIME", help=help)
 
 
+def time_option(help: str) -> Callable[[Any], Any]:
+    """The option ``--time``."""
+    return click.option("--time", metavar="COLUMN", help=help)
+
+
+def id_option(help: str) -> Callable[[Any], Any]:
+    """The option ``--id``."""
+    return click.option("--id", "id_column", metavar="COLUMN", help=help)
+
+
 @click.group(cls=options.OnceGroup, short_help="Monitor drift and calibration over time.")
 def monitor() -> None:
     """Monitor predictions over time: drift, calibration as labels arrive, and alarms.
@@ -57,6 +74,8 @@ def monitor() -> None:
 @options.where_option
 @options.classes_option
 @options.file_options
+@time_option("Column with the time of each prediction in the files of update, which need not be in the reference data.")
+@id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
 @click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @options.ood_option(
@@ -104,7 +123,10 @@ def monitor() -> None:
 @click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
-    """Create a monitor in the new file STORE."""
+    """Create a monitor in the new file STORE.
+
+    The names of columns are stored, so that update and labels need none.
+    """
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from ..sketches.collection import Sketches
@@ -121,6 +143,7 @@ def init(store: str, **options: Any) -> None:
         horizon = int(horizon)
     keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
     keywords["by"] = options["by"]
+    keywords["columns"] = _columns(options)
     file, ood = options.pop("reference"), options.pop("ood")
     twice = next((name for name in ood if ood.count(name) > 1), None)
     if twice is not None:
@@ -131,22 +154,60 @@ def init(store: str, **options: Any) -> None:
             keywords["ood"] = (
                 ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
             )
+            if not isinstance(reference, Sketches) and reference.dropped is not None:
+                keywords["ood"] = {name: values[reference.dropped.kept] for name, values in keywords["ood"].items()}
         made = Monitor.create(store, reference=reference, **keywords)
-    time = " --time COLUMN" if made.settings.rule.by_time else ""
-    print_lines([repr(made), f"Next: calibrant monitor update {store} FILE{time} --id COLUMN"])
+    needed = {"time": made.settings.rule.by_time, "id": True}
+    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in keywords["columns"])
+    said = [] if getattr(reference, "dropped", None) is None else [str(reference.dropped)]
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {store} FILE{more}"])
+
+
+def _columns(options: dict[str, Any]) -> dict[str, str]:
+    """The names of columns among the options, without those of files that init does not read."""
+    found = {"time": options.pop("time"), "id": options.pop("id_column")}
+    found |= {name: options[name] for name in ("label", "prob", "probs", "logits", "confidence")}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
+    """Complete the columns that were not given by those given to init; a score that was given replaces the others.
+
+    A configuration may be about other data than those of the monitor, so that its columns come last.
+    """
+    from .config import is_configured
+
+    def given(name: str) -> bool:
+        return options.get(name) is not None and not is_configured(name)
+
+    kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
+    scores = ("prob", "probs", "logits", "confidence")
+    if any(map(given, scores)):
+        kept = {name: column for name, column in kept.items() if name not in scores}
+    elif any(name in scores for name in kept):
+        options |= {name: None for name in scores if name in options}
+    for name, column in kept.items():
+        if name in options and not given(name):
+            options[name] = column
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:
     """Rows of a table, or a sketch, for which only the column of its groups can be given."""
     from ..errors import ArgumentError, LabelError, Use
+    from ..monitoring.settings import COLUMNS
     from ..sketches.collection import Sketches
     from ..util.files import read_limited
+    from .config import is_configured
     from .fitting import read
 
     if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
-        given = next((name for name, value in source.items() if value and name != "by"), None)
+        # Columns are those of the files of update.
+        rows = {name: value for name, value in source.items() if name not in (*COLUMNS, "by")}
+        given = next((name for name, value in rows.items() if value and not is_configured(name)), None)
         if given is not None:
-            raise ArgumentError(f"--{given}", f"applies to rows, and {file} is a sketch", "give it to scan")
+            raise ArgumentError(
+                f"--{given.replace('_', '-')}", f"applies to rows, and {file} is a sketch", "give it to scan"
+            )
         return Sketches.from_bytes(read_limited(file, 1 << 30), file)
     try:
         return read(file, **source)
@@ -159,14 +220,10 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @monitor.command(short_help="Add predictions.")
 @click.argument("store")
 @click.argument("file")
-@click.option(
-    "--time",
-    metavar="COLUMN",
-    help="Column with the time of each prediction; required unless windows are counted in rows.",
+@time_option(
+    "Column with the time of each prediction, unless windows are counted in rows; by default the one given to init."
 )
-@click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column with the id of each row; a row that is added twice counts once."
-)
+@id_option("Column with the id of each row; a row that is added twice counts once. By default the one given to init.")
 @click.option(
     "--delivery",
     metavar="NAME",
@@ -194,15 +251,18 @@ def update(store: str, file: str, **options: Any) -> None:
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor, some_names
     from .arrivals import in_order, rows_of
+    from .config import is_configured
     from .screen import warnings_as_lines
 
     chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery", "now", "max_ahead")}
     if chosen["max_ahead"] == "any":
         chosen["max_ahead"] = None
     opened = Monitor.open(store)
+    options["label_required"] = options["label"] is not None and not is_configured("label")
+    _remembered(opened, options)
     if options["time"] is None and opened.settings.rule.by_time:
         raise ArgumentError("--time", "is required for windows of time", "name the column of times")
-    if options["by"] is None:
+    if options["by"] is None or (is_configured("by") and opened.settings.by is not None):
         options["by"] = opened.settings.by
         if options["by"] is None and opened.groups:
             problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
@@ -210,17 +270,16 @@ def update(store: str, file: str, **options: Any) -> None:
     options["watched"] = opened.settings.by
     options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
     with warnings_as_lines(), _labels_of_reference(opened):
-        rows = in_order(rows_of(file, **options), opened.settings.classes)
+        found, dropped = rows_of(file, **options)
+        rows = in_order(found, opened.settings.classes)
         done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
-    _finish(done, chosen["fail_on"], chosen["as_json"])
+    _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
 
 
 @monitor.command(short_help="Add or correct labels.")
 @click.argument("store")
 @click.argument("file")
-@click.option(
-    "--id", "id_column", required=True, metavar="COLUMN", help="Column with the id of each row, as given to update."
-)
+@id_option("Column with the id of each row, as given to update; by default the one given to init.")
 @options.label_option
 @now_option("Current time; by default that of the latest prediction.")
 @options.where_option
@@ -231,7 +290,7 @@ def update(store: str, file: str, **options: Any) -> None:
 def labels(
     store: str,
     file: str,
-    id_column: str,
+    id_column: str | None,
     label: str | None,
     now: str | None,
     where: str | None,
@@ -243,14 +302,19 @@ def labels(
 
     Labels whose predictions have not arrived are kept and added with them.
     """
+    from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
     from ..monitoring.windows import read_time
     from .arrivals import labels_like, labels_of
 
     opened = Monitor.open(store)
+    columns: dict[str, Any] = {"id_column": id_column, "label": label}
+    _remembered(opened, columns)
+    if columns["id_column"] is None:
+        raise ArgumentError("--id", "is required, since none was given to init", "name the column of ids")
     if now is not None:
         read_time(now, "--now")
-    ids, values = labels_of(file, id_column, label, where, format)
+    ids, values = labels_of(file, **columns, where=where, format=format)
     with _labels_of_reference(opened):
         done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
     _finish(done, fail_on, as_json)
@@ -294,12 +358,29 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @options.json_option
 @click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
 @fail_option
+@click.option(
+    "--fail-if",
+    "gates",
+    metavar="CONDITION",
+    multiple=True,
+    help='Exit with 1 if a condition such as "gap.high > 0.05" or "ece > 0.1" holds for the newest tested window, unless there is an '
+    "alarm. Measures are gap, ece, smece, accuracy, mean_score, rate, n and e_value. Can be repeated.",
+)
+@options.gate_outputs
 @options.debug_option
-def status(store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str) -> None:
+def status(
+    store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str, **outputs: Any
+) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
+    from .conditions import Gates, check, measure_named
     from .screen import say
+
+    gates = Gates.take(outputs)
+    conditions = gates.conditions(
+        lambda name: measure_named(name, MEASURES), lambda name: MEASURES[name], "gap.high > 0.05"
+    )
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
@@ -310,7 +391,27 @@ def status(store: str, last: int, group: str | None, as_json: bool, prometheus: 
         say(found.to_prometheus(), nl=False)
     else:
         _show(found)
+    checked = check(conditions, [_newest(found)]) if conditions else []
+    failed = gates.finish(checked, f"calibrant monitor status {Path(store).name}", [found.verdict])
     _exit(found.open_alarms, fail_on)
+    if failed:
+        raise click.exceptions.Exit(EXIT_GATE)
+
+
+def _newest(found: MonitorStatus) -> Place:
+    """The measures of the newest window that was tested; the labels of later ones are not complete."""
+    from .conditions import Place
+
+    newest = next((w for w in reversed(found.windows) if w.state == "tested" and w.calibration is not None), None)
+    if newest is None:
+        reason = {"reason": f"none of the last {len(found.windows)} windows was tested"}
+        return Place("", dict.fromkeys(MEASURES, reason))
+    plain = {**vars(newest.calibration), "e_value": newest.e_value}
+    measures = {}
+    for name in MEASURES:
+        ends = {end: plain[f"{name}_{end}"] for end in ("low", "high") if f"{name}_{end}" in plain}
+        measures[name] = {"value": plain[name], **ends, "note": plain["note"]}
+    return Place(newest.window, measures, word="window")
 
 
 @monitor.command(short_help="Write the timeline as an HTML report.")
@@ -358,14 +459,15 @@ def _status(opened: Monitor, last: int, group: str | None) -> MonitorStatus:
     return opened.status(last=last, group=names.get(group, group))
 
 
-def _finish(done: Update, fail_on: str, as_json: bool) -> None:
+def _finish(done: Update, fail_on: str, as_json: bool, dropped: Dropped | None = None) -> None:
     from .screen import print_json, print_lines
 
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | ({} if dropped is None else {"missing_values": dropped.to_dict()}))
     else:
         known = (f"acknowledged: {alarm!r}" for alarm in done.ongoing)
-        print_lines([repr(done), *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
+        said = [] if dropped is None else [str(dropped)]
+        print_lines([repr(done), *said, *(f"alarm: {alarm!r}" for alarm in done.alarms), *known])
     _exit(done.alarms, fail_on)
 
 
@@ -403,8 +505,8 @@ def _show(found: MonitorStatus) -> None:
         )
     if rows:
         print_lines([""])
-        place = COLUMNS.index("drift p") + 1
-        headings = (*COLUMNS[:place], *(f"{each.name} p" for each in found.settings.ood), *COLUMNS[place:])
+        place = SHOWN.index("drift p") + 1
+        headings = (*SHOWN[:place], *(f"{each.name} p" for each in found.settings.ood), *SHOWN[place:])
         print_table(headings, rows, range(2, len(headings)))
     if found.groups:
         print_lines(["", *(repr(group) for group in found.groups[:50])])

@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
+from .config import apply_configuration
+
 Command = Callable[..., Any]
+
+
+# Former names of options, with the present ones.
+RENAMED = {
+    "--confidence": {"--confidence-column": "the column", "--confidence-level": "the probability of a guarantee"},
+    "--level": {"--confidence-level": "the probability of a guarantee", "--interval": "the level of intervals"},
+}
 
 
 class OnceCommand(click.Command):
@@ -15,14 +24,27 @@ class OnceCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; raise if an option other than a flag is repeated."""
-        order = self.make_parser(ctx).parse_args(list(args))[2]
+        given, _, order = self._parsed(ctx, args)
         for option in dict.fromkeys(param for param in order if isinstance(param, click.Option)):
             plain_flag = option.is_flag and not option.secondary_opts
             if order.count(option) > 1 and not (option.multiple or option.count or plain_flag):
                 listed = "comma-separated" in (option.help or "").lower()
                 remedy = "give its values as one comma-separated list" if listed else "give it once"
                 raise click.UsageError(f"{option.opts[0]}: given {_times(order.count(option))}; {remedy}")
+        if not ctx.resilient_parsing and any(param.name == "config" for param in self.params):
+            apply_configuration(ctx, given)
         return super().parse_args(ctx, args)
+
+    def _parsed(self, ctx: click.Context, args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+        try:
+            return self.make_parser(ctx).parse_args(list(args))
+        except click.NoSuchOption as error:
+            known = {name for param in self.params for name in param.opts}
+            now = [name for name in RENAMED.get(error.option_name, ()) if name in known]
+            if not now:
+                raise
+            uses = " or ".join(f"{name} ({RENAMED[error.option_name][name]})" for name in now)
+            raise click.UsageError(f"{error.option_name}: was renamed; use {uses}") from None
 
 
 class OnceGroup(click.Group):
@@ -66,6 +88,17 @@ def written_option(name: str, *, folder: bool = False, **more: Any) -> Callable[
     return click.option(name, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
+class FormatChoice(click.Choice):
+    """The formats of files; those of logs may have a detail after a colon."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check the part before the colon."""
+        kind, colon, detail = str(value).partition(":")
+        if colon and detail and kind in ("lm-eval", "openai"):
+            return value
+        return super().convert(value, param, ctx)
+
+
 class_score_options = with_options(
     click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class."),
     click.option(
@@ -83,7 +116,8 @@ class_score_options = with_options(
 score_options = with_options(
     class_score_options,
     click.option(
-        "--confidence",
+        "--confidence-column",
+        "confidence",
         metavar="COLUMN",
         help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
     ),
@@ -102,15 +136,22 @@ classes_option = click.option(
     help="Comma-separated names of the classes in the order of the columns; with two classes, the positive one last.",
 )
 table_option = click.option("--table", metavar="NAME", help="Table of a DuckDB database with several tables.")
+drop_missing_option = click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Drop the rows in which a label, score, weight or group is missing, and state how many.",
+)
 file_options = with_options(
     click.option(
         "--format",
-        type=click.Choice(["csv", "tsv", "parquet", "json", "npz", "duckdb"]),
-        help="Format of the input file, if it is not clear from its name.",
+        type=FormatChoice(["csv", "tsv", "parquet", "json", "npz", "duckdb", "lm-eval", "openai"]),
+        help="Format of the input file, if it is not clear from its name. Logs of language models: lm-eval (samples of "
+        "lm-evaluation-harness; lm-eval:characters divides by the length of each choice) and openai (responses with logprobs; openai:yes,no names the choices).",
     ),
     table_option,
     click.option("--normalize", is_flag=True, help="Rescale each row of probabilities to sum to 1."),
     click.option("--clip", is_flag=True, help="Clip probabilities to [0, 1]."),
+    drop_missing_option,
 )
 
 
@@ -140,25 +181,73 @@ def by_option(help: str) -> Callable[[Command], Command]:
     return click.option("--by", metavar="COLUMN", help=help)
 
 
+def groups_option(help: str) -> Callable[[Command], Command]:
+    """``--by``, groups by columns, quantiles and expressions; repeated, it is a comma-separated list."""
+
+    def joined(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ", ".join(values) or None
+
+    more = (
+        " A comma-separated list, or several --by, of columns, of quantile groups such as tenure/4, of SQL expressions such as "
+        "'age >= 65', and of combinations such as 'sex x tenure/4'."
+    )
+    return click.option("--by", metavar="GROUPS", multiple=True, callback=joined, help=help + more)
+
+
 def ood_option(help: str) -> Callable[[Command], Command]:
     """``--ood``, the columns of out-of-distribution scores."""
     return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
+
+
+def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
+    """Read ``--bins``: a number, or one bin per distinct score."""
+    if value is None or value == "levels":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a whole number, or levels for one bin per distinct score; got {value!r}"
+        ) from None
+
+
+def _further(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``--option``: numbers, true, false, null and lists as in JSON, and other values as text."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key:
+            raise click.UsageError(f"--option: {text!r} is not of the form key=value; for example --option edge=drop")
+        if key in found:
+            raise click.UsageError(f"--option: {key!r} was given twice; give it once")
+        try:
+            found[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[key] = value
+    return found
 
 
 def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
 
-    if value is not None and value not in ("equal_width", "equal_mass") and written_rule(value) is value:
+    if value is not None and value not in ("equal_width", "equal_mass", "levels") and written_rule(value) is value:
         raise click.BadParameter(
-            f"must be equal_width, equal_mass, or equal_width:LOW such as equal_width:1/K; got {value!r}"
+            f"must be equal_width, equal_mass, levels, or equal_width:LOW such as equal_width:1/K; got {value!r}"
         )
     return value
 
 
 metric_options = with_options(
     click.option("--lens", help="What is evaluated: top_label, classwise, ordinal, class:NAME, rank:2, ..."),
-    click.option("--bins", type=int, help="Number of bins."),
+    click.option(
+        "--bins",
+        metavar="NUMBER",
+        callback=_bins,
+        help="Number of bins, or levels: one bin per distinct score, for scores with few values.",
+    ),
     click.option(
         "--binning",
         metavar="NAME",
@@ -181,6 +270,15 @@ metric_options = with_options(
         "--class-groups",
         metavar="GROUPS",
         help="Evaluate groups of classes, such as 'animal=cat,dog; vehicle=car', in place of --lens; each class is in one group.",
+    ),
+    click.option(
+        "--option",
+        "further",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_further,
+        help="Further option of metrics, such as edge=drop, or of one metric, such as cox_slope.edge=drop; calibrant metrics NAME lists them. "
+        "Can be repeated.",
     ),
     click.option(
         "--select",
@@ -212,12 +310,61 @@ stream_option = click.option(
     help="Read in bounded memory. This is the default for patterns, databases, text above 512 MB and Parquet above 10 million rows.",
 )
 
+
+gate_outputs = with_options(
+    written_option("--junit", help="Write the results of the gates as JUnit XML."),
+    written_option("--summary", help="Write the results of the gates and the metrics as Markdown."),
+    click.option(
+        "--annotations",
+        type=click.Choice(["auto", "github", "none"]),
+        default="auto",
+        show_default=True,
+        help="Mark failed gates in the log of GitHub Actions; auto if the command runs there.",
+    ),
+)
+
+
+def gate_options(help: str) -> Callable[[Command], Command]:
+    """``--fail-if``, the baseline, and the files with the results of gates."""
+    return with_options(
+        click.option("--fail-if", "gates", metavar="CONDITION", multiple=True, help=help),
+        click.option(
+            "--baseline",
+            metavar="FILE",
+            help='Earlier results for conditions such as "ece > baseline + 0.01": the output of --json, a report in JSON, or a .sketch.',
+        ),
+        gate_outputs,
+    )
+
+
+compare_gate_options = with_options(
+    click.option(
+        "--fail-if",
+        "gates",
+        metavar="CONDITION",
+        multiple=True,
+        help='Exit with 1 if a condition on the metric of a model, such as "brier > 0.2" or "brier > 1.05 * baseline" with the first model '
+        'as the baseline, or on its difference from the first, such as "difference.low > 0", holds. Can be repeated.',
+    ),
+    gate_outputs,
+)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--debug``, which shows the traceback of an error."""
-    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)
+    """``--debug``, which shows the traceback of an error, and the options for the configuration."""
+    return with_options(
+        click.option(
+            "--config",
+            metavar="FILE",
+            expose_value=False,
+            help="Configuration; by default calibrant.toml, or [tool.calibrant] of pyproject.toml, in this folder or one above.",
+        ),
+        click.option("--no-config", is_flag=True, expose_value=False, help="Read no configuration."),
+        click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
+    )(command)
 
 
 fit_options = with_options(
@@ -250,9 +397,7 @@ preprocessing_option = click.option(
 )
 seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random folds.")
 confidence_level_option = click.option(
-    "--confidence",
-    "--level",
-    "confidence_level",
+    "--confidence-level",
     type=float,
     default=0.9,
     show_default=True,

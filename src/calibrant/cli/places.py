@@ -73,24 +73,27 @@ def _of_objects(stream: Iterable[str]) -> Iterator[int]:
         yield line
 
 
-def _of_records(stream: Iterable[str], path: Path, kind: str) -> Iterator[int]:
+def _of_records(stream: Iterator[str], path: Path, kind: str) -> Iterator[int]:
     """The first line of each row after the header; empty where the dialect is unknown. A quoted field may span several lines."""
     import duckdb
 
     from ..sketches.files.reading import dialect_of
 
     with duckdb.connect(":memory:") as connection:
-        written = dialect_of(connection, str(path), kind)
-    if written is None:
+        found = dialect_of(connection, str(path), kind)
+    if found is None:
         return
+    written, above = found
+    for _ in range(above):
+        next(stream)
     records = csv.reader(stream, **written)
-    begin, header = 1, True
+    begin, header = above + 1, True
     for fields in records:
         if fields:  # empty lines are not rows
             if not header:
                 yield begin
             header = False
-        begin = records.line_num + 1
+        begin = above + records.line_num + 1
 
 
 _label: ContextVar[str] = ContextVar("label", default="")

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError
-from ..evaluation.measure import calibrated
+from ..evaluation.clinical import ROWS
+from ..evaluation.measure import calibrated, evaluate
+from ..inference.significance import adjust
+from ..input.grouping import groups_of
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..reporting.building import build, read_options
 from ..reporting.comparing import compare_parts
 from ..reporting.forms import Form, form_of
 from ..util.files import write_atomic
+from .conditions import (
+    HEADER,
+    Condition,
+    Gates,
+    check,
+    check_metrics,
+    gate_metrics,
+    metric_conditions,
+    needs_interval,
+    needs_test,
+    places_of,
+)
+from .config import used_configuration
 from .fitting import read
+from .gate_results import Checked
 from .screen import clean, print_lines, resampling_bar, say, warnings_as_lines
 from .source import split
 from .streaming import streamed
@@ -41,8 +63,13 @@ def run(
     resamples: int,
     seed: int,
     **source: Any,
-) -> None:
-    """Build and write the report; ``--out -`` prints it instead."""
+) -> bool:
+    """Build and write the report; ``--out -`` prints it instead. True if a gate failed."""
+    gates = Gates.take(source)
+    study = [name for name in ROWS if name not in HEADER] if purpose is not None else []
+    conditions = metric_conditions(gates, study)
+    if conditions and kind is not None:
+        raise ArgumentError("--fail-if", "cannot be combined with --compare", "report on one file")
     _check(files, kind, calibrator)
     target = out or f"report.{form or 'html'}"
     _check_purpose(purpose, tripod, kind, target)
@@ -68,21 +95,57 @@ def run(
         purpose,
     )
     given = {"files": [_name(file) for file in files], "by": source.get("by"), "where": source.get("where")}
+    given |= used_configuration()
     found: Any
     with warnings_as_lines(), resampling_bar("report", whole=True):
+        measured = None
         if kind is None:
-            found = build(_read(files[0], source, given), asked, given)
+            predictions = _read(files[0], source, given)
+            found = build(predictions, asked, given)
+            on_metrics = [each for each in conditions if each.name not in study]
+            measured = _measured(predictions, on_metrics, lens, interval, resamples, seed) if conditions else None
         else:
-            found = compare_parts(_parts(files, calibrator, source), asked, kind, given_title=title)
+            found = compare_parts(_parts(files, calibrator, source, kind), asked, kind, given_title=title)
         text = found.text(shape)
     if tripod is not None:
-        found.clinical.tripod.write(tripod)
+        found.clinical.tripod.save(tripod)
+    sentence = found.verdict.sentence if kind is None else found.sentence
     if target == "-":
         say(text, nl=False)
-        return
-    written = write_atomic(target, text.encode())
-    print_lines([found.verdict.sentence if kind is None else found.sentence])
-    say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
+    else:
+        written = write_atomic(target, text.encode())
+        print_lines([sentence])
+        say(clean(f"Wrote {written}." if tripod is None else f"Wrote {written} and {tripod}."))
+    clinical = [each for each in conditions if each.name in study]
+    conditions = [each for each in conditions if each not in clinical]
+    checked: list[Checked] = []
+    if clinical:  # the table of a validation study is about all rows
+        checked += check(clinical, places_of(found.clinical.summary.to_dict()), gates.earlier())
+    if measured is not None:
+        plain, of_sketch = measured
+        options = {} if lens is None else {"lens": lens}
+        checked += check_metrics(gates, conditions, plain, of_sketch, options, source.get("by"))
+    return gates.finish(checked, f"calibrant report {_name(files[0])}", [sentence])
+
+
+def _measured(
+    p: Predictions, conditions: list[Condition], lens: str | None, level: float, resamples: int, seed: int
+) -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
+    """The metrics of the gates for all rows and each group, as the report has them, and a function that evaluates a baseline."""
+    options: dict[str, Any] = {"metrics": gate_metrics(conditions) or ["brier"], "lens": lens, "budget": math.inf}
+    inference = {"interval": level if needs_interval(conditions) else None, "assess": needs_test(conditions)}
+    if inference["interval"] or inference["assess"]:
+        options |= {**inference, "n_resamples": resamples, "rng": seed}
+    plain = evaluate(p, **options).to_dict()
+    if p.groups is not None:
+        parts = {str(g.labels[place]): p.take(rows) for g, place, rows in groups_of(p)}
+        plain["groups"] = {name: evaluate(part, **options).to_dict() for name, part in parts.items()}
+        for several in zip(*(part["metrics"] for part in plain["groups"].values()), strict=True):
+            tested = [found for found in several if found["pvalue"] is not None]
+            pvalues = adjust(np.array([found["pvalue"] for found in tested], dtype=np.float64), "holm")
+            for found, adjusted in zip(tested, pvalues.tolist(), strict=True):
+                found["adjusted"] = adjusted
+    return plain, lambda sketches: evaluate(sketches, **options).to_dict()
 
 
 def _shape(target: str, form: str | None) -> Form:
@@ -132,10 +195,12 @@ def _read(file: str, source: dict[str, Any], given: dict[str, Any]) -> Predictio
     if sketches is None:
         return read(file, **source)
     given["rows"] = f"{sketches.n:,}, from a sketch: scores are the means of its cells"
-    return sketches.predictions()
+    found = sketches.predictions()
+    found.dropped = sketches.dropped
+    return found
 
 
-def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any]) -> dict[str, Predictions]:
+def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any], kind: str) -> dict[str, Predictions]:
     """Predictions by the names of their files, or by their paths if two files have the same name."""
     if calibrator is not None:
         before = _read(files[0], source, {})
@@ -144,4 +209,5 @@ def _parts(files: tuple[str, ...], calibrator: str | None, source: dict[str, Any
     names = stems if len(set(stems)) == len(files) else list(files)
     if len(set(names)) < len(files):
         raise ArgumentError("FILE", "the same file is given twice", "name each file once")
-    return {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
+    parts = {name: _read(file, source, {}) for name, file in zip(names, files, strict=True)}
+    return on_same_rows(parts) if kind == "models" else parts

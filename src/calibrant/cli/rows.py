@@ -35,6 +35,8 @@ from .places import remember_read
 __all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
+# Formats that are logs of language models.
+LOGS = ("lm-eval", "openai")
 # A column with row numbers, under a name that no file uses.
 NUMBER = "row that calibrant reads"
 
@@ -100,12 +102,16 @@ def on_disk(file: str) -> Iterator[list[str]]:
 
 def kind_of_all(paths: list[str], format: str | None) -> str:
     """The common format of some files."""
+    if format is not None and format.partition(":")[0] in LOGS:
+        raise ArgumentError(
+            "--format", f"{format} is not supported by this command", "use calibrant evaluate or report"
+        )
     kinds = [format or _kind(Path(path)) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:
             raise FileError(path, f"is {kind}, and {paths[0]} is {kinds[0]}", "name files of one format")
     if kinds[0] == "npz" and len(paths) > 1:
-        raise FileError(paths[1], "only one .npz file can be read", "name one, or write tables")
+        raise FileError(paths[1], "only one .npz or .npy file can be read", "name one, or write tables")
     return kinds[0]
 
 
@@ -113,7 +119,7 @@ def _kind(path: Path) -> str:
     if path.suffix == SKETCH:
         readers = "evaluate, assess, report, scan and monitor init --reference"
         raise FileError(str(path), "is a sketch; expected rows", f"sketches are read by {readers}")
-    return "npz" if path.suffix.lower() == ".npz" else kind_of(path) or _sniff(path)
+    return "npz" if path.suffix.lower() in (".npz", ".npy") else kind_of(path) or _sniff(path)
 
 
 def _sniff(path: Path) -> str:
@@ -124,12 +130,14 @@ def _sniff(path: Path) -> str:
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
         if b"[Content_Types].xml" in head or b"mimetypeapplication/vnd" in head:
-            raise FileError(str(path), "is a spreadsheet, which is not supported", "save it as CSV")
+            raise FileError(str(path), "is a spreadsheet; its name must end in .xlsx", "rename it, or save it as CSV")
         return "npz"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise not_utf8(str(path))
     if b"\0" in head:
-        remedy = "give a CSV, TSV, Parquet, JSON lines, NPZ or DuckDB file, if necessary with --format"
+        remedy = (
+            "give a CSV, TSV, Parquet, JSON lines, Excel, Feather, NPZ, NPY or DuckDB file, if necessary with --format"
+        )
         raise FileError(str(path), "is not a text file", remedy)
     if head.lstrip().startswith((b"{", b"[")):
         return "json"

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, FileError
+from ..errors import ArgumentError, FileError, InputError
 from ..input.convert import match_columns, rounding_of
 from ..input.frames import ColumnNames, opposite_of, positive_of
+from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
+from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
+from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
     as_booleans,
     class_names,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
     score_options,
 )
-from ..util.files import read_npz
+from ..sketches.files.reading import PRINTED
+from ..util.files import read_arrays
+from .derived import with_expressions
+from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import connect, kind_of_all, on_disk, open_rows
+from .rows import Rows, connect, open_rows
+from .screen import clean, say
 
-__all__ = ["Columns", "load", "load_each", "split"]
+__all__ = [
+    "Columns",
+    "complete",
+    "factor_key",
+    "load",
+    "load_each",
+    "named_as_written",
+    "numbers_of_text",
+    "split",
+    "stacked",
+    "typed_groups",
+]
 
 
 def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -35,80 +54,208 @@ def split(source: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
     return Columns(**columns), {name: value for name, value in source.items() if name not in names}
 
 
-def load(
-    file: str, columns: Columns, where: str | None = None, format: str | None = None, table: str | None = None
-) -> dict[str, Any]:
-    """Arguments for `Predictions` from a file or a pattern of files; ``-`` is standard input."""
-    return load_each(file, [columns], where, format, table)[0]
+def load(file: str, columns: Columns, **options: Any) -> dict[str, Any]:
+    """Arguments for `Predictions` from a file or a pattern of files; ``-`` is standard input, `options` as for `load_each`."""
+    return load_each(file, [columns], **options)[0]
 
 
 def load_each(
-    file: str, several: list[Columns], where: str | None = None, format: str | None = None, table: str | None = None
+    file: str,
+    several: list[Columns],
+    where: str | None = None,
+    format: str | None = None,
+    table: str | None = None,
+    *,
+    drop_missing: bool = False,
+    classes: str | None = None,
+    pos_label: str | None = None,
+    event: bool = False,
 ) -> list[dict[str, Any]]:
-    """Arguments for `Predictions` for each choice of columns of the same rows."""
-    with on_disk(file) as paths:
-        kind = kind_of_all(paths, format)
-        if kind != "npz":
-            return [_from_table(paths, file, kind, columns, where, table) for columns in several]
-        if where is not None:
+    """Arguments for `Predictions` for each choice of columns of the same rows; `event` as for `open_source`.
+
+    Rows with missing values raise an error or, with `drop_missing`, are dropped for all choices; `classes` and `pos_label` are names
+    of classes, which are not missing labels even if one is called NA.
+    """
+    with open_source(file, several, format, event) as (paths, several, kind):
+        if kind == "npz" and where is not None:
             raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
-        remember_read(paths, kind, where)
-        return [_from_arrays(read_npz(Path(paths[0])), columns, text=False) for columns in several]
+        read = []
+        for columns in several:
+            if kind == "npz":
+                remember_read(paths, kind, where)
+                read.append(_from_npz(paths[0], columns))
+            else:
+                read.append(_from_table(paths, file, kind, columns, where, table))
+    roles = [_roles(own, columns) for own, columns in zip(read, several, strict=True)]
+    known = {name.strip() for name in [*(classes or "").split(","), pos_label or ""]}
+    for columns, parts in zip(several, roles, strict=True):
+        scores = [name for name, argument in parts.items() if argument == "y_prob"]
+        known |= {str(name) for name in class_names(scores, columns.probs or columns.logits or "") or ()}
+    together = {name: values for own in read for name, values in own.arrays.items()}
+    used = {name: argument for parts in roles for name, argument in parts.items()}
+    together, dropped = complete(together, used, drop=drop_missing, known=known)
+    found = []
+    for own, columns in zip(read, several, strict=True):
+        arrays = {name: together[name] for name in own.arrays}
+        for factor in (factor for each in own.by for factor in each):
+            if factor.kind == "column" and kind in PRINTED:
+                arrays[factor.column] = named_as_written(arrays[factor.column])
+        words = _from_arrays(own._replace(arrays=arrays), columns, text=kind in PRINTED)
+        found.append(words if dropped is None else {**words, "missing": dropped})
+    return found
+
+
+Factors = tuple[tuple[Factor, ...], ...]
+
+
+class _Read(NamedTuple):
+    """What was read for one choice of columns."""
+
+    arrays: dict[str, Any]
+    """The columns that are used, and the values of groupings that are not columns; missing values are masked."""
+    existing: list[str]
+    """All columns of the file."""
+    by: Factors
+    """The groupings of ``--by``."""
+
+
+def factor_key(factor: Factor) -> str:
+    """The name of the array of a factor."""
+    return factor.column if factor.kind == "column" else factor.name
+
+
+def complete(
+    arrays: dict[str, Any], roles: Mapping[str, str], *, drop: bool, known: Collection[str] = ()
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arrays without the rows in which one of them is missing, and what was dropped; without `drop`, an error that counts them.
+
+    `roles` are the arguments that the arrays are read for, and `known` the names of classes.
+    """
+    import numpy as np
+
+    found: dict[str, tuple[str, Any]] = {}
+    for name, argument in roles.items():
+        mask = missing_rows(arrays[name], texts=argument not in ("y_true", "groups", "by"))
+        if argument == "y_true":
+            words = missing_labels(arrays[name], mask, known)
+            # Without the option, a text such as NA may be a class, unless the other labels are numbers or yes and no.
+            mask = words if drop or _plain_labels(arrays[name][~words]) else mask
+        if mask.any():
+            found[name] = (argument, mask)
+    masks = [mask for _, mask in found.values()]
+    if len({len(mask) for mask in masks}) != 1:  # none, or arrays of different lengths, which are compared later
+        return arrays, None
+    if not drop:
+        raise missing_error(found)
+    dropped = Dropped.of({name: mask for name, (_, mask) in found.items()}, applied=True)
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, next(iter(found.values()))[0])
+    kept = {name: values[dropped.kept] if len(values) == dropped.rows else values for name, values in arrays.items()}
+    for name, (argument, _) in found.items():
+        read_as = {"groups": np.asarray, "by": np.asarray, "y_true": named_as_written}.get(argument, numbers_of_text)
+        kept[name] = read_as(np.ma.getdata(kept[name]))
+    return kept, dropped
+
+
+def _plain_labels(labels: Any) -> bool:
+    """Whether labels are numbers or words for true and false, as text."""
+    seen = _distinct_texts(labels)
+    return bool(seen) and (as_booleans(seen) is not None or not any(map(_is_text, names_as_written(seen).values())))
+
+
+def _is_text(name: Any) -> bool:
+    return isinstance(name, str)
+
+
+def _roles(read: _Read, columns: Columns) -> dict[str, str]:
+    """The arguments that the columns are read for."""
+    logits = npz_logits(read.arrays, columns)
+    label, *others = _wanted(read.existing, replace(columns, logits="logits") if logits else columns)
+    special = {columns.weight: "sample_weight", columns.counts: "counts"}
+    own = {label: "y_true"} | {name: special.get(name, "y_prob") for name in others}
+    return own | {factor_key(factor): "groups" for each in read.by for factor in each if factor_key(factor) not in own}
+
+
+def _from_npz(path: str, columns: Columns) -> _Read:
+    arrays = read_arrays(path, (columns.label, columns.weight, columns.counts, columns.by))
+    existing = list(arrays)
+    if len(arrays) == 1 and path.lower().endswith(".npy"):
+        raise ArgumentError(
+            "--label", f"{path} holds one array, without labels", "name their file, as --label labels.npy"
+        )
+    groups = group_columns(columns.by, existing, arrays.__getitem__, "--by") if columns.by else None
+    values = {} if groups is None else {factor_key(factor): found for factor, found in groups.values.items()}
+    return _Read(arrays | values, existing, () if groups is None else groups.factors)
 
 
 def _from_table(
     paths: list[str], shown: str, kind: str, columns: Columns, where: str | None, table: str | None
-) -> dict[str, Any]:
+) -> _Read:
     connection = connect()
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
-        wanted = dict.fromkeys(_wanted(rows.names, columns))
-        label, by = next(iter(wanted)), columns.by
+        check_not_log(rows.names, columns)
+        named_columns = rows.names
+        rows = with_expressions(rows, columns)
+        typed = rows
+        by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
+        named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
+        wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
+        label = next(iter(wanted))
         # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
-        written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
-        written += [("--by", by)] if by is not None else []
+        written = [("--label", label)] if rows.types[label] == "BOOLEAN" and label in named_columns else []
+        written += [("--by", name) for name in named]
         if rows.printed and written:
             rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
+            rows = with_expressions(rows, columns)
         listed = [
-            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name == columns.by else quoted(name)
+            f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name in named else quoted(name)
             for name in wanted
         ]
         arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
+        groups = typed_groups(by, typed)
     finally:
         connection.close()
     if len(next(iter(arrays.values()))) == 0:
         remedy = "relax --where" if where is not None else "check the program that wrote it"
         raise FileError(shown, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-    if by is not None and rows.printed:
-        arrays[by] = named_as_written(arrays[by])
-    return _from_arrays(arrays, columns, text=rows.printed)
+    for factor, values in groups.items():
+        check_length(factor, len(values), len(arrays[label]), "--by")
+    return _Read(dict(arrays) | {factor_key(factor): values for factor, values in groups.items()}, rows.names, by)
+
+
+def typed_groups(by: Factors, rows: Rows) -> dict[Factor, Any]:
+    """The values of expressions, and of columns with quantile groups, which keep their types; the rows have the order of other queries."""
+    typed = list(dict.fromkeys(factor for each in by for factor in each if factor.kind != "column"))
+    return values_of_expressions(rows.connection, rows.sql, typed, rows.names, "--by") if typed else {}
 
 
 def _wanted(existing: list[str], columns: Columns) -> list[str]:
     label, scores = find_columns(existing, columns)
-    extra = [
-        name
-        for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by))
-        if name
-    ]
-    for option, name in (("--weight", columns.weight), ("--counts", columns.counts), ("--by", columns.by)):
+    extra = [name for name in (columns.weight, columns.counts) if name]
+    for option, name in (("--weight", columns.weight), ("--counts", columns.counts)):
         if name:
             match_columns(existing, [name], option)
     return [label, *scores, *extra]
 
 
-def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[str, Any]:
+def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     import numpy as np
 
+    arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
-    label, names = find_columns(list(arrays), chosen)
-    remember_label(label)
+    label, names = find_columns(read.existing, chosen)
+    remember_label(label.removesuffix(".npy"))
     scores = stacked([arrays[name] for name in names])
+    if is_guessed(columns, names) and are_classes(scores):
+        raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
     if columns.logits or names == ["logits"]:
         words["input"] = "logit"
     if columns.confidence:
         words["input"] = "confidence"
+    if scores.ndim == 1 and (columns.confidence or are_percentages(_distinct_texts(scores))):
+        words["y_prob"] = scores = _confidences(scores, "--confidence-column" if columns.confidence else "--prob")
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     several = scores.ndim == 2 and len(names) > 1
@@ -127,24 +274,51 @@ def _from_arrays(arrays: dict[str, Any], columns: Columns, text: bool) -> dict[s
     for word, option, name in (
         ("sample_weight", "--weight", columns.weight),
         ("counts", "--counts", columns.counts),
-        ("groups", "--by", columns.by),
     ):
         if name:
-            found = arrays[match_columns(list(arrays), [name], option)[0]]
-            words[word] = found if word == "groups" else _numbers_of_text(found)
+            words[word] = numbers_of_text(arrays[match_columns(list(arrays), [name], option)[0]])
+    if by:
+        words["groups"] = GroupColumns(by, {factor: arrays[factor_key(factor)] for each in by for factor in each})
     return words
 
 
-def _numbers_of_text(values: Any) -> Any:
+def are_classes(scores: Any) -> bool:
+    """Whether scores are text, truth values, or 0 and 1 only."""
+    import numpy as np
+
+    values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
+    return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
+
+
+def _confidences(values: Any, option: str) -> Any:
+    """Stated confidences as probabilities; a note states how they were read. Probabilities are unchanged."""
+    import numpy as np
+
+    if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
+        return values
+    try:
+        found, note = read_confidences(values, argument=option)
+    except InputError as error:
+        if "scale is ambiguous" in str(error.problem):
+            column = f"{option} 'COLUMN / 100'"
+            raise error.replaced(remedy=f"divide them, for example with {column}") from None
+        raise
+    if note:
+        say(clean(f"note: confidences were read as {note}"), err=True)
+    return found
+
+
+def numbers_of_text(values: Any) -> Any:
     """Convert numbers stored as text; return other values unchanged."""
     import numpy as np
 
     if not _distinct_texts(values):
         return values
     try:
-        return np.asarray(values).astype(np.float64)
+        numbers = np.asarray(values).astype(np.float64)
     except ValueError:
         return values
+    return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() and np.isfinite(numbers).all() else numbers
 
 
 def label_classes(labels: Any, of_columns: list[Any] | None) -> tuple[Any, list[Any] | None]:
@@ -181,6 +355,8 @@ def _distinct_texts(labels: Any) -> list[str]:
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
+    if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
+        return []
     seen = set(np.asarray(labels).tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []
 
@@ -190,6 +366,7 @@ def _truth_values(labels: Any) -> Any:
     import numpy as np
 
     truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
+    truth |= {seen: seen.lower() == "right" for seen in _distinct_texts(labels) if seen.lower() in ("right", "wrong")}
     known = truth and len(truth) == len(_distinct_texts(labels))
     return np.array([truth[label] for label in labels]) if known else labels
 

@@ -13,11 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, FileError, LensError
+from ..errors import ArgumentError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.scanning import scan
+from .config import is_configured
+from .language_models import is_log
 from .places import remember_read
 from .screen import clean, is_terminal, note_positive, print_lines, say
 from .source import split
@@ -88,11 +90,20 @@ def _unpacks_beyond(path: Path, limit: int) -> bool:
 
 def streamed(file: str, stream: bool | None, columns: Columns, keywords: dict[str, Any]) -> Sketches | None:
     """The sketches of a file that is read as a stream; None for a file that is read as a whole."""
+    if is_log(keywords.get("format")):
+        if stream:
+            raise ArgumentError("--stream", "a log of a language model cannot be read as a stream", "drop it")
+        return None
     if not is_streamed(file, stream):
         return None
     if file == "-":
         raise ArgumentError("--stream", "standard input cannot be read as a stream", "write it to a file first")
-    return read((file,), columns, keywords)
+    try:
+        return read((file,), columns, keywords)
+    except GroupError as error:
+        if error.row is not None or is_sketch(file):
+            raise
+        raise error.replaced(remedy=("use --no-stream", *error.remedies)) from None
 
 
 def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> Sketches:
@@ -101,7 +112,9 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
         return _added(files, {**asdict(columns), **keywords})
     for option in ("logits", "confidence", "weight", "counts"):
         if getattr(columns, option):
-            raise ArgumentError(f"--{option}", "cannot be used with a stream", "use --no-stream, or name probabilities")
+            raise ArgumentError(
+                _option(option), "cannot be used with a stream", "use --no-stream, or name probabilities"
+            )
     for option in ("normalize", "clip", "pos_label"):
         if keywords.get(option):
             more = ", or --prob COLUMN --classes NEGATIVE,POSITIVE" if option == "pos_label" else ""
@@ -122,6 +135,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
             format=keywords.get("format"),
             table=keywords.get("table"),
             progress=tell,
+            missing="drop" if keywords.get("drop_missing") else "raise",
         )
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(found.classes)
@@ -135,7 +149,7 @@ def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
         raise FileError(
             other, f"cannot be combined with {SUFFIX} files", f"scan it separately, then merge the {SUFFIX} files"
         )
-    given = next((name for name, value in options.items() if value), None)
+    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
     if given is not None:
         raise ArgumentError(_option(given), f"applies to rows, and {files[0]} is a sketch", "give it to scan")
     first, *others = paths_of(files)
@@ -149,7 +163,7 @@ def _added(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
 
 
 def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return "--confidence-column" if name == "confidence" else f"--{name.replace('_', '-')}"
 
 
 def _classes(names: str) -> list[Any]:
@@ -187,5 +201,6 @@ def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size
-    print_lines([repr(sketches), f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
+    said = [] if sketches.dropped is None else [str(sketches.dropped)]
+    print_lines([repr(sketches), *said, f"{sketches.n:,} rows read in {seconds:.1f} s, summarized in {size:,} bytes"])
     say(clean(f"Wrote {path}; evaluate it with: calibrant evaluate {path}"))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError, UndefinedMetricError
 from ..evaluation.survival import NAMES, SurvivalSummary, survival_summary
 from ..input.convert import match_columns
-from ..input.weights import read_groups
+from ..input.grouping import GroupColumns, check_length, group_columns, parse_by, plain_columns, read_groupings
+from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
-from ..util.files import read_npz
+from ..sketches.files.reading import PRINTED
+from ..util.files import read_arrays
 from ..util.version import __version__
-from .conditions import COMPARE, parse_condition
+from .conditions import Gates, Place, check, measure_named, named_file, places_of
+from .config import is_configured
+from .gate_results import markdown_table, results_of
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
-from .screen import clean, print_json, print_lines, print_table, resampling_bar, say, warnings_as_lines
-from .source import named_as_written, split, stacked
+from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
+from .source import complete, factor_key, named_as_written, split, stacked, typed_groups
 from .wording import in_options
 
 __all__ = ["run"]
@@ -39,6 +43,7 @@ OTHERS: dict[str, Any] = {
     "gamma": None,
     "distance": None,
     "class_groups": None,
+    "further": {},
     "selections": (),
     "budget": 60.0,
     "assess": False,
@@ -48,27 +53,6 @@ OTHERS: dict[str, Any] = {
     "pool": False,
     "trend": False,
 }
-
-
-class Gate(NamedTuple):
-    """A condition on a measure that makes the command fail."""
-
-    measure: str
-    sign: str
-    limit: float
-
-    def failures(self, result: SurvivalSummary, place: str) -> list[str]:
-        """The horizons at which the condition holds."""
-        found = []
-        for part in result.horizons:
-            value = next(m.value for m in part.measures if m.measure == self.measure)
-            named = f"{self.measure} {self.sign} {self.limit:g}"
-            at = f" at {part.horizon:g}" if len(result.horizons) > 1 else ""
-            if value is None:
-                raise ArgumentError("--fail-if", f"{named} cannot be evaluated{at}{place}: the measure is undefined")
-            if COMPARE[self.sign](value, self.limit):
-                found.append(f"{named} holds{at}{place}: the value is {value:.6g}")
-        return found
 
 
 def run(
@@ -83,7 +67,7 @@ def run(
     resamples: int,
     seed: int,
     as_json: bool,
-    gates: tuple[str, ...],
+    gates: Gates,
     stream: bool | None = None,
     **given: Any,
 ) -> bool:
@@ -94,18 +78,22 @@ def run(
         ]
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
     for name, default in OTHERS.items():
-        if given.get(name, default) != default:
-            option = {"selections": "--select", "purpose": "--for"}.get(name, f"--{name.replace('_', '-')}")
+        if given.get(name, default) != default and not is_configured(name):
+            option = {
+                "selections": "--select",
+                "purpose": "--for",
+                "further": "--option",
+                "confidence": "--confidence-column",
+            }.get(name, f"--{name.replace('_', '-')}")
             raise ArgumentError(option, "cannot be combined with --horizon", "drop it")
     if stream:
         raise ArgumentError("--stream", "cannot be combined with --horizon", "use --no-stream")
-    conditions = [_gate(text) for text in gates]
+    conditions = gates.conditions(
+        lambda name: measure_named(name, NAMES), lambda _: ("value", "low", "high"), "calibration_slope < 0.8"
+    )
     columns, source = split({name: value for name, value in given.items() if name not in OTHERS})
-    arrays = _load(file, columns, time, event, **source)
+    arrays, dropped = _load(file, columns, time, event, **source)
     by = arrays.pop("by", None)
-    if by is not None:
-        code, names = read_groups(by, len(by))
-        assert code is not None
     options: dict[str, Any] = {
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
         "cause": cause,
@@ -117,34 +105,49 @@ def run(
     with warnings_as_lines(), resampling_bar():
         parts = {"": survival_summary(**arrays, **options)}
         undefined: dict[str, str] = {}
-        for place, name in [] if by is None else enumerate(names):
-            rows = code == place
+        for name, rows in _groups(by):
             try:
                 parts[str(name)] = survival_summary(
                     **{word: values[rows] for word, values in arrays.items()}, **options
                 )
             except UndefinedMetricError as error:
                 undefined[str(name)] = in_options(error)
-    failures = []
-    for name, part in parts.items():
-        for gate in conditions:
-            failures += gate.failures(part, f" (group {name})" if name else "")
     whole = parts.pop("")
+    plain = {**whole.to_dict(), "groups": {name: part.to_dict() for name, part in parts.items()}}
+    places = places_of(plain) + [
+        Place(name, {measure: {"reason": why} for measure in NAMES}) for name, why in undefined.items()
+    ]
+    checked = check(conditions, places, gates.earlier(), columns.by)
+    title = f"calibrant evaluate {named_file(file)}"
+    gates.stop(checked, title)
     if as_json:
         each = {name: part.to_dict() for name, part in parts.items()} | {
             name: {"error": why} for name, why in undefined.items()
         }
         groups = {"groups": each} if by is not None else {}
-        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **groups, "failed": failures})
+        left = {} if dropped is None else {"missing_values": dropped.to_dict()}
+        print_json({"calibrant": __version__, "file": file, **whole.to_dict(), **left, **groups, **results_of(checked)})
     else:
+        print_lines([] if dropped is None else [str(dropped)])
         show(whole)
+        title = f"{columns.by} = " if by is not None and by.plain else ""
         for name, part in parts.items():
-            print_lines(["", f"{columns.by} = {name}"])
+            print_lines(["", f"{title}{name}"])
             show(part)
-        print_lines([f"{columns.by} = {name}: {why}" for name, why in undefined.items()])
-    for line in failures:
-        say(clean(f"gate failed: {line}"), err=True)
-    return bool(failures)
+        print_lines([f"{title}{name}: {why}" for name, why in undefined.items()])
+    headings, rows = whole._table()
+    details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
+    return gates.finish(checked, title, details)
+
+
+def _groups(by: GroupColumns | None) -> Iterator[tuple[Any, Any]]:
+    """The name and the rows of each group."""
+    if by is None:
+        return
+    code, _, groupings = read_groupings(by, len(next(iter(by.values.values()))))
+    for grouping in groupings:
+        for place, name in enumerate(grouping.labels):
+            yield name, grouping.place[code] == place
 
 
 def show(result: SurvivalSummary) -> None:
@@ -155,14 +158,6 @@ def show(result: SurvivalSummary) -> None:
     print_lines(result._notes())
 
 
-def _gate(text: str) -> Gate:
-    name, sign, limit = parse_condition(text, "calibration_slope < 0.8")
-    key = name.lower().replace(" ", "_")
-    if key not in NAMES:
-        raise ArgumentError("--fail-if", f"unknown measure {name!r}", f"use {', '.join(NAMES)}")
-    return Gate(key, sign, limit)
-
-
 def _load(
     file: str,
     columns: Columns,
@@ -171,41 +166,57 @@ def _load(
     where: str | None = None,
     format: str | None = None,
     table: str | None = None,
-) -> dict[str, Any]:
-    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file."""
-    text = [("--by", columns.by)] if columns.by else []
+    drop_missing: bool = False,
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Arguments for `survival_summary`, and the groups of ``--by``, from the columns of a file, and what was dropped."""
     with on_disk(file) as paths:
         kind = kind_of_all(paths, format)
         if kind == "npz":
             if where is not None:
                 raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
             remember_read(paths, kind, where)
-            arrays = read_npz(Path(paths[0]))
+            arrays = read_arrays(paths[0], (time, event, columns.weight, columns.by))
             risks, named = _named(list(arrays), columns, time, event)
+            given = group_columns(columns.by, list(arrays), arrays.__getitem__, "--by") if columns.by else None
+            by = () if given is None else given.factors
+            arrays |= {} if given is None else {factor_key(factor): values for factor, values in given.values.items()}
         else:
             connection = connect()
             try:
-                rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=text)
+                rows = typed = open_rows(connection, paths, file, kind, where=where, table=table)
+                by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
+                texts = plain_columns(columns.by, rows.names, "--by", quantiles=False)
+                if rows.printed and texts:
+                    as_text = [("--by", name) for name in texts]
+                    rows = open_rows(connection, paths, file, kind, where=where, table=table, as_text=as_text)
                 risks, named = _named(rows.names, columns, time, event)
-                wanted = dict.fromkeys([*risks, *named.values()])
-                listed = [
-                    f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n == columns.by else quoted(n) for n in wanted
-                ]
+                wanted = dict.fromkeys([*risks, *named.values(), *texts])
+                listed = [f"{lossless(n, rows.types[n])} AS {quoted(n)}" if n in texts else quoted(n) for n in wanted]
                 arrays = rows.execute(f"SELECT {', '.join(listed)} FROM {rows.sql}").fetchnumpy()  # noqa: S608 - quoted names
+                for factor, values in typed_groups(by, typed).items():
+                    check_length(factor, len(values), len(arrays[time]), "--by")
+                    arrays[factor_key(factor)] = values
             finally:
                 connection.close()
             if len(arrays[time]) == 0:
                 remedy = "relax --where" if where is not None else "check the program that wrote it"
                 raise FileError(file, "has no rows" + (" that satisfy --where" if where is not None else ""), remedy)
-            if columns.by and rows.printed:
-                arrays[columns.by] = named_as_written(arrays[columns.by])
-    return {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    every = list(dict.fromkeys(factor for each in by for factor in each))
+    roles = {**dict.fromkeys(risks, "y_prob"), **{name: word for word, name in named.items()}}
+    roles |= {factor_key(factor): "by" for factor in every}
+    arrays, dropped = complete({name: arrays[name] for name in roles}, roles, drop=drop_missing)
+    for factor in every if kind in PRINTED else ():
+        if factor.kind == "column":
+            arrays[factor.column] = named_as_written(arrays[factor.column])
+    groups = GroupColumns(by, {factor: arrays[factor_key(factor)] for factor in every}) if by else None
+    read = {"y_prob": stacked([arrays[name] for name in risks]), **{word: arrays[name] for word, name in named.items()}}
+    return {**read, "by": groups}, dropped
 
 
 def _named(existing: list[str], columns: Columns, time: str, event: str) -> tuple[list[str], dict[str, str]]:
     """The columns of the risks, and the other columns by argument."""
-    options = {"--time": time, "--event": event, "--weight": columns.weight, "--by": columns.by}
-    words = {"--time": "time", "--event": "event", "--weight": "sample_weight", "--by": "by"}
+    options = {"--time": time, "--event": event, "--weight": columns.weight}
+    words = {"--time": "time", "--event": "event", "--weight": "sample_weight"}
     named = {words[option]: match_columns(existing, [name], option)[0] for option, name in options.items() if name}
     if columns.prob and columns.probs:
         raise ArgumentError("--probs", "cannot be combined with --prob", "give one of them")
@@ -219,7 +230,8 @@ def _named(existing: list[str], columns: Columns, time: str, event: str) -> tupl
         if not risks:
             remedy = f"name the column; the columns are {', '.join(existing[:20])}"
             raise ColumnError("--prob", "no column has a common name for risks", remedy)
-    twice = next((name for name in [*risks, *named.values()] if [*risks, *named.values()].count(name) > 1), None)
+    used = [*risks, *named.values(), *plain_columns(columns.by, existing, "--by")]
+    twice = next((name for name in [*risks, *named.values()] if used.count(name) > 1), None)
     if twice is not None:
         raise ColumnError(twice, "the column is named for two purposes", "name different columns")
     return risks, named

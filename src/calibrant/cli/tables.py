@@ -1,8 +1,7 @@
-"""A whole table in memory, read from a file of any format and written with further columns as CSV, TSV or Parquet."""
+"""A table read from a file of any format, and written with further columns as CSV, TSV or Parquet."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,13 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError
-from ..sketches.files.columns import CALIBRATED, Columns, class_names, find_columns, first_line, quoted
-from ..sketches.files.reading import PRINTED
-from ..util.files import read_npz, write_atomic
-from .appending import appended
+from ..input.missing import Dropped, all_missing, missing_rows
+from ..sketches.files.columns import (
+    CALIBRATED,
+    Columns,
+    class_names,
+    find_columns,
+    first_line,
+    is_guessed,
+    no_probabilities,
+    quoted,
+)
+from ..sketches.files.reading import PRINTED, text
+from ..util.files import atomic_file, read_arrays
+from .appending import Inseparable, appended
+from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, all_as_text, connect, kind_of_all, on_disk, open_rows
-from .source import npz_logits, printed_tolerance, stacked
+from .rows import NUMBER, all_as_text, connect, open_rows
+from .source import are_classes, npz_logits, numbers_of_text, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -50,6 +60,10 @@ class Table:
     paths: tuple[str, ...] = ()
     """The text files of these rows if their text is to be preserved; their rows are numbered."""
     kind: str = ""
+    all: str = "rows_read"
+    """The relation with all columns; in `rows_read` may be those of the scores only."""
+    guessed: bool = False
+    """Whether the scores are a column such as ``prediction`` that no option names."""
 
     @property
     def names(self) -> list[str]:
@@ -62,13 +76,34 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = stacked([arrays[name] for name in self.scores])
+        scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
+        if self.guessed and are_classes(scores):
+            raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
         columns = getattr(scores, "ndim", 1)
         if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
             keywords["sum_tolerance"] = printed_tolerance(np.asarray(scores))
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
+
+    def drop_missing(self, more: Mapping[str, str] | None = None) -> Dropped | None:
+        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing."""
+        columns = {**dict.fromkeys(self.scores, "y_prob"), **(more or {})}
+        listed = ", ".join(quoted(name) for name in columns)
+        arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
+        masks = {name: missing_rows(arrays[name], texts=columns[name] != "groups") for name in columns}
+        dropped = Dropped.of(masks, applied=True)
+        if not dropped.n:
+            return None
+        if dropped.n == dropped.rows:
+            raise all_missing(dropped, columns[next(iter(dropped.columns))])
+        self.connection.register("rows_absent", {"absent": ~dropped.kept})
+        query = "SELECT rows_read.* FROM rows_read POSITIONAL JOIN rows_absent WHERE NOT absent"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {query}")
+        if self.all != "rows_read":
+            query = "SELECT rows_all.* FROM rows_all POSITIONAL JOIN rows_absent WHERE NOT absent"
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {self.all} AS {query}")
+        return dropped
 
     def write(self, out: str, probs: Any) -> Path:
         """Write all columns and the calibrated columns atomically."""
@@ -85,36 +120,40 @@ class Table:
         for name in names:
             if name.lower() in taken:
                 raise ColumnError(name, "the file already has this column", "remove it, or name other columns")
-        text = self._appended(out, names, columns)
-        if text is not None:
-            return write_atomic(out, text)
+        try:
+            with atomic_file(out) as stream:
+                stream.writelines(self._appended(out, names, columns))
+            return Path(out)
+        except Inseparable:
+            pass
         added = {f"c{place}": _plain(column) for place, column in enumerate(columns)}
         if len(names) == len(columns):
             new = ", ".join(f"{c} AS {quoted(name)}" for c, name in zip(added, names, strict=True))
         else:  # one column holds a list
             new = f"[{', '.join(added)}] AS {quoted(names[0])}"
         query = self._joined(added, new, typed="parquet" in target)
-        with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
-            copy = Path(folder) / "table"
+        with atomic_file(out) as stream:  # its name is that of the temporary file
             try:
-                self.connection.execute(f"COPY ({query}) TO '{str(copy).replace(chr(39), chr(39) * 2)}' ({target})")
+                self.connection.execute(f"COPY ({query}) TO {text(str(stream.name))} ({target}, USE_TMP_FILE false)")
             except duckdb.Error as error:
                 raise FileError(out, f"cannot be written: {first_line(error)}", "choose another format") from error
-            return write_atomic(out, copy.read_bytes())
+        return Path(out)
 
-    def _appended(self, out: str, names: list[str], columns: list[Any]) -> bytes | None:
-        """The text of the file with the new columns if the output has the same text format."""
+    def _appended(self, out: str, names: list[str], columns: list[Any]) -> Iterator[bytes]:
+        """The records of the file with the new columns if the output has the same text format."""
         if len(self.paths) != 1 or Path(out).suffix.lower() != f".{self.kind}" or len(names) != len(columns):
-            return None
+            raise Inseparable
         kept = self.connection.execute(f"SELECT {quoted(NUMBER)} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
-        return appended(self.connection, self.paths[0], self.kind, len(self.types), kept.tolist(), names, columns)
+        return appended(self.connection, self.paths[0], self.kind, len(self.types), kept, names, columns)
 
     def _joined(self, added: dict[str, Any], new: str, *, typed: bool) -> str:
         """A query for all columns and the new ones; columns of text files keep their text, unless `typed` and a type is lossless."""
         if not self.paths:
             self.connection.register("rows_added", added)
-            return f"SELECT rows_read.*, {new} FROM rows_read POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
+            return f"SELECT {self.all}.*, {new} FROM {self.all} POSITIONAL JOIN rows_added"  # noqa: S608 - quoted names
         number = quoted(NUMBER)
+        whole = f"SELECT * FROM {self.all} SEMI JOIN rows_read USING ({number})"  # noqa: S608 - quoted names
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE rows_read AS {whole}")
         kept = self.connection.execute(f"SELECT {number} FROM rows_read").fetchnumpy()[NUMBER]  # noqa: S608
         self.connection.register("rows_added", {NUMBER: _plain(kept, "int64"), **added})
         source = all_as_text(self.kind, list(self.paths), self.types)
@@ -153,24 +192,32 @@ def open_table(
     as_text: Sequence[tuple[str, str]] = (),
     *,
     to_write: bool = False,
+    label_required: bool = True,
 ) -> Iterator[Table]:
     """Files as a table, with or without labels; `as_text` as for `open_rows`, ``-`` is standard input.
 
-    With `to_write`, the text of text files is preserved.
+    With `to_write`, the text of text files is preserved. A label that is not required need not be a column.
     """
     connection = connect()
     try:
-        with on_disk(file) as paths:
-            kind = kind_of_all(paths, format)
+        with open_source(file, [columns], format, event=True) as (paths, (columns,), kind):
             if kind == "npz":
-                found = _from_npz(connection, Path(paths[0]), columns, where)
+                found = _from_npz(connection, Path(paths[0]), columns, where, label_required)
             else:
                 numbered = to_write and kind in PRINTED
                 rows = open_rows(
                     connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
                 )
-                rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
-                found = _table(connection, _scores(rows.names, columns), columns, text=rows.printed)
+                scores = _scores(rows.names, columns, label_required)
+                used = "*"
+                if to_write:  # all columns are read once more, for writing, and are not held in memory
+                    rows.execute(f"CREATE TEMP VIEW rows_all AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
+                    rows.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
+                    used = ", ".join(map(quoted, [*([NUMBER] if numbered else []), *scores]))
+                rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT {used} FROM {rows.sql}")  # noqa: S608 - quoted names
+                found = _table(connection, scores, columns, printed=rows.printed)
+                if to_write:
+                    found = replace(found, types=rows.types, all="rows_kept")
                 if numbered:
                     found = replace(found, paths=tuple(paths), kind=kind)
             ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
@@ -182,14 +229,14 @@ def open_table(
         connection.close()
 
 
-def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) -> Table:
+def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None, label_required: bool) -> Table:
     """Arrays as columns; those of a matrix are numbered."""
     if where is not None:
         raise ArgumentError("--where", "does not apply to the arrays of an .npz file", "filter before saving")
     remember_read([str(path)], "npz", where)
-    arrays = read_npz(path)
+    arrays = read_arrays(path, (columns.label,))
     logits = npz_logits(arrays, columns)
-    scores = ["logits"] if logits else _scores(list(arrays), columns)
+    scores = ["logits"] if logits else _scores(list(arrays), columns, label_required)
     rows = len(arrays[scores[0]])
     flat: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -198,7 +245,7 @@ def _from_npz(connection: Any, path: Path, columns: Columns, where: str | None) 
     names = [inner for name in scores for inner in _numbered(name, arrays[name])]
     connection.register("arrays", flat)
     connection.execute("CREATE TEMP TABLE rows_read AS SELECT * FROM arrays")
-    table = _table(connection, names, columns, text=False)
+    table = _table(connection, names, columns, printed=False)
     return replace(table, logits=table.logits or logits)
 
 
@@ -208,11 +255,14 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
     return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
-def _scores(names: list[str], columns: Columns) -> list[str]:
+def _scores(names: list[str], columns: Columns, label_required: bool) -> list[str]:
     """The score columns without the label."""
+    if not label_required and columns.label not in names:
+        columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
 
 
-def _table(connection: Any, scores: list[str], columns: Columns, *, text: bool) -> Table:
+def _table(connection: Any, scores: list[str], columns: Columns, *, printed: bool) -> Table:
     types = {row[0]: row[1] for row in connection.execute("DESCRIBE rows_read").fetchall() if row[0] != NUMBER}
-    return Table(connection, types, scores, columns.logits is not None, text, columns.probs or columns.logits or "")
+    pattern, guessed = columns.probs or columns.logits or "", is_guessed(columns, scores)
+    return Table(connection, types, scores, columns.logits is not None, printed, pattern, guessed=guessed)

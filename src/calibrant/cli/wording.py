@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Wording
+from ..errors import Alternative, CalibrantError, CalibrantWarning, InPython, Use, Wording
 from .places import place_of
 
-__all__ = ["OptionWording", "in_options", "set_wording"]
+__all__ = ["OptionWording", "in_options", "note_options", "set_wording"]
 
 # Options whose names differ from those of the arguments; of several, the first that was given, else the first that exists.
 OPTIONS = {
     "y_true": ("--label",),
     "lens": ("--lens", "--class-groups"),
     "where": ("--select", "--where"),
-    "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence"),
+    "y_prob": ("--models", "--prob", "--probs", "--logits", "--confidence-column"),
     "scores": ("--prob", "--probs", "--logits"),
     "prob": ("--prob", "--probs"),
     "when": ("--time", "--now"),
@@ -31,13 +31,14 @@ OPTIONS = {
     "cluster": ("--cluster",),
     "n_resamples": ("--resamples",),
     "rng": ("--seed",),
-    "confidence_level": ("--confidence",),
     "level": ("--level", "--interval"),
     "kind": ("--compare",),
     "path": ("--out",),
+    "options": ("--option",),
+    "missing": ("--drop-missing",),
 }
 # Options that take no value, or other values than the argument.
-VALUELESS = ("--logits", "--normalize", "--clip")
+VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")
 # Remedies where the library has only some in Python.
 INSTEAD = {
     "y_true": "name another column with --label",
@@ -95,6 +96,8 @@ class OptionWording(Wording):
 
     def alternative(self, remedy: Alternative) -> tuple[str, str]:
         """Remedies without those in Python code."""
+        if isinstance(remedy, Use) and remedy.argument == "missing" and self.name("missing") is None:
+            return "", "drop or fill these rows"
         return ("", "") if isinstance(remedy, InPython) else super().alternative(remedy)
 
 
@@ -112,6 +115,13 @@ _wording: ContextVar[OptionWording] = ContextVar("wording")
 def set_wording(options: Collection[str], typed: Sequence[str]) -> None:
     """Note the options of the command that runs."""
     _wording.set(OptionWording(options, typed))
+
+
+def note_options(options: Sequence[str]) -> None:
+    """Note options that were configured, as if they were typed."""
+    found = _wording.get(None)
+    if found is not None:
+        found._typed.update(options)
 
 
 def in_options(message: CalibrantError | CalibrantWarning) -> str:

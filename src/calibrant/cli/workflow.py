@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,17 @@ from ..errors import (
     WeightsNotSupportedError,
     warn_caller,
 )
-from ..evaluation.measure import Evaluation, Header, calibrated, evaluate
+from ..evaluation.measure import Evaluation, Header, calibrated, choose_metrics, evaluate
 from ..evaluation.result import NOT_SIGNIFICANT
 from ..inference.comparison import Comparison, compare
 from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
+from ..metrics.registry import catalogue
 from ..recalibration.choosing import Recalibration
 from ..recalibration.persistence import save
 from ..recalibration.scores import Scores
-from ..reporting.building import Options, Report, build, diagram_of, read_options
+from ..reporting.building import Options, Report, build, cells_of, diagram_of, read_options
+from ..reporting.comparing import compared_metric
 from ..reporting.content import BeforeAfter, Change
 from ..reporting.plain import changes_table
 from ..reporting.recalibration import calibrators_of
@@ -37,13 +39,17 @@ from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
 from ..util.results import number
 from ..util.version import __version__
+from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
+from .config import used_configuration
 from .fitting import apply_calibrator, check_apart, fit_calibrator, read, rows_in
+from .gate_results import markdown_table, results_of
+from .language_models import is_log
 from .screen import _finite, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 
 __all__ = ["run"]
 
 # Strictly proper scores first, which measure the probabilities as a whole.
-COMPARED = ("nll", "brier", "ece")
+COMPARED = ("nll", "brier", "smece", "ece")
 WRITTEN = ("calibrator.json", "metrics.json", "calibrated.parquet", "report.html")
 CHOSEN = (
     "It was chosen on validation data that the calibrator was not fitted on; accuracy and coverage are those of the test data. The "
@@ -81,6 +87,8 @@ class Outcome:
         lines = [
             f"{given:,} validation rows ({given - self.held_out:,} for the calibrator{kept}), {rows_in(self.test):,} test rows."
         ]
+        for name, part in (("Validation", self.validation), ("Test", self.test)):
+            lines += [] if part.dropped is None else [f"{name} data: {part.dropped}."]
         if self.same_rows:
             lines.append(f"Warning: {SAME_ROWS}.")
         lines.append(self.choice())
@@ -170,26 +178,33 @@ def run(
     seed: int,
     as_json: bool,
     **source: Any,
-) -> None:
-    """Run all steps, write four files and print a summary."""
+) -> bool:
+    """Run all steps, write four files and print a summary; True if a gate failed."""
+    gates = Gates.take(source)
+    conditions = metric_conditions(gates)
     if not 0 <= hold_out < 1:
         raise ArgumentError("--hold-out", f"must be in [0, 1); got {hold_out:g}", "for example 0.3")
     check_fraction(accuracy, "--accuracy", 0.9)
-    check_fraction(confidence_level, "--confidence")
+    check_fraction(confidence_level, "--confidence-level")
     if metrics not in ("recommended", "all"):
         metrics = [name.strip() for name in metrics.split(",")]  # type: ignore[assignment]
+    if conditions:
+        chosen = choose_metrics(metrics)
+        chosen += [catalogue[name] for name in gate_metrics(conditions) if catalogue[name] not in chosen]
+        metrics = [metric.id for metric in chosen]  # type: ignore[assignment]
     if "-" in (validation, test):
         raise ArgumentError("-", "standard input can be read only once, and two files are required", "name both files")
     for name in WRITTEN:
         check_apart(Path(out) / name, validation, test)
     given = {"validation": Path(validation).name, "test": Path(test).name, "hold_out": hold_out}
+    given |= used_configuration()
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
     with warnings_as_lines(), resampling_bar("working", at_once=True):
         result = _found(
-            read(validation, **source),
-            read(test, **source),
+            _choices_only(read(validation, **source), source),
+            _choices_only(read(test, **source), source),
             {"method": method, "loss": loss, "folds": folds, "seed": seed, "safe": safe},
             {"accuracy": accuracy, "confidence_level": confidence_level},
             {"level": interval, "n_resamples": resamples, "rng": seed},
@@ -204,17 +219,30 @@ def run(
         kept = {name: value for name, value in source.items() if name not in ("weight", "counts", "pos_label")}
         apply_calibrator(result.found.calibrator, test, str(folder / "calibrated.parquet"), **kept)
     save(result.found.calibrator, folder / "calibrator.json", preprocessing=preprocessing)
-    page.write(folder / "report.html")
+    page.save(folder / "report.html")
     content = {"calibrant": __version__, "validation": validation, "test": test, **result.to_dict()}
     text = json.dumps(_finite(content), indent=2, allow_nan=False, default=str) + "\n"
     write_atomic(folder / "metrics.json", text.encode())
-    if as_json:
-        print_json(content)
-        return
+    draws: dict[str, Any] = {"interval": interval, "n_resamples": resamples, "rng": seed, "metrics": metrics}
+    after = content["after"] if not needs_test(conditions) else evaluate(result.mapped, assess=True, **draws).to_dict()
+    checked = check_metrics(gates, conditions, after, lambda sketches: evaluate(sketches, **draws).to_dict())
     assert page.before_after is not None
-    print_table(*changes_table(page.before_after), range(1, 5))
-    print_lines(result.after.notes())
-    print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
+    table = changes_table(page.before_after)
+    if as_json:
+        print_json(content | (results_of(checked) if checked else {}))
+    else:
+        print_table(*table, range(1, 5))
+        print_lines(result.after.notes())
+        print_lines(["", *result.sentences(), f"Wrote {', '.join(WRITTEN)} in {folder}."])
+    return gates.finish(checked, f"calibrant run {given['test']}", markdown_table(*table))
+
+
+def _choices_only(p: Predictions, source: Mapping[str, Any]) -> Predictions:
+    """Raise for answers of which only the correctness is known, whose threshold would be one of two classes."""
+    if is_log(source.get("format")) and p.label_name == "correct":
+        remedy = 'select questions of one kind with --where "n_choices = 4", or use fit, evaluate --calibrator and select --calibrator'
+        raise ArgumentError("--format", "run requires the same number of choices in all questions", remedy)
+    return p
 
 
 def _found(
@@ -293,6 +321,11 @@ def _report(outcome: Outcome, asked: Options, folds: int, given: dict[str, Any])
             tuple(outcome.sentences()),
             tuple(_changes(outcome.before, outcome.after)),
             None if unchanged else diagram_of(outcome.test, asked.lens, asked.level),
+            ()
+            if unchanged
+            else tuple(compared_metric(choose_metrics(each.metric)[0], each) for each in outcome.changes),
+            asked.known_level,
+            None if unchanged else cells_of(outcome.test, asked.lens),
         ),
         recalibration=calibrators_of(outcome.found, folds),
         threshold=with_choice(found.threshold, outcome.chosen, outcome.seen, outcome.mapped, without, CHOSEN),

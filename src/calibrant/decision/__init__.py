@@ -29,6 +29,6 @@ TYPES = {
     "ood.detection": ("OodResult", "OodEvaluation"),
     "routing": ("ReviewRouting", "Route"),
     "selective": ("RiskCoverage", "OperatingPoint"),
-    "thresholds": ("ThresholdChoice", "ThresholdTest"),
+    "thresholds": ("ThresholdChoice", "ThresholdLevel", "ThresholdTest"),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, TYPES, ("ood",))

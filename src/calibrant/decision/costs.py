@@ -113,7 +113,8 @@ class ExpectedCost(Result):
         return ["", "mean cost"], [(name.replace("_", " "), number(getattr(self, name))) for name in names]
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
+        lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
+        return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
 @documents_keywords(taken=DISTRIBUTION_KEYWORDS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import BINS, NAMED, bin_table, is_default
 from ..binning.partition import KDTree, cells_of
+from ..binning.rules import LEVELS
 from ..errors import Argument, ArgumentError, Drop
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import documents_keywords
@@ -139,7 +140,7 @@ def likert_error(
     within : {"kd_tree", "one"}, KDTree, or binning, default "kd_tree"
         Cells of a band: ``"kd_tree"`` splits its rows at the median until a cell contains at most a tenth of them, as in [1]_, or
         fewer than 20; equal scores stay together. ``KDTree(gamma=...)`` sets another fraction. ``"one"`` evaluates each band as a whole, and a binning such as
-        ``"equal_mass"`` divides it into `bins` bins.
+        ``"equal_mass"`` divides it into `bins` bins; ``"levels"`` has one cell per distinct score.
     bins : int, optional
         Number of bins within a band, if `within` is a binning.
     lens
@@ -206,7 +207,7 @@ def likert_error(
 
 
 def _check_within(within: Any) -> None:
-    known = ("kd_tree", "one", *NAMED)
+    known = ("kd_tree", "one", *NAMED, LEVELS)
     if isinstance(within, type) or (isinstance(within, str) and within not in known):
         shown = within.__name__ if isinstance(within, type) else repr(within)
         names = ", ".join(map(repr, known))

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.rules import few_levels
 from ..errors import Argument, ArgumentError, Drop, InputError, InPython, Use
 from ..input.convert import is_number
 from ..util.checks import check_fraction
@@ -18,7 +19,7 @@ from ..util.roots import brent_root
 from ..views.keywords import check_keywords, documents_keywords
 from .rows import Judged, check_cost, finite_column, lower_bound, read_judged, upper_bound
 
-__all__ = ["ThresholdChoice", "ThresholdTest", "choose_threshold"]
+__all__ = ["ThresholdChoice", "ThresholdLevel", "ThresholdTest", "choose_threshold"]
 
 Floats = NDArray[np.float64]
 Method = Literal["sequence", "fixed", "conformal", "bonferroni", "sgr"]
@@ -26,6 +27,8 @@ METHODS = ("sequence", "fixed", "conformal", "bonferroni", "sgr")
 NO_DATA_GRID = np.arange(99, 0, -1) / 100
 # Chosen by simulation: with many rows one early error does not end the sequence.
 MANY, LARGEST_SHARE = 6, 4
+# Levels of confidence that are printed.
+SHOWN_LEVELS = 12
 
 
 class ThresholdTest(NamedTuple):
@@ -56,6 +59,36 @@ class ThresholdTest(NamedTuple):
     errors: float
     value: float
     passed: bool
+
+
+class ThresholdLevel(NamedTuple):
+    """Rows that are accepted at one level of confidence and above.
+
+    Parameters
+    ----------
+    threshold : float
+        The level.
+    coverage : float
+        Share of accepted rows.
+    risk : float
+        Mean loss of accepted rows.
+    accepted : float
+        Number of accepted rows.
+    errors : float
+        Sum of their losses.
+
+    Examples
+    --------
+    >>> from calibrant.decision import ThresholdLevel
+    >>> ThresholdLevel(0.9, 0.4, 0.05, 40.0, 2.0).coverage
+    0.4
+    """
+
+    threshold: float
+    coverage: float
+    risk: float
+    accepted: float
+    errors: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +124,8 @@ class ThresholdChoice(Result):
         Probability with which the guarantee holds.
     tests : tuple of ThresholdTest
         The tested thresholds in order.
+    levels : tuple of ThresholdLevel
+        Coverage and risk at each level in decreasing order, if the confidences have few distinct values; empty otherwise.
     """
 
     threshold: float | None
@@ -106,6 +141,7 @@ class ThresholdChoice(Result):
     errors: float
     confidence_level: float
     tests: tuple[ThresholdTest, ...]
+    levels: tuple[ThresholdLevel, ...] = ()
 
     def accepts(self, confidence: Any) -> NDArray[np.bool_]:
         """Select the rows to answer.
@@ -140,10 +176,27 @@ class ThresholdChoice(Result):
                 ("coverage", f"{number(self.coverage)}: {seen}"),
                 ("risk", f"{number(self.risk)}: mean loss of the accepted rows"),
             ]
+        lines += [("levels", text) if not place else ("", text) for place, text in enumerate(self._level_lines())]
         return ["", ""], lines
 
+    def _level_lines(self) -> list[str]:
+        """One line for each level; of many, those around the threshold."""
+        if not self.levels:
+            return []
+        chosen = next((place for place, at in enumerate(self.levels) if at.threshold == self.threshold), 0)
+        first = max(0, min(chosen - SHOWN_LEVELS // 2, len(self.levels) - SHOWN_LEVELS))
+        shown = self.levels[first : first + SHOWN_LEVELS]
+        lines = [
+            f"from {number(at.threshold)}: {100 * at.coverage:.1f}% accepted, risk {number(at.risk)}"
+            + (" <- threshold" if at.threshold == self.threshold else "")
+            for at in shown
+        ]
+        more = len(self.levels) - len(shown)
+        return [*lines, f"and {more} more"] if more else lines
+
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name:<10} {text}" for name, text in self._table()[1])])
+        lines = (f"  {name:<10} {text}" for name, text in self._table()[1])
+        return "\n".join([self._title(), *self._dropped_lines(), *lines])
 
 
 def _percent(share: float) -> str:
@@ -196,7 +249,7 @@ def choose_threshold(
         Search method; by default ``"sequence"``, and ``"bonferroni"`` for a cost. See the Notes.
     grid : array-like, optional
         Candidate thresholds, fixed independently of the labels; by default 0.99, 0.98, ..., 0.01, and all confidences for
-        ``"conformal"``. For ``"fixed"`` the single threshold to test.
+        ``"conformal"``. If the confidences have few distinct values, such as stated confidences, the threshold is one of these. For ``"fixed"`` the single threshold to test.
     confidence : array-like of shape (N,), optional
         Confidence of each row; by default the predicted probability of the predicted class.
     loss : array-like of shape (N,), optional
@@ -210,7 +263,7 @@ def choose_threshold(
     -------
     ThresholdChoice
         Result with the attributes ``threshold`` (None if none was found), ``guarantee``, ``coverage``, ``risk``, ``risk_bound`` and
-        ``tests``, and the method ``accepts``.
+        ``tests``, the coverage and risk at each of few ``levels``, and the method ``accepts``.
 
     Raises
     ------
@@ -233,6 +286,8 @@ def choose_threshold(
       starting points with half of the error probability each: where just enough rows are accepted to pass a test without an error, and where six
       times as many, or a quarter of all rows, are accepted; a sequence that reaches the second start passes its share on (fallback
       procedure [3]_). With few rows only the second is used. A given `grid` is tested as one sequence.
+      If there are at most 50 distinct confidences, and five rows for each on average, these are the grid. Levels that no row has
+      accept the same rows as the next higher one, so leaving them out changes no test.
     - ``"bonferroni"``: all thresholds of the grid, each at its share of the error probability.
     - ``"fixed"``: the single threshold given as `grid`.
     - ``"conformal"``: conformal risk control [4]_; it bounds the probability of being accepted and wrong in expectation over these rows.
@@ -276,7 +331,9 @@ def choose_threshold(
     judged.refuse_importance("choose_threshold")
     if (judged.loss > 1).any():
         raise InputError("loss", "must lie between 0 and 1", "divide it by its maximum")
-    thresholds = _grid(grid, method, judged)
+    levels = few_levels(judged.confidence, judged.total)
+    levels = None if levels is None or len(levels) < 2 else levels[::-1]
+    thresholds = _grid(grid, method, judged, levels)
     if kind == "cost":
         assert cost is not None
         target, found = "the least cost", _cheapest(judged, thresholds, _costs(cost), delta)
@@ -286,8 +343,11 @@ def choose_threshold(
     else:
         risk = 1.0 if accuracy is None else 1 - check_fraction(accuracy, "accuracy", 0.9)
         target = "a given threshold" if accuracy is None else f"an accuracy of at least {accuracy:g}"
-        found = _for_accuracy(judged, thresholds, risk, delta, method)
-    return _choice(judged, found, target, method, delta)
+        found = _for_accuracy(judged, thresholds, risk, delta, method, grid is None)
+    if levels is not None and grid is None and found.threshold is not None:
+        # Equivalent on these rows: no confidence lies between the threshold and the next level.
+        found = found._replace(threshold=float(min(levels[levels >= found.threshold], default=found.threshold)))
+    return _choice(judged, found, target, method, delta, levels)
 
 
 def _method(method: Any, kind: str) -> Method:
@@ -314,7 +374,7 @@ def _costs(cost: Any) -> tuple[float, float]:
     return check_cost(cost["error"], "cost"), check_cost(cost["review"], "cost")
 
 
-def _grid(grid: Any, method: str, judged: Judged) -> Floats:
+def _grid(grid: Any, method: str, judged: Judged, levels: Floats | None) -> Floats:
     """Candidate thresholds in decreasing order."""
     if method == "sgr" or (grid is None and method == "conformal"):
         return judged.steps.threshold
@@ -325,6 +385,8 @@ def _grid(grid: Any, method: str, judged: Judged) -> Floats:
                 "grid", f"must be one threshold for the method 'fixed'; got {grid!r}", "for example 0.9"
             )
         return one
+    if grid is None and levels is not None and method == "sequence":
+        return levels
     if grid is None:
         if judged.confidence.min() < 0 or judged.confidence.max() > 1:
             raise ArgumentError(
@@ -336,7 +398,7 @@ def _grid(grid: Any, method: str, judged: Judged) -> Floats:
     return np.unique(finite_column([grid] if is_number(grid) else grid, "grid"))[::-1]
 
 
-def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method) -> _Found:
+def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, method: Method, default: bool) -> _Found:
     if method == "conformal":
         return _conformal(judged, grid, risk)
     if method == "sgr":
@@ -356,7 +418,7 @@ def _for_accuracy(judged: Judged, grid: Floats, risk: float, delta: float, metho
     else:
         # A given grid is tested as one sequence, from the first threshold with enough rows to pass a test.
         enough = np.flatnonzero(rows >= fewest(risk, delta))[:1].tolist()
-        done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if grid is NO_DATA_GRID else enough, delta)
+        done = walk(pvalue, starts_of(rows, judged.total, risk, delta) if default else enough, delta)
     columns = (grid[done.looked], rows[done.looked], lost[done.looked], pvalue[done.looked], done.passed)
     tests = [ThresholdTest(*row) for row in zip(*(values.tolist() for values in columns), strict=True)]
     return _Found(None if done.last is None else float(grid[done.last]), risk, f"{guarantee} {risk:.4g}", tests)
@@ -444,7 +506,9 @@ def _cheapest(judged: Judged, grid: Floats, costs: tuple[float, float], delta: f
     return _Found(float(grid[best]), float(bound[best]), guarantee, tests)
 
 
-def _choice(judged: Judged, found: _Found, target: str, method: str, delta: float) -> ThresholdChoice:
+def _choice(
+    judged: Judged, found: _Found, target: str, method: str, delta: float, levels: Floats | None
+) -> ThresholdChoice:
     rows = lost = np.zeros(1)
     guarantee = found.guarantee
     if found.threshold is None:
@@ -466,7 +530,14 @@ def _choice(judged: Judged, found: _Found, target: str, method: str, delta: floa
         errors=errors,
         confidence_level=1 - delta,
         tests=tuple(found.tests),
+        levels=() if levels is None else _levels(judged, levels),
     )
+
+
+def _levels(judged: Judged, levels: Floats) -> tuple[ThresholdLevel, ...]:
+    rows, lost, _ = judged.steps.at(levels)
+    columns = (levels, rows / judged.total, lost / rows, rows, lost)
+    return tuple(ThresholdLevel(*row) for row in zip(*(values.tolist() for values in columns), strict=True))
 
 
 def _why_none(judged: Judged, found: _Found, target: str, method: str) -> str:

@@ -231,7 +231,11 @@ def _shown(row: ClinicalRow) -> str:
         return "-"
     if row.id in COUNTED:
         return f"{row.value:,.6g}"
-    return pvalue_text(row.value) if row.id in P_VALUES else number(row.value)
+    if row.id in P_VALUES:
+        return pvalue_text(row.value)
+    # What remains of an exact 0 after rounding is shown as 0.
+    rounding = 1e-12 * (row.upper - row.lower) if row.lower is not None and row.upper is not None else 0.0
+    return number(row.value if abs(row.value) > rounding else 0.0)
 
 
 @checks_keywords()

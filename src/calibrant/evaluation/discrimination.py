@@ -17,7 +17,7 @@ from ..views.resolve import as_predictions, views_of
 from ..views.view import View
 
 __all__ = [
-    "area_of",
+    "areas_of",
     "auroc",
     "auroc_with_error",
     "average_precision",
@@ -131,10 +131,12 @@ def discriminated(p: Predictions) -> tuple[float, float]:
     return _mean_over_classes(p, _auroc), _mean_over_classes(p, _average_precision)
 
 
-def area_of(view: View) -> float | None:
-    """AUROC of one event; None where only one outcome occurs."""
+def areas_of(view: View) -> tuple[float, float] | tuple[None, None]:
+    """AUROC and average precision of one event; None where only one outcome occurs."""
     positive, negative = view.ties.outcome, view.ties.weight - view.ties.outcome
-    return _auroc(positive, negative) if positive.sum() > 0 and negative.sum() > 0 else None
+    if not (positive.sum() > 0 and negative.sum() > 0):
+        return None, None
+    return _auroc(positive, negative), _average_precision(positive, negative)
 
 
 def auroc_with_error(view: View) -> tuple[float, float]:

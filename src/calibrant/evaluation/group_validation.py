@@ -29,6 +29,7 @@ from ..inference.intervals import interval as metric_interval
 from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
 from ..metrics.registry import Metric, catalogue
@@ -250,7 +251,7 @@ class GroupValidation(Result):
             lines += _left_out(
                 f"{self.measures[metric].heading} left out", [pair for pair in left.items() if pair not in common]
             )
-        if any("no events" in left.values() for left in self.left_out.values()):
+        if any("no events" in left.values() for left in self.left_out.values()) and any(self.pooled.values()):
             lines.append(
                 f"{self.kind}s without events had fewer than expected: leaving them out raises pooled O/E and intercept"
             )
@@ -261,6 +262,8 @@ class GroupValidation(Result):
             lines.append(
                 f"{scale.get(transform or '', '')}{self.measures[metric].heading}: {trend_words(trend, self.unit)}"
             )
+        if self.unit and not trends and len(self.groups) < 3:
+            lines.append(f"no trend: it requires three periods; there are {len(self.groups)}")
         said: dict[str, list[str]] = {}
         for metric, p in self.pooled.items():
             for note in () if p is None else p.notes:
@@ -309,7 +312,7 @@ def validate_by_group(
     y_true
     y_prob
     groups : array-like of shape (N,) or str, optional
-        Group of each row, such as its centre, or its column in the frame. By default the groups of the predictions.
+        Group of each row, such as its centre, or with a frame its column, quantile groups such as ``"age/4"``, or an SQL expression. By default the groups of the predictions.
     metrics : str, Metric or iterable of these, default ("intercept", "slope", "oe", "c")
         Measures to estimate and pool: ``"intercept"`` (given slope 1), ``"slope"``, ``"oe"`` (observed over expected events) and ``"c"`` (C statistic, AUROC), or
         the id of any metric that `calibrant.interval` supports.
@@ -535,6 +538,7 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
     p = as_predictions(y_true, y_prob, keywords, where)
     if p.groups is None:
         raise GroupError("groups", "is missing", "pass the group of each row, such as its centre")
+    check_one_grouping(p, "pooled results")
     return p
 
 

@@ -17,7 +17,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..views.resolve import views_of
 from ..views.view import View
 from .confidence import ConfidenceDistribution, confidence_of, score_quantiles
-from .discrimination import area_of
+from .discrimination import areas_of
 from .result import Header
 
 __all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_header"]
@@ -25,7 +25,7 @@ __all__ = ["check_outcome", "event_name", "header_of", "outcome_of", "sketched_h
 
 def header_of(p: Predictions, outcome: str | None = None) -> Header:
     """Return the header of checked predictions; `outcome` names the event of two classes."""
-    accuracy = confidence = event = error = events = area = None
+    accuracy = confidence = event = error = events = area = precision = None
     if p.kind != "multilabel":
         view = views_of(p, "top_label")[0]
         assert isinstance(view, View)
@@ -42,7 +42,7 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
             if view.is_soft
             else round(float(np.dot(view.raw_outcome, np.ones(view.n) if counted is None else counted)))
         )
-        area = area_of(view)
+        area, precision = areas_of(view)
     if p.kind == "confidence":
         shares: tuple[float, ...] = ()
     elif p.kind == "multilabel":
@@ -54,7 +54,21 @@ def header_of(p: Predictions, outcome: str | None = None) -> Header:
     names = _positive(p.kind, p.classes), outcome_of(p, outcome)
     spread = None if p.kind == "multilabel" else confidence_of(p)
     return Header(
-        p.n, weight, p.kind, p.k, shares, accuracy, top, confidence, event, error, *names, spread, events, area
+        p.n,
+        weight,
+        p.kind,
+        p.k,
+        shares,
+        accuracy,
+        top,
+        confidence,
+        event,
+        error,
+        *names,
+        spread,
+        events,
+        area,
+        precision,
     )
 
 
@@ -139,7 +153,7 @@ def _top_k_accuracy(p: Predictions) -> dict[int, float]:
 def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
     """Return the header of sketches, as far as their lenses allow."""
     shares: tuple[float, ...] = ()
-    event = error = events = area = None
+    event = error = events = area = precision = None
     if sketches.kind == "binary":
         held = [lens for lens in ("binary", f"class:{sketches.classes[-1]}") if sketches.n and lens in sketches.lenses]
         rate = sketches.sketch(held[0]).positives / sketches.n if held else math.nan
@@ -147,7 +161,7 @@ def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
         if held:
             event = sketches.sketch(held[0]).mean_score
             events = int(sketches.sketch(held[0]).positives)
-            area = area_of(sketches.sketch(held[0]).view())
+            area, precision = areas_of(sketches.sketch(held[0]).view())
     elif all(f"class:{name}" in sketches.lenses for name in sketches.classes):
         shares = tuple(sketches.sketch(f"class:{name}").positives / sketches.n for name in sketches.classes)
     confidence, accuracy = sketches.confidence_and_accuracy()
@@ -172,6 +186,7 @@ def sketched_header(sketches: Sketches, outcome: str | None = None) -> Header:
         _sketched_confidence(sketches),
         events,
         area,
+        precision,
     )
 
 

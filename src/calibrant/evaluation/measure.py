@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
+from ..binning.rules import LEVELS, few_levels
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -21,15 +23,13 @@ from ..errors import (
     CalibrantError,
     Drop,
     GroupError,
-    InputError,
     InputTypeError,
     InPython,
     LensError,
-    Remedy,
     Use,
 )
 from ..input.convert import frozen, is_frame, is_number, summing_to_one
-from ..input.frames import column_names
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..input.probabilities import check_matrix
 from ..metrics.registry import Metric, catalogue
@@ -77,6 +77,7 @@ def evaluate(
     rng: Any = 0,
     calibrator: Calibrator | str | os.PathLike[str] | None = None,
     outcome: str | None = None,
+    options: Mapping[str, Any] | None = None,
     **keywords: Any,
 ) -> Evaluation:
     """Evaluate predictions with many metrics at once.
@@ -91,12 +92,15 @@ def evaluate(
     y_prob
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias.
-    by : array-like of shape (N,) or str, optional
-        Group of each row, or the column of the frame that holds it. Every metric is computed for each group as well.
+    by : array-like of shape (N,), str, list of str, mapping or frame, optional
+        Group of each row; every metric is computed for each group as well. With a frame, columns of it: ``"contract"``; several groupings,
+        ``["contract", "tenure/4"]`` or ``"contract, tenure/4"``, where ``tenure/4`` are four groups at the quartiles of a column; combinations,
+        ``"contract x tenure/4"``; SQL expressions, ``"age >= 65"``. A mapping or a frame has one grouping in each column. For
+        `Predictions` with groups, ``"groups"``.
     lens : str or Lens, optional
         Lens of every metric, in place of its own default.
     bins : int, array-like or str, optional
-        Bins of every metric that has the option, in place of its own default.
+        Bins of every metric that has the option, in place of its own default. ``"levels"`` is one bin per distinct score.
     binning : str, optional
         Binning rule of every metric that has the option, in place of its own default.
     gamma : float, optional
@@ -121,6 +125,9 @@ def evaluate(
     outcome : str, optional
         Name of the event that the positive class of two represents, such as ``"churn"``. By default the name of the positive class
         or, for labels 0 and 1, of the label column.
+    options : mapping, optional
+        Further options of metrics, by name, for every metric that has them, such as ``{"edge": "drop"}``; or of one metric, such as
+        ``{"cox_slope.edge": "drop"}``.
     **keywords
 
     Returns
@@ -154,38 +161,57 @@ def evaluate(
     significant, or not tested (``assess=True`` tests it). A
     metric that is undefined for these data has no value, and ``reason`` states why.
 
+    Groups have intervals and p-values of their own, from their own rows. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
+    Holm: the probability that any calibrated group has an adjusted p-value of at most 0.05 is at most 5%. It is not adjusted for several metrics. ``to_frame()``
+    lists the groups of each metric with the worst first: by adjusted p-value, then p-value, then deviation from the value by chance. Simulated p-values of at most 0.05
+    are simulated again, with up to 80 simulations for each group, since adjusted p-values could otherwise not be small. Quantile groups are of all rows, before
+    `where`; equal values are in the same group, so that there may be fewer than requested, which a note states. Missing values in a column of groups raise.
+
     Examples
     --------
     >>> import calibrant as cal
     >>> result = cal.evaluate([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], metrics=["ece", "brier"], bins=2)
     >>> round(result["brier"], 4)
     0.105
+
+    Groups by two columns, the second at its median:
+
+    >>> data = cal.make_calibrated(400, rng=0)
+    >>> by = {"region": ["north", "south"] * 200, "age/2": list(range(30, 430))}
+    >>> result = cal.evaluate(data.y_true, data.y_prob, metrics=["brier"], by=by)
+    >>> list(result.groups)
+    ['region: north', 'region: south', 'age 30 to 229', 'age 230 to 429']
     """
     check_outcome(outcome)
     if by is not None:
         if "groups" in keywords:
             raise GroupError("by", ("cannot be combined with ", Argument("groups")), Drop("groups"))
-        if isinstance(y_true, (Predictions, View, VectorView)):
+        own = isinstance(y_true, Predictions) and isinstance(by, str) and by == "groups" and y_true.groups is not None
+        if isinstance(y_true, (Predictions, View, VectorView)) and not own:
             raise GroupError(
                 "by",
-                "cannot be combined with Predictions",
-                InPython("pass Predictions(..., groups=...) and by=None here"),
+                "cannot be combined with Predictions, which hold their groups",
+                InPython("pass Predictions(..., groups=...) and by='groups' here"),
             )
-        if isinstance(by, str) and not is_frame(y_true):
+        if isinstance(by, str) and not own and not is_frame(y_true):
             raise GroupError(
                 "by", f"{by!r} is the name of a column, and the first argument is not a frame", "pass one group per row"
             )
-        keywords["groups"] = by
+        if not own:
+            keywords["groups"] = by
     if not (is_number(budget) and budget > 0):
         raise ArgumentError("budget", f"must be a positive number of seconds; got {budget!r}")
     chosen = choose_metrics(metrics)
     infer = Inference.read(interval, assess, n_resamples, rng)
+    if bins is None and isinstance(binning, str) and binning == LEVELS:
+        bins, binning = LEVELS, None  # metrics that search for a number of bins accept it in this form only
     if bins is not None:
         check_written(bins, binning)
     if distance is not None:
         check_choice(distance, "distance", ("tv", "l1", "l2"))
     # A number of bins is a default: metrics that bin by other means, such as a tree, ignore it.
     given = {"lens": lens, "bins": as_default(bins), "binning": binning, "gamma": gamma, "distance": distance}
+    given |= _further(options, chosen, given)
     for name in CELL_OPTIONS:
         if given[name] is not None and not any(takes_cell_option(m, name) for m in chosen):
             raise ArgumentError(name, f"applies to {cell_metrics(name)}", "name one of these metrics")
@@ -196,10 +222,9 @@ def evaluate(
         return _evaluated_sketches(y_true, chosen, given, infer, budget, outcome)
     try:
         checked = as_predictions(y_true, y_prob, keywords)
-    except InputError as error:
+    except CalibrantError as error:
         if by is None or error.argument != "groups":
             raise
-        _refuse_several_columns(y_true, by)
         raise error.replaced(argument="by") from None
     if infer is not None and infer.assess:
         from ..inference.significance import refuse_rows_by_label
@@ -217,21 +242,31 @@ def evaluate(
     plan = plan[: len(results)]
     groups = {}
     if by is not None and predictions.groups is not None:
-        for code, name in enumerate(predictions.group_names):
-            rows = predictions.groups == code
-            if rows.any():
-                part = predictions.take(rows)
-                groups[name] = Evaluation(header_of(part, outcome), tuple(_results(part, plan, given)), {})
-    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out)
+        parts = [(g.labels[place], g.name, g.groups[place], rows) for g, place, rows in groups_of(predictions)]
+        measured = _grouped([predictions.take(rows) for *_, rows in parts], plan, given, infer, deadline, budget)
+        for (label, name, group, _), (part, found) in zip(parts, measured, strict=True):
+            groups[label] = Evaluation(header_of(part, outcome), found, {}, grouping=name, group=group)
+    remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
+    if bins is None and binning is None and any("bins" in m.options for m in plan):
+        remarks += _few_levels(predictions)
+    return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
 
 
-def _refuse_several_columns(frame: Any, by: Any) -> None:
-    """Raise where `by` lists columns of the frame instead of a group for each row."""
-    names = column_names(frame) if isinstance(by, (list, tuple)) else None
-    if names is None or not all(isinstance(name, str) and name in names for name in by):
-        return
-    remedy: Remedy = Use("by", by[0]) if len(by) == 1 else "join them into one column first"
-    raise GroupError("by", f"expected the name of one column, got a list of {len(by)}", remedy)
+# How bins for few levels are asked for, which the command line writes as an option.
+LEVELS_KEYWORD = 'bins="levels"'
+
+
+def _few_levels(p: Predictions) -> tuple[str, ...]:
+    """A remark if the scores have few distinct values, some of which share a bin of equal width."""
+    if p.kind not in ("binary", "confidence"):
+        return ()
+    score = p.probs if p.probs.ndim == 1 else p.probs[:, -1]
+    levels = few_levels(score, float(p.weight.sum()) if p.weight is not None and p.weight_kind == "counts" else None)
+    if levels is None or len(levels) < 3 or len(np.unique(np.ceil(levels * 15))) == len(levels):
+        return ()
+    return (
+        f"the scores have {len(levels)} distinct values, some of which share a bin; {LEVELS_KEYWORD} has one bin for each",
+    )
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -248,7 +283,9 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         raise InputTypeError(
             "calibrator", f"must be a fitted calibrator or the path of a saved one; got {type(calibrator).__name__}"
         )
-    if p.kind not in ("binary", "multiclass"):
+    # A calibrator of two classes may be that of the event that an answer is correct.
+    events = p.kind == "confidence" and len(calibrator.classes_) == 2
+    if p.kind not in ("binary", "multiclass") and not events:
         raise ArgumentError(
             "calibrator", f"requires class probabilities, and the predictions are {p.kind}", Drop("calibrator")
         )
@@ -322,14 +359,16 @@ def _evaluated_sketches(
     outcome: str | None,
 ) -> Evaluation:
     """Evaluate sketches and their groups."""
-    results = _results(sketches, chosen, given, infer, perf_counter() + budget)
+    deadline = perf_counter() + budget
+    results = _results(sketches, chosen, given, infer, deadline)
     left_out = tuple(Skipped(m.id, m.seconds(CELLS, sketches.k), SPENT) for m in chosen[len(results) :])
-    parts = {}
-    for name in sketches.groups:
-        part = sketches.group(name)
-        parts[name] = Evaluation(
-            sketched_header(part, outcome), tuple(_results(part, chosen[: len(results)], given)), {}
-        )
+    measured = _grouped(
+        [sketches.group(name) for name in sketches.groups], chosen[: len(results)], given, infer, deadline, budget
+    )
+    parts = {
+        name: Evaluation(sketched_header(part, outcome), found, {}, grouping="group", group=name)
+        for name, (part, found) in zip(sketches.groups, measured, strict=True)
+    }
     return Evaluation(sketched_header(sketches, outcome), tuple(results), parts, left_out)
 
 
@@ -353,6 +392,65 @@ def _results(
     deadline: float = math.inf,
 ) -> list[MetricResult]:
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
+    results, seconds = _values(p, plan, given, deadline)
+    if infer is not None:
+        from ..inference.resampling import sharing
+
+        with sharing():
+            for place in sorted(range(len(results)), key=seconds.__getitem__):
+                m = plan[place]
+                if results[place].value is not None:
+                    results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
+    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+
+
+def _grouped(
+    parts: Sequence[Predictions | Sketches],
+    plan: list[Metric],
+    given: Mapping[str, Any],
+    infer: Inference | None,
+    deadline: float,
+    budget: float,
+) -> list[tuple[Predictions | Sketches, tuple[MetricResult, ...]]]:
+    """Return the results of each group: all values, then intervals and p-values, one metric after the other, the fastest first.
+
+    The p-values of a metric are adjusted by Holm for all groups.
+    """
+    rows = [_values(part, plan, given, math.inf)[0] for part in parts]
+    # Estimates instead of measured times: the number of simulations is the same on every machine.
+    cost = [sum(m.seconds(part.n, part.k) for part in parts) for m in plan]
+    for place in sorted(range(len(plan)), key=cost.__getitem__) if infer is not None and parts else ():
+        m = plan[place]
+        assert infer is not None
+        own = infer.for_groups(len(parts), budget / 4 / max(cost[place], 1e-9))
+        for results, part in zip(rows, parts, strict=True):
+            if results[place].value is not None:
+                results[place] = own.added(results[place], m, part, _taken(m, given), deadline)
+    out = [
+        [with_direction(result, m, part, _taken(m, given)) for result, m in zip(results, plan, strict=True)]
+        for results, part in zip(rows, parts, strict=True)
+    ]
+    if infer is not None and infer.assess:
+        for place in range(len(plan)):
+            _adjust(out, place)
+    return [(part, tuple(results)) for part, results in zip(parts, out, strict=True)]
+
+
+def _adjust(rows: list[list[MetricResult]], place: int) -> None:
+    """Add the p-values of a metric adjusted for the groups; a direction is stated where the adjusted one is significant."""
+    from ..inference.significance import adjust
+
+    tested = [results for results in rows if results[place].pvalue is not None]
+    pvalues = np.array([results[place].pvalue for results in tested], dtype=np.float64)
+    for results, adjusted in zip(tested, adjust(pvalues, "holm").tolist(), strict=True):
+        direction = results[place].direction if adjusted <= ALPHA else ""
+        results[place] = replace(results[place], adjusted=adjusted, direction=direction)
+
+
+def _values(
+    p: Predictions | Sketches, plan: list[Metric], given: Mapping[str, Any], deadline: float
+) -> tuple[list[MetricResult], list[float]]:
+    """Return the values of the metrics, until the deadline, and the seconds that each has taken."""
     results: list[MetricResult] = []
     seconds: list[float] = []
     for m in plan:
@@ -372,15 +470,7 @@ def _results(
         else:
             results.append(MetricResult(m.id, m.name, value, lens, m.ideal, ""))
         seconds.append(perf_counter() - began)
-    if infer is not None:
-        from ..inference.resampling import sharing
-
-        with sharing():
-            for place in sorted(range(len(results)), key=seconds.__getitem__):
-                m = plan[place]
-                if results[place].value is not None:
-                    results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
-    return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+    return results, seconds
 
 
 def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any]) -> MetricResult:
@@ -400,13 +490,38 @@ def with_direction(result: MetricResult, m: Metric, p: Predictions | Sketches, o
 
 
 def _taken(m: Metric, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options that this metric has."""
-    return {
+    """Return the given options that this metric has; those of this metric alone come first."""
+    taken = {
         name: value
         for name, value in given.items()
         if value is not None
         and (takes_cell_option(m, name) if name in CELL_OPTIONS else name == "lens" or name in m.options)
     }
+    return taken | {name.removeprefix(f"{m.id}."): v for name, v in given.items() if name.startswith(f"{m.id}.")}
+
+
+def _further(options: Any, chosen: list[Metric], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Check further options of metrics; one that no chosen metric has raises. Metrics are named by their ids."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
+        problem = f"must be a mapping of names to values; got {options!r}"
+        raise ArgumentError("options", problem, "for example {'edge': 'drop'}")
+    found = {}
+    for key, value in options.items():
+        metric, dot, name = key.rpartition(".")
+        id = catalogue[metric].id if dot else ""
+        users = [m for m in chosen if m.id in (id, id or m.id)]
+        if not dot and name in own:
+            raise ArgumentError("options", f"{name!r} is an argument of evaluate", Use(name, value))
+        if not any(name in m.options for m in users):
+            known = sorted({option for m in users for option in m.options if option not in own})
+            near = get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known) or 'none'}"
+            problem = f"{metric} is not evaluated" if dot and not users else f"no metric evaluated here has {name!r}"
+            raise ArgumentError("options", problem, remedy if users else "add it to the metrics")
+        found[f"{id}.{name}" if dot else name] = value
+    return found
 
 
 CELL_OPTIONS = ("gamma", "distance")
@@ -429,6 +544,16 @@ class Inference(NamedTuple):
     assess: bool
     n_resamples: int
     seed: int
+    simulations: int = 0
+    """Number of simulated data sets of a p-value, where it exceeds the number of resamples."""
+
+    def for_groups(self, groups: int, allowed: float) -> Inference:
+        """Return the settings for a group of several; `allowed` is the number of simulations for which there is time.
+
+        A simulated p-value cannot fall below 1 / (1 + simulations), and Holm multiplies the smallest by the number of groups. P-values of at
+        most 0.05 are simulated again, where the time allows it with so many simulations that the adjusted one can fall to a quarter of that.
+        """
+        return self._replace(simulations=max(self.n_resamples, int(min(math.ceil(4 * groups / ALPHA), allowed))))
 
     @classmethod
     def read(cls, level: Any, assess: Any, n_resamples: Any, rng: Any) -> Inference | None:
@@ -483,6 +608,10 @@ class Inference(NamedTuple):
                 drawn += found.n_resamples
         if self.assess:
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
+            # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
+            if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
+                draws["n_resamples"] = self.simulations
+                tested = _drawn("p-value", lambda: assess(source, **draws), deadline, []) or tested
             if tested is not None:
                 result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
                 notes.append(side_note(m, result.lens, tested.alternative))

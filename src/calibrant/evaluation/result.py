@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..errors import ArgumentError, CalibrantError, InPython
 from ..metrics.registry import Metric, catalogue
-from ..util.results import Result, html_table, number, percent, text_table
+from ..util.results import Result, html_lines, html_table, number, percent, text_table
 from .confidence import ConfidenceDistribution
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Header",
     "MetricResult",
     "Skipped",
+    "numeric_columns",
     "shown_direction",
     "shown_number",
     "side_note",
@@ -25,6 +27,15 @@ __all__ = [
 
 # The largest number of groups with a column each; beyond it, each group has a row, with this many metrics.
 COLUMNS = 8
+# Of groups with intervals or p-values, the number of metrics that have a table each, and the number of groups in it.
+DETAILED = 3
+WORST = 10
+# The beginnings of notes that state why there is no interval or p-value.
+LACKING = ("no interval", "no p-value", "resampling ")
+# Intervals of groups with fewer rows are said to be unreliable.
+SMALL = 10
+# The largest width of the columns of groups.
+WIDTH = 90
 # Values below this are rounding errors of 0.
 NOTHING = 1e-12
 # Significance level at which a direction is reported.
@@ -59,6 +70,8 @@ class Header:
     """Number of rows of the positive class of two, with counts added up; None for soft labels."""
     auroc: float | None = None
     """Area under the ROC curve of the positive class of two; None where only one class occurs."""
+    average_precision: float | None = None
+    """Average precision of the positive class of two; None where only one class occurs."""
 
     @property
     def observed_expected(self) -> float | None:
@@ -149,6 +162,8 @@ class MetricResult:
     """Remark on the interval or the p-value, or the reason why there is none."""
     by_chance: float | None = None
     """Expected value if the predictions were calibrated, where p-values were requested; None where unknown."""
+    adjusted: float | None = None
+    """Of a group: p-value adjusted by Holm for all groups of this metric."""
     error: CalibrantError | None = field(default=None, repr=False, compare=False)
     """The error that `reason` is the text of."""
 
@@ -179,6 +194,12 @@ class Evaluation(Result):
         Evaluation of each group, by its name.
     left_out : tuple of Skipped
         Metrics that the time budget left out.
+    remarks : tuple of str
+        Remarks on the groups, such as fewer quantile groups than requested.
+    grouping : str
+        Of the evaluation of a group: what divides the rows, such as a column.
+    group : object
+        Of the evaluation of a group: its name within the grouping.
 
     See Also
     --------
@@ -196,6 +217,9 @@ class Evaluation(Result):
     results: tuple[MetricResult, ...]
     groups: dict[Any, Evaluation]
     left_out: tuple[Skipped, ...] = ()
+    remarks: tuple[str, ...] = ()
+    grouping: str = ""
+    group: Any = None
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by id or alias; raise the reason where it has none."""
@@ -212,14 +236,63 @@ class Evaluation(Result):
     def _fields(self) -> dict[str, Any]:
         derived = ("observed_expected", "direction", "event")
         header = {**vars(self.header), **{name: getattr(self.header, name) for name in derived}}
-        return {"header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
+        place = {"grouping": self.grouping, "group": self.group} if self.grouping else {}
+        return {**place, "header": header, "metrics": self.results, "groups": self.groups, "left_out": self.left_out}
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per metric and group; the group of all rows is `name_of_all`."""
-        parts = [(str(name), part) for name, part in [(self.name_of_all, self), *self.groups.items()]]
-        rows = [{"group": name, "n": part.header.n, **vars(result)} for name, part in parts for result in part.results]
+        found: list[tuple[str, str, int, MetricResult]] = []
+        found += [("", self.name_of_all, self.header.n, result) for result in self.results]
+        if self.infers_groups:
+            places = [(key, place) for place in range(len(self.results)) for key in self.worst_first(place)]
+        else:
+            places = [(key, place) for key in self.groups for place in range(len(self.results))]
+        for key, place in places:
+            part = self.groups[key]
+            found.append(
+                (part.grouping, str(key if part.group is None else part.group), part.header.n, part.results[place])
+            )
         columns = [column.name for column in fields(MetricResult) if column.repr]
-        return {key: [row[key] for row in rows] for key in ("group", "n", *columns)}
+        table: dict[str, list[Any]] = {key: [] for key in ("grouping", "group", "n", *columns)}
+        for grouping, name, n, result in found:
+            for key, value in {**vars(result), "grouping": grouping, "group": name, "n": n}.items():
+                if key in table:
+                    table[key].append(value)
+        return table
+
+    @property
+    def infers_groups(self) -> bool:
+        """Whether the groups have intervals or p-values."""
+        return any(r.low is not None or r.pvalue is not None for part in self.groups.values() for r in part.results)
+
+    def worst_first(self, metric: str | int) -> list[Any]:
+        """List the groups by the evidence that they are miscalibrated.
+
+        Parameters
+        ----------
+        metric : str or int
+            Id or alias of a metric, or its index in `results`.
+
+        Returns
+        -------
+        list
+            Keys of `groups`: in increasing order of the adjusted p-value, then of the p-value, then in decreasing order of the
+            deviation from the value that is expected by chance. Groups without a p-value come last, in their own order.
+        """
+        place = metric
+        if isinstance(place, str):
+            self[place]  # raises where it was not evaluated
+            place = [result.metric for result in self.results].index(catalogue[place].id)
+
+        def rank(key: Any) -> tuple[float, float, float]:
+            result = self.groups[key].results[place]
+            if result.adjusted is None or result.pvalue is None or result.value is None:
+                return (math.inf, math.inf, 0.0)
+            expected = result.by_chance if result.by_chance is not None else result.ideal or 0.0
+            gap = result.value - expected
+            return (result.adjusted, result.pvalue, -abs(gap) if catalogue[result.metric].signed else -gap)
+
+        return sorted(self.groups, key=rank)
 
     @property
     def name_of_all(self) -> str:
@@ -251,8 +324,9 @@ class Evaluation(Result):
 
     @property
     def has_many_groups(self) -> bool:
-        """Whether there are too many groups for a column each."""
-        return len(self.groups) > COLUMNS
+        """Whether groups have tables of their own: too many for a column each, too long names, or intervals and p-values."""
+        wide = len(self.groups) > COLUMNS or sum(len(str(name)) + 2 for name in self.groups) > WIDTH
+        return wide or self.infers_groups
 
     def group_table(self) -> tuple[list[str], list[list[str]]]:
         """Return the values of the groups as a table of text.
@@ -262,13 +336,67 @@ class Evaluation(Result):
         headings : list of str
             Column headings: group, rows, and up to eight metrics.
         rows : list of list of str
-            One row per group.
+            One row per group; where there are p-values, those with the smallest adjusted one first, and a star marks values with at most 0.05.
         """
+        keys = list(self.groups)
+        if self.infers_groups:
+            none = (math.inf, math.inf)
+            tests = {
+                key: [(r.adjusted, r.pvalue) for r in part.results if r.adjusted is not None and r.pvalue is not None]
+                for key, part in self.groups.items()
+            }
+            keys.sort(key=lambda key: min(tests[key], default=none))
+
+        def cell(found: MetricResult) -> str:
+            star = "*" if found.adjusted is not None and found.adjusted <= ALPHA else " " if self.infers_groups else ""
+            return shown_number(found.value) + star
+
         rows = [
-            [str(name), f"{part.header.n:,}", *(shown_number(found.value) for found in part.results[:COLUMNS])]
-            for name, part in self.groups.items()
+            [str(key), f"{part.header.n:,}", *map(cell, part.results[:COLUMNS])]
+            for key, part in ((key, self.groups[key]) for key in keys)
         ]
         return ["group", "rows", *(found.metric for found in self.results[:COLUMNS])], rows
+
+    def group_tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return the groups as tables of text.
+
+        Returns
+        -------
+        list of tuple
+            Title, headings and rows of each table. With intervals or p-values of at most three metrics, one table for each metric, the
+            worst groups first, at most ten; else one table of the values.
+        """
+        if not self.infers_groups:
+            return [("", *self.group_table())]
+        if len(self.results) > DETAILED:
+            headings, rows = self.group_table()
+            tested = any(r.adjusted is not None for part in self.groups.values() for r in part.results)
+            title = "groups, worst first; * p-value of at most 0.05, adjusted by Holm for the groups of each metric"
+            return [(title if tested else "", headings, rows[:WORST])]
+        tables = []
+        for place, whole in enumerate(self.results):
+            found = [(key, self.groups[key], self.groups[key].results[place]) for key in self.worst_first(place)]
+            shown = {key: any(getattr(r, key) is not None for *_, r in found) for key in ("low", "by_chance", "pvalue")}
+            headings = ["group", "rows", whole.metric]
+            headings += ["low", "high"] * shown["low"] + ["by chance"] * shown["by_chance"]
+            headings += ["p-value", "adjusted"] * shown["pvalue"] + [""]
+            rows = []
+            for key, part, r in found[:WORST]:
+                row = [str(key), f"{part.header.n:,}", shown_number(r.value)]
+                row += [_cell(r.low, "low"), _cell(r.high, "high")] * shown["low"]
+                row += [_cell(r.by_chance, "by_chance")] * shown["by_chance"]
+                row += [_cell(r.pvalue, "pvalue"), _cell(r.adjusted, "pvalue")] * shown["pvalue"]
+                rows.append([*row, r.reason.removeprefix(f"{r.metric}: is ") or r.direction])
+            title = self._title_of_groups(whole.metric, sum(r.adjusted is not None for *_, r in found))
+            tables.append((title, headings, rows))
+        return tables
+
+    def _title_of_groups(self, metric: str, tested: int) -> str:
+        """Describe a table of groups: order and adjustment."""
+        if not tested:
+            return f"{metric} by group" if metric else ""
+        count = "1 group" if tested == 1 else f"{tested:,} groups"
+        return f"{metric} by group, worst first; p-values adjusted by Holm for {count}"
 
     def _inferred(self, result: MetricResult | None) -> list[str]:
         """Cells of interval, expected value and p-value (headings if `result` is None), where any result has them."""
@@ -291,16 +419,39 @@ class Evaluation(Result):
         list of str
             One sentence per remark.
         """
-        lines = []
+        lines = list(self.remarks)
         if self.has_many_groups and len(self.results) > COLUMNS:
             lines.append(f"{COLUMNS} of {len(self.results)} metrics are shown for each group")
+        if self.infers_groups and len(self.results) > DETAILED:
+            lines.append(f"intervals and p-values of the groups are shown for at most {DETAILED} metrics")
+        if self.infers_groups and len(self.groups) > WORST:
+            lines.append(f"the worst {WORST} of {len(self.groups)} groups are shown")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
             listed = ", ".join(f"{s.metric} (about {s.seconds:.3g} s)" for s in self.left_out if s.reason == reason)
             lines.append(f"left out, {reason}: {listed}")
         for note in dict.fromkeys(result.note for result in self.results if result.note):
             listed = ", ".join(result.metric for result in self.results if result.note == note)
             lines.append(f"{listed}: {note}")
-        return lines + self._reasons()
+        return lines + self._group_notes() + self._reasons()
+
+    def _group_notes(self) -> list[str]:
+        """Reasons why groups lack intervals or p-values, and groups that are too small for intervals."""
+        if not self.infers_groups:
+            return []
+        noted: dict[tuple[str, str], list[str]] = {}
+        for place, whole in enumerate(self.results):
+            names: dict[str, list[str]] = {}
+            for key, part in self.groups.items():
+                for note in part.results[place].note.split("; "):
+                    if note.startswith(LACKING):
+                        names.setdefault(note, []).append(str(key))
+            for note, groups in names.items():
+                noted.setdefault((_few(groups), note), []).append(whole.metric)
+        lines = [f"{', '.join(metrics)} of {names}: {note}" for (names, note), metrics in noted.items()]
+        small = [str(key) for key, part in self.groups.items() if part.header.n < SMALL]
+        if small and any(r.low is not None for part in self.groups.values() for r in part.results):
+            lines.append(f"{_few(small)}: fewer than {SMALL} rows, so that intervals are not reliable")
+        return lines
 
     def _reasons(self) -> list[str]:
         """Reasons why groups lack values that exist for all rows."""
@@ -318,13 +469,14 @@ class Evaluation(Result):
     def __repr__(self) -> str:
         headings, rows = self.table()
         lines = text_table(headings, rows, range(2, len(headings) - 2))
-        if self.has_many_groups:
-            headings, rows = self.group_table()
-            lines += ["", *text_table(headings, rows, range(1, len(headings)))]
-        return "\n".join([self._title(), "", *lines, *self.notes()])
+        for title, headings, rows in self.group_tables() if self.has_many_groups else ():
+            lines += ["", *([title] if title else []), *text_table(headings, rows, numeric_columns(headings))]
+        return "\n".join([self._title(), *self._dropped_lines(), "", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + (html_table(*self.group_table()) if self.has_many_groups else "")
+        tables = self.group_tables() if self.has_many_groups else []
+        more = (html_lines(title) + html_table(headings, rows) for title, headings, rows in tables)
+        return super()._repr_html_() + "".join(more)
 
     def _title(self) -> str:
         return "\n".join(self.header.lines())
@@ -334,6 +486,11 @@ class Evaluation(Result):
 
     def _notes(self) -> list[str]:
         return self.notes()
+
+
+def numeric_columns(headings: list[str]) -> range:
+    """The columns of a table of groups that are right-aligned."""
+    return range(1, len(headings) - (not headings[-1]))
 
 
 def _few(names: list[str]) -> str:

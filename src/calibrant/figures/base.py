@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError, ShapeError
+from ..errors import ArgumentError, CalibrantError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
-from ..util.results import Result, html_table, number
-from ..views.keywords import PREDICTION_KEYWORDS, check_keywords, documents_keywords
+from ..util.checks import check_positive
+from ..util.files import write_atomic
+from ..util.results import PICTURES, TABLES, TEXTS, Result, format_of, html_table, number
+from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .canvas import (
-    ground_of,
-    grow,
-    ink_on,
-    is_ours,
-    keep_room,
-    tones_of,
-)
-from .labels import label_room, wrapped
+from .canvas import ground_of, ink_on, is_ours, keep_room, picture, setting, small_size, tones_of
+from .labels import relabel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
-# From the palette of Okabe and Ito. The first four differ by 12 and more in lightness (46, 71, 0, 58), so they survive print too.
-COLORS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1)), (0, (1, 2.5)), "-")
 # Identifiers of the lines that represent a model.
 SERIES = ("curve", "path", "series")
+# Ends of axes for rare events.
+ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 # How far markers may extend beyond the axes, as a fraction of them.
 EDGE = 0.02
 # Candidate ticks of a logit axis (also for 1 minus each), in order of preference.
 LOGIT_TICKS = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.3, 0.03, 0.003, 0.2, 0.05, 0.02, 0.4)
 # Width of a small letter in inches.
 LETTER = 0.055
-# Font sizes in points that are readable in one column of a paper.
-TEXT, SMALL = 8.0, 7.0
-
 
 # Parameters that the functions of figures share, for their docstrings.
 FIGURE_PARAMETERS = {
-    "bins": ("int, sequence of float or fitted bins, default 15", "Number of bins, their edges, or fitted bins."),
+    "bins": (
+        "int, sequence of float, str or fitted bins, default 15",
+        'Number of bins, their edges, ``"levels"`` for one bin per distinct score, or fitted bins.',
+    ),
     "binning": (
         'str or bin rule, default "equal_width"',
         """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"`` or a rule of `calibrant.binning`.""",
@@ -90,30 +86,24 @@ and probabilities. For several models a mapping from names to such objects.""",
         "Predicted probabilities, or for several models a mapping from names to probabilities.",
     ),
 }
-documents_plot = documents_keywords(table=FIGURE_PARAMETERS)
 
 
-def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Axes:
-    """Style axes: two spines, a faint grid, wrapped labels, and font sizes for print."""
-    ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
-    tones = tones_of(ax)
+def finish(ax: Axes, xlabel: str = "", ylabel: str = "") -> Axes:
+    """Style axes: two spines, a faint grid, and labels unless they have some; colors and sizes follow the settings."""
+    ground, tones = ax.figure.get_facecolor(), tones_of(ax)
     if not is_ours(ax.figure):
         keep_room(ax)
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set_color(tones.muted)
-    ax.tick_params(labelsize=SMALL, color=tones.muted, labelcolor=ink, length=2.5, pad=2)
-    ax.grid(True, color=tones.grid, linewidth=0.5)
+    for axis in ("x", "y"):
+        key = f"{axis}tick.{'color' if setting(f'{axis}tick.labelcolor') is None else 'labelcolor'}"
+        ax.tick_params(
+            axis, labelsize=small_size(), color=tones.muted, labelcolor=ink_on(ground, key), length=2.5, pad=2
+        )
+    ax.grid(True, color=tones.grid, linewidth=setting("grid.linewidth") or 0.5)
     ax.set_axisbelow(True)
-    if xlabel:
-        label = wrapped(xlabel, wide, TEXT)
-        if len(ax.figure.axes) == 1:
-            grow(ax.figure, label.count("\n") - xlabel.count("\n"))
-        ax.set_xlabel(label, fontsize=TEXT, color=ink)
-    if ylabel:
-        ax.set_ylabel(wrapped(ylabel, high, TEXT), fontsize=TEXT, color=ink)
-    if title:
-        ax.set_title(wrapped(title, wide, TEXT), fontsize=TEXT, color=ink)
+    relabel(ax, "" if ax.get_xlabel() else xlabel, "" if ax.get_ylabel() else ylabel)
     return ax
 
 
@@ -127,21 +117,44 @@ def legend(ax: Axes, loc: Any = "best", **more: Any) -> Any:
     if not labels:
         return None
     handles = [once[label] for label in labels]
-    options: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
+    options: dict[str, Any] = {"fontsize": small_size(), "frameon": False, "handlelength": 1.6, "borderaxespad": 0.3}
     options |= {"labelspacing": 0.3, "labelcolor": ink_on(ground_of(ax)), "facecolor": ground_of(ax)}
     return ax.legend(handles, labels, loc=loc, **{**options, **more})
 
 
-def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0) -> Any:
-    """The diagonal, on which predicted and observed rates agree."""
+def drawn(ax: Axes, gid: str) -> list[Any]:
+    """Artists of this identifier on the axes, such as the reference line of an earlier figure."""
+    return [artist for artist in ax.get_children() if artist.get_gid() == gid]
+
+
+def reference(ax: Axes, value: float = 0.0, **style: Any) -> None:
+    """A horizontal reference line, once for all figures on the axes."""
+    if not drawn(ax, "reference"):
+        look = {"color": tones_of(ax).muted, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
+        ax.axhline(value, gid="reference", **{**look, **style})
+
+
+def diagonal(ax: Axes, low: float = 0.0, high: float = 1.0, points: Floats | None = None) -> Any:
+    """The diagonal, on which predicted and observed rates agree; it replaces that of an earlier figure."""
+    for old in drawn(ax, "diagonal"):
+        high = max(high, float(old.get_xdata()[-1]))
+        old.remove()
     style: dict[str, Any] = {"color": tones_of(ax).muted, "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-    return ax.plot([low, high], [low, high], gid="diagonal", **style)[0]
+    along = np.array([low, high]) if points is None else points
+    return ax.plot(along, along, gid="diagonal", **style)[0]
 
 
-def color_on(ax: Axes, number: int) -> str:
-    """Color of the series of this number; on a dark background black is replaced."""
-    color = COLORS[number % len(COLORS)]
-    return tones_of(ax).black if color == "#000000" else color
+def square(ax: Axes, end: float = 1.0, below: float = 0.0) -> float:
+    """Square axes from 0 to `end`, or to that of an earlier figure, with their diagonal; `below` is room under 0. Returns the end."""
+    end = max([end, *(float(line.get_xdata()[-1]) for line in drawn(ax, "diagonal"))])
+    diagonal(ax, 0.0, end)
+    ax.set(
+        xlim=(0, end), ylim=(min([-below * end, *([ax.get_ylim()[0]] if series_on(ax) else [])]), end), aspect="equal"
+    )
+    ticks = np.arange(6) / 5 if end == 1 else [tick for tick in ax.get_xticks() if 0 <= tick <= 1.0001 * end]
+    ax.set_xticks(ticks)
+    ax.set_yticks(ticks)
+    return end
 
 
 def series_on(ax: Axes) -> int:
@@ -225,16 +238,21 @@ def halo(ax: Axes) -> list[Any]:
     return [withStroke(linewidth=2, foreground=ground_of(ax), alpha=0.9)]
 
 
-def mark_sides(ax: Axes, lens: str, size: float = SMALL, inset: float = 0.02) -> list[Any]:
+def mark_sides(ax: Axes, lens: str, inset: float = 0.02) -> None:
     """Text in the two corners beside the diagonal, `inset` from the edges, that states their meaning."""
     below, above = side_words(lens)
-    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": size, "style": "italic", "zorder": 4}
-    style |= {"path_effects": halo(ax), "gid": "side"}
     tones = tones_of(ax)
-    return [
-        ax.text(0.98, inset, below, ha="right", va="bottom", color=tones.over, **style),
-        ax.text(0.02, 1 - inset, above, ha="left", va="top", color=tones.under, **style),
-    ]
+    corner_words(ax, (above, tones.under), (below, tones.over), inset)
+
+
+def corner_words(ax: Axes, above: tuple[str, str], below: tuple[str, str], inset: float = 0.02) -> None:
+    """Text and color in the upper left and the lower right corner, once."""
+    if drawn(ax, "side"):
+        return
+    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": small_size(), "style": "italic", "zorder": 4}
+    style |= {"path_effects": halo(ax), "gid": "side"}
+    ax.text(0.02, 1 - inset, above[0], ha="left", va="top", color=above[1], **style)
+    ax.text(0.98, inset, below[0], ha="right", va="bottom", color=below[1], **style)
 
 
 def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.35) -> str:
@@ -242,6 +260,22 @@ def emptier_corner(x: Floats, y: Floats, width: float = 0.6, height: float = 0.3
     upper = np.count_nonzero((x < width) & (y > 1 - height))
     lower = np.count_nonzero((x > 1 - width) & (y < height))
     return "upper left" if upper <= lower else "lower right"
+
+
+def points_of(ax: Axes) -> tuple[Floats, Floats]:
+    """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
+    found = [np.empty((0, 2))]
+    for line in ax.lines:
+        places = np.asarray(line.get_xydata(), dtype=np.float64)
+        if line.get_gid() in SERIES and len(places):
+            steps = np.linspace(0, len(places) - 1, 20 * len(places))
+            found.append(np.column_stack([np.interp(steps, np.arange(len(places)), values) for values in places.T]))
+    for bars in drawn(ax, "interval"):
+        found += [np.linspace(ends[0], ends[1], 40) for ends in bars.get_segments() if len(ends)]
+    points = np.vstack(found)
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    x, y = ax.transLimits.transform(ax.transScale.transform(np.clip(points, (left, low), (right, high)))).T
+    return x, y
 
 
 def none_for_nan(values: Any) -> list[float | None]:
@@ -264,7 +298,7 @@ class Diagram(Result):
         dict
             Values by name; missing numbers are None.
         """
-        return {**{name: getattr(self, name) for name in self._stated}, **self._columns()}
+        return {**{name: getattr(self, name) for name in self._stated}, **self._columns(), **self._dropped_values()}
 
     def _listed(self, *names: str) -> dict[str, list[Any]]:
         return {name: none_for_nan(getattr(self, name)) for name in names}
@@ -274,7 +308,67 @@ class Diagram(Result):
         return list(columns), cells_of(columns)
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
+        """Return the figure with its table folded below; without matplotlib the table."""
+        table = html_table(*self._table(), self._title())
+        try:
+            content, wide = picture(self.plot, "png", 200)  # type: ignore[attr-defined]
+        except (CalibrantError, ImportError):  # no matplotlib, or nothing to draw
+            return table
+        from base64 import b64encode
+
+        source = f"data:image/png;base64,{b64encode(content).decode()}"
+        shown = f'<img alt="{escape(self._title(), quote=True)}" width="{100 * wide:.0f}" src="{source}">'
+        return f"{shown}<details><summary>Table</summary>{table}</details>"
+
+    def _picture(self, format: str) -> bytes:
+        return picture(self.plot, format, 200)[0]  # type: ignore[attr-defined]
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        dpi: float = 200,
+        figsize: Sequence[float] | None = None,
+        **options: Any,
+    ) -> Path:
+        """Write the figure, or its values, to a file, atomically; the suffix determines the format.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write: ``.png``, ``.svg`` or ``.pdf`` is the figure; ``.html`` the figure with its table; ``.md`` the table; ``.json`` has the
+            values of `to_dict`; ``.csv`` and ``.parquet`` the table of `to_frame`.
+        format : {"png", "svg", "pdf", "html", "md", "json", "csv", "parquet"}, optional
+            Format, where the suffix does not determine it.
+        dpi : float, default 200
+            Dots per inch of ``.png``.
+        figsize : tuple of float, optional
+            Width and height of the figure in inches.
+        **options
+            Keywords of ``plot``, such as ``title`` and ``color``.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> diagram = cal.reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+        >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
+        """
+        kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))
+        given = [*options, *(["figsize"] if figsize is not None else [])]
+        if kind not in PICTURES:
+            if given:
+                raise ArgumentError(given[0], f"has no meaning for {kind}", "use .png, .svg or .pdf")
+            return super().save(path, format=format)
+        if figsize is not None and (len(figsize) != 2 or not all(0 < side < 100 for side in figsize)):
+            raise ArgumentError("figsize", f"must be width and height in inches; got {figsize!r}")
+        check_positive(dpi, "dpi")
+        return write_atomic(path, picture(lambda: self.plot(**options), kind, dpi, figsize)[0])  # type: ignore[attr-defined]
 
 
 # Columns that count rows.

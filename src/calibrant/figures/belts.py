@@ -16,19 +16,10 @@ from ..util.checks import check_fraction, check_whole
 from ..util.results import number, pvalue_text
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
-from .base import (
-    Diagram,
-    axis_words,
-    color_on,
-    diagonal,
-    documents_plot,
-    finish,
-    legend,
-    none_for_nan,
-    rows_of,
-    series_on,
-)
+from .base import ENDS, Diagram, axis_words, finish, none_for_nan, points_of, rows_of, series_on, square
 from .canvas import new_ax
+from .models import legend_inside
+from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +98,7 @@ class CalibrationBelt(Diagram):
             name: {f"{level:g}": [list(each) for each in found] for level, found in zip(self.levels, held, strict=True)}
             for name, held in (("over", self.over), ("under", self.under))
         }
-        return {**facts, **tested, **ranges, **self._columns()}
+        return {**facts, **tested, **ranges, **self._columns(), **self._dropped_values()}
 
     def _columns(self) -> dict[str, list[Any]]:
         count = len(self.levels)
@@ -133,53 +124,25 @@ class CalibrationBelt(Diagram):
         ]
         return ["level", "over the bisector", "under the bisector"], rows
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, color: str | None = None) -> Axes:
-        """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal.
-
-        Parameters
-        ----------
-        ax
-        color : str, optional
-            Color of the belt.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal."""
         ax = new_ax(ax)
-        paint = color_on(ax, series_on(ax)) if color is None else color
-        end = 1.0
+        later = series_on(ax) > 0
+        (look,) = series_of(ax, style, width=0.9)
         highest = max(float(self.risk[-1]), *(float(each.max()) for each in self.upper))
-        if highest < 0.5:
-            end = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5) if highest <= each)
-        if not series_on(ax):
-            diagonal(ax, 0, end)
+        square(ax, next((each for each in ENDS if highest <= each), 1.0))
         facts = f"p {_p_words(self.pvalue)}, n = {self.n:,}, degree {self.degree}"
-        ax.plot(self.risk, self.observed, color=paint, linewidth=0.9, zorder=3, gid="curve", label=facts)
+        label = facts if look.label is None else f"{look.label}\n{facts}"
+        ax.plot(self.risk, self.observed, zorder=3, gid="curve", label=label, **look.line)
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
             over, under = _text(self.over[place]), _text(self.under[place])
-            words = f"{100 * self.levels[place]:g}% belt\nover: {over}\nunder: {under}"
-            ax.fill_between(
-                self.risk,
-                self.lower[place],
-                self.upper[place],
-                color=paint,
-                alpha=0.4 / (place + 1),
-                linewidth=0,
-                gid="band",
-            ).set_label(words)
-        ax.set_xlim(0, end)
-        ax.set_ylim(0, end)
+            words = f"{100 * self.levels[place]:g}% belt"
+            words += "" if later else f"\nover: {over}\nunder: {under}"  # of the first only
+            look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        # The legend fills about 0.65 by 0.36 of the axes: the corner in which the belt reaches less far into it.
-        above = 0.64 * end - np.interp(0.65 * end, self.risk, self.upper[-1])
-        below = np.interp(0.35 * end, self.risk, self.lower[-1]) - 0.36 * end
-        left = above > below and self.risk[-1] > 0.35 * end
-        behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-        legend(ax, "upper left" if left else "lower right", **behind)
+        legend_inside(ax, *points_of(ax))
         return ax
 
 

@@ -1,9 +1,11 @@
-"""Figures and axes: a white background whatever the style, and readable colors on a given one."""
+"""Figures and axes: colors and sizes of text that follow the settings of matplotlib and are readable on any background."""
 
 from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, MissingDependencyError
@@ -12,8 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Color of text, and of text on a dark background, which only given axes can have.
+# Color of text on a light and on a dark background, where the settings of matplotlib do not decide.
 INK, CHALK = "#222222", "#EEEEEE"
+# From the palette of Okabe and Ito. The first four differ by 12 and more in lightness (46, 71, 0, 58), so they survive print too.
+COLORS = ("#0072B2", "#E69F00", "#000000", "#009E73", "#56B4E9", "#D55E00", "#CC79A7")
+# Font sizes in points that are readable in one column of a paper, of labels and of notes.
+TEXT, SMALL = 8.0, 7.0
+# Least difference in lightness of a line and of text from the background.
+SEEN, READ = 0.12, 0.35
 # Width of one column of a paper in inches.
 PAPER_WIDTH = 3.3
 # Height of a line of small text in inches.
@@ -31,11 +39,51 @@ def load_matplotlib() -> Any:
     return matplotlib
 
 
+def setting(key: str) -> Any:
+    """A setting of matplotlib that differs from its default, such as one of a style; else None."""
+    import matplotlib
+
+    chosen = matplotlib.rcParams[key]
+    return None if chosen == matplotlib.rcParamsDefault[key] else chosen
+
+
+def _points(key: str, ours: float) -> float:
+    """Font size in points: that of the setting, or `ours`, scaled with the size of the font."""
+    import matplotlib
+    from matplotlib.font_manager import FontProperties
+
+    chosen = setting(key)
+    if chosen is not None:
+        return float(FontProperties(size=chosen).get_size_in_points())
+    return float(ours * matplotlib.rcParams["font.size"] / matplotlib.rcParamsDefault["font.size"])
+
+
+def text_size() -> float:
+    """Font size of the labels of axes in points."""
+    return _points("axes.labelsize", TEXT)
+
+
+def title_size() -> float:
+    """Font size of titles in points."""
+    return _points("axes.titlesize", TEXT)
+
+
+def small_size() -> float:
+    """Font size of tick labels, legends and notes in points."""
+    return _points("legend.fontsize" if setting("legend.fontsize") else "xtick.labelsize", SMALL)
+
+
+def text_scale() -> float:
+    """Factor by which small text is larger than by default."""
+    return small_size() / SMALL
+
+
 def _new_figure(width: float, height: float) -> Figure:
-    """A new figure: of pyplot if pyplot or a notebook is in use, else a plain figure that needs no closing."""
+    """A new figure: of pyplot if pyplot or a notebook is in use, else a plain figure that needs no closing; larger for larger text."""
     load_matplotlib()
-    size: dict[str, Any] = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
-    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+    larger = max(1.0, text_scale(), text_size() / TEXT)
+    size: dict[str, Any] = {"figsize": (width * larger, height * larger), "layout": "constrained"}
+    if not _PLAIN.get() and ("matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules):
         import matplotlib.pyplot as plt
 
         figure = plt.figure(**size)
@@ -43,9 +91,39 @@ def _new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
 
         figure = Figure(**size)
-    _keep_white(figure)
     _OURS.add(figure)
     return figure
+
+
+def _with_palette(ax: Axes) -> Axes:
+    """Axes of a new figure; they take our colors unless a style has its own."""
+    if setting("axes.prop_cycle") is None:
+        ax.set_prop_cycle(color=[color if color != "#000000" else tones_of(ax).black for color in COLORS])
+    return ax
+
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+def picture(
+    draw: Callable[[], Any], format: str, dpi: float, figsize: Sequence[float] | None = None
+) -> tuple[bytes, float]:
+    """The figure that is drawn as bytes, the same for the same figure, and its width in inches; pyplot does not know it."""
+    import io
+
+    matplotlib = load_matplotlib()
+    token = _PLAIN.set(True)
+    try:
+        drawn = draw()
+    finally:
+        _PLAIN.reset(token)
+    figure = (drawn[0] if isinstance(drawn, list) else drawn).figure
+    if figsize is not None:
+        figure.set_size_inches(*figsize)
+    stream, dated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
+    with matplotlib.rc_context({"svg.hashsalt": "calibrant"}):
+        figure.savefig(stream, format=format, metadata=dated, dpi=dpi)
+    return stream.getvalue(), float(figure.get_size_inches()[0])
 
 
 _OURS: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -60,26 +138,41 @@ def grow(figure: Any, lines: int) -> None:
     """Increase the height of a figure created here by so many lines of text; given figures keep their size."""
     if lines > 0 and is_ours(figure):
         wide, high = figure.get_size_inches()
-        figure.set_size_inches(wide, high + LINE * lines)
+        figure.set_size_inches(wide, high + LINE * text_scale() * lines)
 
 
-def _keep_white(figure: Figure) -> None:
-    """Save on a white background too, whatever the style."""
-    import matplotlib
-    from matplotlib.patches import Rectangle
+def _lightness(color: Any) -> float:
+    from matplotlib.colors import to_rgb
 
-    if ink_on(matplotlib.rcParams["savefig.facecolor"]) != INK:
-        paper = Rectangle((0, 0), 1, 1, transform=figure.transFigure, facecolor="white", edgecolor="none", zorder=-10)
-        figure.add_artist(paper)
+    red, green, blue = to_rgb(color)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def ink_on(color: Any) -> str:
-    """Color of text that is readable on this background; a transparent one counts as white."""
+def is_dark(color: Any) -> bool:
+    """Whether a background is dark; a transparent one counts as white."""
     from matplotlib.colors import to_rgba
 
-    red, green, blue, opaque = (1.0, 1.0, 1.0, 1.0) if color == "auto" else to_rgba(color)
-    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return CHALK if opaque > 0.5 and light < 0.4 else INK
+    return to_rgba(color)[3] > 0.5 and _lightness(color) < 0.4
+
+
+def _readable(color: Any, ground: Any, least: float = READ) -> bool:
+    from matplotlib.colors import to_rgba
+
+    below = _lightness(ground) if to_rgba(ground)[3] > 0.5 else 1.0
+    return abs(_lightness(color) - below) >= least
+
+
+def chosen_color(key: str, ours: str, ground: Any, least: float = READ) -> str:
+    """The color of a setting of matplotlib that differs from its default and is visible on the background; else `ours`."""
+    from matplotlib.colors import to_hex
+
+    color = setting(key)
+    return to_hex(color) if color is not None and _readable(color, ground, least) else ours
+
+
+def ink_on(color: Any, key: str = "text.color") -> str:
+    """Color of text that is readable on this background: that of the settings, if it is."""
+    return chosen_color(key, CHALK if is_dark(color) else INK, color)
 
 
 class Tones(NamedTuple):
@@ -89,6 +182,7 @@ class Tones(NamedTuple):
     """The background, for boxes behind text, halos and the inside of open markers."""
     ink: str
     muted: str
+    """Reference lines and notes."""
     faint: str
     grid: str
     over: str
@@ -108,11 +202,29 @@ def ground_of(ax: Axes) -> Any:
 
 
 def tones_of(ax: Axes) -> Tones:
-    """Colors that are visible on the background of these axes."""
+    """Colors that are visible on the background of these axes; text, reference lines and grid follow the settings."""
     paper = ground_of(ax)
-    if ink_on(paper) == INK:
-        return Tones(paper, INK, "#666666", "#BBBBBB", "#E6E6E6", "#D55E00", "#0072B2", "#000000")
-    return Tones(paper, CHALK, "#A0A0A0", "#707070", "#3C3C3C", "#F0843C", "#56B4E9", CHALK)
+    if is_dark(paper):
+        ours = Tones(paper, CHALK, "#A0A0A0", "#707070", "#3C3C3C", "#F0843C", "#56B4E9", CHALK)
+    else:
+        ours = Tones(paper, INK, "#666666", "#BBBBBB", "#E6E6E6", "#D55E00", "#0072B2", "#000000")
+    return ours._replace(
+        ink=ink_on(paper),
+        muted=chosen_color("axes.edgecolor", ours.muted, paper),
+        # A style without a grid has a color of it nevertheless, often a strong one.
+        grid=chosen_color("grid.color", ours.grid, paper, 0.0) if setting("axes.grid") else ours.grid,
+    )
+
+
+def next_color(ax: Axes) -> Any:
+    """The next color of the property cycle of the axes that is visible on their background."""
+    for _ in range(len(COLORS)):
+        line = ax.plot([], [])[0]  # takes its color as any line does
+        color = line.get_color()
+        line.remove()
+        if _readable(color, ground_of(ax), SEEN):
+            return color
+    return tones_of(ax).ink
 
 
 class _Room:
@@ -155,30 +267,33 @@ class _Room:
 
 
 class _Over:
-    """Locator of axes above others, with a height in inches."""
+    """Locator of axes above others, with a height in inches; `start` is the height of artists between them, relative to the others."""
 
-    def __init__(self, below: Axes, inches: float) -> None:
-        self.below, self.inches = below, inches
+    def __init__(self, below: Axes, inches: float, start: float) -> None:
+        self.below, self.inches, self.start = below, inches, start
 
     def __call__(self, ax: Any, renderer: Any) -> Any:
         from matplotlib.transforms import Bbox
 
         box = self.below.bbox
-        high = self.inches * self.below.figure.dpi
-        return Bbox.from_extents(box.x0, box.y1, box.x1, box.y1 + high).transformed(
+        low, high = box.y1 + self.start * box.height, self.inches * self.below.figure.dpi
+        return Bbox.from_extents(box.x0, low, box.x1, low + high).transformed(
             self.below.figure.transSubfigure.inverted()
         )
 
 
-def part_from_title(ax: Axes, inches: float) -> None:
-    """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends."""
+def part_from_title(ax: Axes, inches: float, start: float = 0.0) -> float:
+    """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends. Returns the height of earlier ones."""
+    earlier = 0.0
     for other in [one for one in ax.child_axes if one.get_gid() == "words"]:
+        earlier = other.get_axes_locator().inches  # type: ignore[union-attr]
         other.remove()
     behind = ax.inset_axes((0, 1, 1, 0.1), gid="words")
-    behind.set_axes_locator(_Over(ax, inches))
+    behind.set_axes_locator(_Over(ax, inches, start))
     behind.set_axis_off()
     if not is_ours(ax.figure):
         keep_room(ax, inches=inches)
+    return earlier
 
 
 def keep_room(ax: Axes, above: float = 0.0, inches: float = 0.0) -> None:
@@ -195,7 +310,7 @@ def new_ax(ax: Axes | None = None, *, width: float = PAPER_WIDTH, height: float 
     """The given axes, or those of a new figure of this size in inches."""
     load_matplotlib()
     if ax is None:
-        return _new_figure(width, height).add_subplot(facecolor="white")
+        return _with_palette(_new_figure(width, height).add_subplot())
     if not hasattr(ax, "add_patch"):
         raise InputTypeError(
             "ax", f"must be a matplotlib Axes; got {type(ax).__name__}", "for example plt.subplots()[1]"
@@ -217,7 +332,7 @@ def grid_of_axes(
     cells = figure.subplots(rows, columns, sharex=share, sharey=share, squeeze=False).ravel()
     if is_ours(figure):
         for cell in cells:
-            cell.set_facecolor("white")
+            _with_palette(cell)
     for cell in cells[count:]:
         cell.remove()
     if share:  # the lowest of each column keeps its tick labels, also above an empty place

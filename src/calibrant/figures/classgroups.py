@@ -18,18 +18,11 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, Lens, class_hierarchy
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, none_for_nan
-from .canvas import PAPER_WIDTH
+from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan
+from .canvas import PAPER_WIDTH, small_size
 from .labels import name_room, wrapped
-from .models import (
-    find_metric,
-    grouped_bars,
-    legend_above,
-    metric_words,
-    panels,
-    read_predictions,
-    row_weights,
-)
+from .models import ONE, find_metric, grouped_bars, legend_above, metric_words, panels, read_predictions, row_weights
+from .styling import BARS, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,8 +110,8 @@ class GroupErrorDiagram(Diagram):
     def _title(self) -> str:
         return f"Group errors ({self.metric}; groups of level {self.levels[self.level - 1]!r}, {_words(self.rows)})"
 
-    @documents_plot
-    def plot(self, ax: Any = None, *, most: int = 12) -> list[Axes]:
+    @plots(*BARS)
+    def plot(self, ax: Any = None, *, most: int = 12, **style: Any) -> list[Axes]:
         """Plot two panels: the error at each level, and that of each group.
 
         Parameters
@@ -127,24 +120,19 @@ class GroupErrorDiagram(Diagram):
             Two axes; by default a new figure.
         most : int, default 12
             Largest number of groups plotted, those with the largest errors.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes.
         """
         kept = self._largest(check_whole(most, "most"))
         deep = 0.35 + 0.16 * len(kept) * max(1.0, 0.55 * len(self.level_errors))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=max(1.6, (1.6 + deep) / 2 + 0.3))
         room = name_room(axes[0], len(self.levels))
-        names = [wrapped(name, room, SMALL, most=2) for name in self.levels]
+        names = [wrapped(name, room, small_size(), most=2) for name in self.levels]
         labels = [f"{name}\n({size})" for name, size in zip(names, self.sizes, strict=True)]
-        grouped_bars(axes[0], labels, self.level_errors)
+        looks = series_of(axes[0], style, [None if name == ONE else name for name in self.level_errors])
+        grouped_bars(axes[0], labels, self.level_errors, looks)
         finish(axes[0], "", "calibration error")
         axes[0].xaxis.grid(False)
-        grouped_bars(
-            axes[1], [self.groups[i] for i in kept], {m: e[kept] for m, e in self.group_errors.items()}, across=True
-        )
+        errors = {name: values[kept] for name, values in self.group_errors.items()}
+        grouped_bars(axes[1], [self.groups[i] for i in kept], errors, looks, across=True)
         left = (
             f"\n({len(kept)} of {len(self.groups)} groups, the largest errors)" if len(kept) < len(self.groups) else ""
         )

@@ -17,9 +17,10 @@ from ..util.results import number, percent
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import MODELS_PARAMETERS, Diagram, color_on, documents_plot, finish, none_for_nan, plain, rows_of, series_on
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain, reference, rows_of
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import legend_above, line_style, model_named, model_view, read_models
+from .models import legend_above, model_named, model_view, read_models
+from .styling import DASHES, LINES, Series, plots, series_of
 from .uncertainty import FEWEST, quantile_bounds
 
 if TYPE_CHECKING:
@@ -102,29 +103,18 @@ class BenefitDifference(Diagram):
         columns = (self.threshold, self.difference, self.lower, self.upper)
         return list(self._columns()), [[number(float(each[i])) for each in columns] for i in _shown(self.threshold)]
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the difference with its intervals.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the difference with its intervals."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.4)
-        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
-        place = series_on(ax)
+        reference(ax)
         label = "" if self.level is None else f"{100 * self.level:g}% interval"
-        _draw(ax, self.threshold, self.difference, (self.lower, self.upper), place, None, label)
+        (look,) = series_of(ax, style, marker=len(self.threshold) == 1)
+        _draw(ax, look, self.threshold, self.difference, (self.lower, self.upper), label)
         held = np.abs(self.difference)
         _limit_x(ax, self.threshold[: _last_seen(held > SEEN * held.max()) + 1])
-        finish(
-            ax, "threshold probability", f"difference in net benefit:\n{plain(self.first)} minus {plain(self.second)}"
-        )
+        what = f"{plain(self.first)} minus {plain(self.second)}"
+        finish(ax, "threshold probability", f"difference in net benefit:\n{what}")
         legend_above(ax)
         return ax
 
@@ -220,8 +210,8 @@ class DecisionCurve(Diagram):
             rows += [[part.name, *(number(float(each[i])) for each in (*values, *more))] for i in shown]
         return headings, rows
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, standardised: bool = False) -> Axes:
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, *, standardised: bool = False, **style: Any) -> Axes:
         """Plot the net benefit of each model, of treating all and of treating none.
 
         Parameters
@@ -229,46 +219,34 @@ class DecisionCurve(Diagram):
         ax
         standardised : bool, default False
             Whether to divide by the prevalence, so that the maximum is 1.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        tones, first = tones_of(ax), series_on(ax)
+        tones = tones_of(ax)
         unit = self.prevalence if standardised else 1.0
-        ax.axhline(0, color=tones.ink, linewidth=0.9, zorder=1.4, label=TREAT_NONE)
-        style: dict[str, Any] = {"color": tones.muted, "linewidth": 1.0, "zorder": 1.5}
-        style |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
-        ax.plot(self.threshold, self.treat_all.net_benefit / unit, label=TREAT_ALL, **style)
-        for place, curve in enumerate(self.curves, first):
+        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
+        reference(ax, color=tones.ink, linestyle="-", zorder=1.4, label=TREAT_NONE)
+        benefit = self.treat_all.net_benefit / unit
+        if not any(np.array_equal(line.get_ydata(), benefit) for line in drawn(ax, "treat all")):
+            look: dict[str, Any] = {"color": tones.muted, "linestyle": DASHES[3], "linewidth": 1.1, "zorder": 1.5}
+            look |= {"marker": "x", "markersize": 4} if len(self.threshold) == 1 else {}
+            ax.plot(self.threshold, benefit, label=TREAT_ALL, gid="treat all", **look)
+        for curve, look_of in zip(self.curves, looks, strict=True):
             bounds = (curve.lower / unit, curve.upper / unit)
-            _draw(ax, self.threshold, curve.net_benefit / unit, bounds, place, curve.name, self._bound_words())
+            _draw(ax, look_of, self.threshold, curve.net_benefit / unit, bounds, self._bound_words())
         self._limits(ax, unit)
         finish(ax, "threshold probability", "standardised net benefit" if standardised else "net benefit")
         legend_above(ax)
         return ax
 
-    @documents_plot
-    def plot_avoided(self, ax: Axes | None = None) -> Axes:
-        """Plot the net interventions avoided per 100 rows, compared with treating all.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot_avoided(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the net interventions avoided per 100 rows, compared with treating all."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        first = series_on(ax)
-        ax.axhline(0, color=tones_of(ax).muted, linewidth=1.0, zorder=1.4, label=TREAT_ALL)
-        for place, curve in enumerate(self.curves, first):
+        reference(ax, linestyle=DASHES[3], zorder=1.4, label=TREAT_ALL)
+        looks = series_of(ax, style, [curve.name for curve in self.curves], marker=len(self.threshold) == 1)
+        for curve, look in zip(self.curves, looks, strict=True):
             bounds = (curve.avoided_lower, curve.avoided_upper)
-            _draw(ax, self.threshold, curve.avoided_per_100, bounds, place, curve.name, self._bound_words())
+            _draw(ax, look, self.threshold, curve.avoided_per_100, bounds, self._bound_words())
         _limit_x(ax, self.threshold[: self._last() + 1])
         # At small thresholds the harm of a missed event outweighs all interventions, and the curve has no lower limit.
         shown = np.concatenate([curve.avoided_per_100[: self._last() + 1] for curve in self.curves])
@@ -298,16 +276,9 @@ def _shown(values: Floats) -> Whole:
     return np.unique(np.linspace(0, len(values) - 1, min(len(values), 10)).astype(np.int64))
 
 
-def _draw(
-    ax: Axes, x: Floats, y: Floats, bounds: tuple[Floats, Floats], place: int, name: str | None, words: str
-) -> None:
-    label = None if name is None else plain(name)
-    ax.plot(x, y, gid="series", **line_style(ax, place, marker=len(x) == 1), label=label)
-    if not np.isnan(bounds[0]).all():
-        low, high = bounds
-        if len(x) == 1:  # one threshold has an interval too, but no width to fill
-            x, low, high = np.array([x[0] - 0.005, x[0] + 0.005]), np.repeat(low, 2), np.repeat(high, 2)
-        ax.fill_between(x, low, high, color=color_on(ax, place), alpha=0.15, linewidth=0, gid="band").set_label(words)
+def _draw(ax: Axes, look: Series, x: Floats, y: Floats, bounds: tuple[Floats, Floats], words: str) -> None:
+    ax.plot(x, y, gid="series", **look.line, label=look.label)
+    look.shade(ax, x, *bounds, words)
 
 
 def _last_seen(seen: NDArray[np.bool_]) -> int:

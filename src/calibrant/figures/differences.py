@@ -14,21 +14,10 @@ from ..util.checks import check_choice, check_fraction
 from ..util.results import number, pvalue_text
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
-from .base import (
-    DASHES,
-    FIGURE_PARAMETERS,
-    SMALL,
-    Diagram,
-    color_on,
-    documents_plot,
-    finish,
-    legend,
-    one_view,
-    series_on,
-    side_words,
-)
-from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, tones_of
+from .base import FIGURE_PARAMETERS, Diagram, finish, legend, one_view, reference, series_on, side_words
+from .canvas import PAPER_WIDTH, is_ours, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, wrapped
+from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,8 +103,8 @@ class CumulativeDiagram(Diagram):
         names = ("ecce_mad", "ecce_r", "scale", "reach", "pvalue")
         return ["", "value"], [[name, number(getattr(self, name))] for name in names]
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, against: Literal["share", "score"] = "share") -> Axes:
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, *, against: Literal["share", "score"] = "share", **style: Any) -> Axes:
         """Plot the path with its band.
 
         Parameters
@@ -124,25 +113,26 @@ class CumulativeDiagram(Diagram):
         against : {"share", "score"}, default "share"
             Horizontal axis: the share of rows sorted by score, where the slope is the mean gap and the scores are
             shown above; or the score.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         check_choice(against, "against", ("share", "score"))
         ax = new_ax(ax, height=PAPER_WIDTH * 0.82)
         x = self.share if against == "share" else np.append(0.0, self.score[1:])
-        inside = room_of(ax, SMALL)[0] - (0.0 if is_ours(ax.figure) else BESIDE)
-        ax.axhspan(
-            -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
-        ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, SMALL))
-        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
-        shown = _thinned(self.path)
+        inside = room_of(ax, small_size())[0] - (0.0 if is_ours(ax.figure) else BESIDE)
         place = series_on(ax)
-        look: dict[str, Any] = {"color": color_on(ax, place), "linestyle": DASHES[place % len(DASHES)]}
-        line = ax.plot(x[shown], self.path[shown], linewidth=1.2, zorder=3, gid="path", **look)[0]
-        line.set_label(wrapped(f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}", inside, SMALL))
+        (look,) = series_of(ax, style)
+        if place:  # another shade would hide the first band
+            for end in (-self.reach, self.reach):
+                ax.axhline(end, color=look.color, linestyle=(0, (1, 2)), linewidth=0.8, gid="band", zorder=1.4)
+        else:
+            ax.axhspan(
+                -self.reach, self.reach, color=tones_of(ax).faint, alpha=0.4, linewidth=0, gid="band", zorder=1
+            ).set_label(wrapped(f"{100 * self.level:g}% band under calibration", inside, small_size()))
+        reference(ax)
+        shown = _thinned(self.path)
+        facts = f"ecce_mad {number(self.ecce_mad, 3)}, ecce_r {number(self.ecce_r, 3)}"
+        label = facts if look.label is None else f"{look.label} ({facts})"
+        line = ax.plot(x[shown], self.path[shown], zorder=3, gid="path", **look.line)[0]
+        line.set_label(wrapped(label, inside, small_size()))
         limits = self._limits()
         if place:  # there is another path
             limits = min(limits[0], ax.get_ylim()[0]), max(limits[1], ax.get_ylim()[1])
@@ -170,8 +160,8 @@ class CumulativeDiagram(Diagram):
         at = np.clip(np.searchsorted(self.share, ticks), 1, len(self.score) - 1)
         above = ax.secondary_xaxis("top")
         above.set_xticks(ticks, [_short(value) for value in self.score[at]])
-        above.tick_params(labelsize=SMALL, labelcolor=tones_of(ax).muted, length=0, pad=1)
-        above.set_xlabel("score", fontsize=SMALL, color=tones_of(ax).muted, labelpad=2)
+        above.tick_params(labelsize=small_size(), labelcolor=tones_of(ax).muted, length=0, pad=1)
+        above.set_xlabel("score", fontsize=small_size(), color=tones_of(ax).muted, labelpad=2)
         above.spines["top"].set_visible(False)
         if not is_ours(ax.figure):
             keep_room(ax, inches=SCORES_ABOVE)
@@ -194,7 +184,7 @@ class CumulativeDiagram(Diagram):
         """Meaning of increase and decrease, and the legend, on the free side."""
         rising, falling = side_words(self.lens)
         lines = ((f"decreasing: {falling}", tones_of(ax).under), (f"increasing: {rising}", tones_of(ax).over))
-        style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "style": "italic", "ha": "right"}
+        style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": small_size(), "style": "italic", "ha": "right"}
         edge, step, align = (0.98, -0.075, "top") if self._is_low else (0.02, 0.075, "bottom")
         labelled = any(text.get_gid() == "side" for text in ax.texts)
         for place, (text, hue) in enumerate(() if labelled else lines[:: -1 if self._is_low else 1]):

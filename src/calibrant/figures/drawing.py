@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InPython, UndefinedMetricError, Use
+from ..errors import ArgumentError, Drop, InPython, UndefinedMetricError, Use
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice
 from ..util.results import number
 from .base import (
-    COLORS,
-    DASHES,
     LETTER,
-    MARKERS,
-    SMALL,
     axis_words,
-    color_on,
     diagonal,
     emptier_corner,
     finish,
@@ -27,13 +22,13 @@ from .base import (
     mark_sides,
     plain,
     plain_number,
-    series_on,
+    points_of,
     whole_markers,
 )
-from .base import legend as draw_legend
-from .canvas import PAPER_WIDTH, keep_room, new_ax, tones_of
+from .canvas import COLORS, PAPER_WIDTH, keep_room, new_ax, small_size, tones_of
 from .labels import room_of, shortened, wrapped
-from .models import legend_above, single_point
+from .models import STRIP_ABOVE, legend_above, legend_inside, single_point
+from .styling import Series, each_of, series_of
 
 if TYPE_CHECKING:
     from .reliability_diagrams import ReliabilityDiagram
@@ -49,8 +44,8 @@ LARGEST_MARKER = 45.0
 LEGEND_PART = 0.7
 # Distance of the corner texts from the edge, without and with single outcomes.
 INSET, LABEL_INSET = 0.02, 0.1
-# Left, bottom, width and height of the strip of counts in axes coordinates, and its total height with the number.
-STRIP, TAKEN = (0.0, 1.025, 1.0, 0.115), 0.155
+# Left, bottom, width and height of the strip of counts in axes coordinates.
+STRIP = (0.0, 1.025, 1.0, 0.115)
 
 
 def draw_reliability(
@@ -62,8 +57,7 @@ def draw_reliability(
     scale: str,
     legend: Sequence[str] | None,
     sides: bool,
-    name: str | None,
-    color: str | None,
+    style: Mapping[str, Any],
     beside: Iterable[ReliabilityDiagram] = (),
 ) -> Any:
     """Plot one diagram into `ax` or a new figure; diagrams `beside` it share its limits."""
@@ -73,23 +67,25 @@ def draw_reliability(
         raise ArgumentError("scale", f"'logit' has no baseline for {diagram.kind!r}", Use("kind", "line"))
     ax = new_ax(ax, height=PAPER_WIDTH * (1.12 if counts == "strip" else 1.0))
     limits = (0.0, 1.0) if scale == "probability" else logit_limits(diagram, *beside)
-    place = series_on(ax)
-    paint = color or color_on(ax, place)
+    look = _look(ax, diagram, style, None, counts == "area")
     prepare(ax, diagram.lens, scale, limits, (LABEL_INSET if labels else INSET) if sides else None)
     if labels:
         draw_labels(diagram, ax, scale, limits)
-    _PAINTERS[diagram.kind](diagram, ax, limits, paint, counts == "area")
-    if place:
-        _set_apart(ax, place)
-    _name(ax, name, _legend_lines(diagram, legend))
-    place_legend(ax, diagram, LABEL_INSET if labels else INSET)
+    _PAINTERS[diagram.kind](diagram, ax, limits, look, counts == "area")
+    _name(ax, look.label, _legend_lines(diagram, legend))
     if counts == "strip":
-        draw_strip(diagram, ax, limits, paint)
+        draw_strip(diagram, ax, limits, look.color)
+    place_legend(ax, LABEL_INSET if labels else INSET)
     return ax
 
 
 def draw_overlay(
-    diagrams: Mapping[str, ReliabilityDiagram], ax: Any, *, scale: str, legend: Sequence[str] | None
+    diagrams: Mapping[str, ReliabilityDiagram],
+    ax: Any,
+    *,
+    scale: str,
+    legend: Sequence[str] | None,
+    style: Mapping[str, Any],
 ) -> Any:
     """Several diagrams in one plot, distinguished by color, marker and dashes."""
     flat = [diagram.kind for diagram in diagrams.values() if diagram.kind in ("bars", "roof")]
@@ -103,25 +99,30 @@ def draw_overlay(
     first = next(iter(diagrams.values()))
     check_choice(scale, "scale", ("probability", "logit"))
     prepare(ax, first.lens, scale, limits, INSET)
+    given = {word: each_of(word, value, list(diagrams)) for word, value in style.items()}
     for place, (name, diagram) in enumerate(diagrams.items()):
-        _PAINTERS[diagram.kind](diagram, ax, limits, color_on(ax, place), False)
-        line = _set_apart(ax, place)
+        look = _look(ax, diagram, {word: values[place] for word, values in given.items()}, name, False)
+        _PAINTERS[diagram.kind](diagram, ax, limits, look, False)
         lines = _legend_lines(diagram, legend if legend is not None else tuple(diagram.metrics))
-        line.set_label(plain(name) + (f" ({', '.join(lines)})" if lines else ""))
+        _newest(ax).set_label(f"{look.label}" + (f" ({', '.join(lines)})" if lines else ""))
     legend_above(ax, lines=0)
     # The constrained layout misjudges artists above centred square axes.
     ax.set_anchor("S")
     return ax
 
 
-def _set_apart(ax: Any, place: int) -> Any:
-    """Give the newest curve the dashes and marker of its number."""
-    line = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-    if line.get_linestyle() != "None":
-        line.set_linestyle(DASHES[place % len(DASHES)])
-    if line.get_marker() == "o":
-        line.set_marker(MARKERS[place % len(MARKERS)])
-    return line
+def _look(ax: Any, diagram: ReliabilityDiagram, style: Mapping[str, Any], name: str | None, area: bool) -> Series:
+    """Look of the line of a diagram; bars and roofs have none."""
+    if diagram.kind in ("bars", "roof"):
+        for word in ("linestyle", "linewidth"):
+            if style.get(word) is not None:
+                raise ArgumentError(word, f"has no meaning for kind={diagram.kind!r}", Drop(word))
+    binned = diagram.kind == "line"
+    return series_of(ax, style, [name], width=1.2 if binned else 1.5, marker=binned and not area)[0]
+
+
+def _newest(ax: Any) -> Any:
+    return next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
 
 
 def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: float | None) -> None:
@@ -132,18 +133,14 @@ def prepare(ax: Any, lens: str, scale: str, limits: tuple[float, float], inset: 
         ax.set_yscale("logit")
     finish(ax, predicted, observed)
     ax.set(xlim=limits, ylim=limits, aspect="equal")
-    for old in [line for line in ax.lines if line.get_gid() == "diagonal"]:  # of an earlier diagram on the same axes
-        old.remove()
     if scale == "logit":
         _name_logit_ticks(ax, limits)
-        places = clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits)
-        style: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5, "gid": "diagonal"}
-        ax.plot(places, places, color=tones_of(ax).muted, **style)
+        diagonal(ax, points=clip(1 / (1 + np.exp(-np.linspace(-14, 14, 400))), limits))
     else:
         ax.set_xticks(np.arange(6) / 5)
         ax.set_yticks(np.arange(6) / 5)
         diagonal(ax)
-    if inset is not None and not any(text.get_gid() == "side" for text in ax.texts):
+    if inset is not None:
         mark_sides(ax, lens, inset=inset)
 
 
@@ -204,10 +201,10 @@ _DOTS: dict[str, Any] = {"marker": ".", "markersize": 2.5, "linestyle": "none", 
 _DOTS |= {"alpha": 0.35, "zorder": 1.2, "gid": "labels"}
 
 
-def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
+def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series) -> None:
     """Intervals at the mean score of each bin: about the diagonal for consistency, else about the rate."""
     if diagram.band is not None:
-        _band(diagram, ax, limits, paint)
+        _band(diagram, ax, limits, look)
         return
     shown = ~np.isnan(diagram.lower)
     x = clip(diagram.mean_score[shown], limits)
@@ -215,7 +212,8 @@ def _bounds(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
     if diagram.how == "consistency":
         drawn = ax.vlines(x, low, high, color=tones_of(ax).faint, linewidth=5, zorder=1.3, gid="interval")
     else:
-        drawn = ax.vlines(x, low, high, color=paint, linewidth=1, zorder=2.8, gid="interval")
+        drawn = ax.vlines(x, low, high, color=look.color, alpha=look.line.get("alpha"), linewidth=1, zorder=2.8)
+        drawn.set_gid("interval")
     if shown.any():
         drawn.set_label(bound_words(diagram))
 
@@ -228,34 +226,34 @@ def bound_words(diagram: ReliabilityDiagram) -> str:
     return f"{100 * diagram.level:g}% {kind}"
 
 
-def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> None:
+def _band(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series) -> None:
     assert diagram.band is not None
     x = np.union1d(np.linspace(0, 1, 501), diagram.band.score)
     low, high = diagram.band.at(x)
-    ax.fill_between(
-        clip(x, limits), clip(low, limits), clip(high, limits), color=paint, alpha=0.15, linewidth=0, gid="band"
-    ).set_label(bound_words(diagram))
+    look.shade(ax, clip(x, limits), clip(low, limits), clip(high, limits), bound_words(diagram))
 
 
-def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series, area: bool) -> None:
     """Connected markers at the mean scores of the bins; hollow where a score or rate of 0 or 1 is beyond a logit axis."""
     x, y = _shown(diagram)
-    _bounds(diagram, ax, limits, paint)
+    _bounds(diagram, ax, limits, look)
     shown = (clip(x, limits), clip(y, limits))
     beyond = np.any([(values < limits[0]) | (values > limits[1]) for values in (x, y)], axis=0)
-    marker = {"marker": "none" if area else "o", "markersize": 3.5}
-    drawn: list[Any] = ax.plot(*shown, color=paint, linewidth=1.2, zorder=3, gid="curve", **marker)
+    paint, opaque = look.color, look.line.get("alpha", 1.0)
+    marker = {"marker": "none"} if area else {"markersize": 3.5}
+    drawn: list[Any] = ax.plot(*shown, zorder=3, gid="curve", **{**look.line, **marker})
     if area:
         from matplotlib.colors import to_hex
 
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
-        look = {
-            "facecolors": np.where(beyond, to_hex(tones_of(ax).paper), paint),
+        dots: dict[str, Any] = {
+            "facecolors": np.where(beyond, to_hex(tones_of(ax).paper), to_hex(paint)),
+            "marker": look.line.get("marker", "o"),
             "edgecolors": paint,
             "linewidths": np.where(beyond, 1, 0),
         }
-        drawn.append(ax.scatter(*shown, s=size, alpha=0.75, zorder=3.1, gid="markers", **look))
+        drawn.append(ax.scatter(*shown, s=size, alpha=0.75 * opaque, zorder=3.1, gid="markers", **dots))
     if beyond.any():
         hollow: dict[str, Any] = {
             "marker": "o",
@@ -268,14 +266,24 @@ def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], p
     whole_markers(ax, *drawn)
 
 
-def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series, area: bool) -> None:
     """Bars over the bins, with the gap to the mean score hatched."""
     table = diagram.table
     full = ~table.empty
     low, width = table.low[full], (table.high - table.low)[full]
     rate, score = table.rate[full], table.mean_score[full]
     style: dict[str, Any] = {"align": "edge", "linewidth": 0.6}
-    ax.bar(low, rate, width, color=paint, alpha=0.35, edgecolor=tones_of(ax).paper, zorder=2, gid="bars", **style)
+    ax.bar(
+        low,
+        rate,
+        width,
+        color=look.color,
+        alpha=0.35 * look.line.get("alpha", 1.0),
+        edgecolor=tones_of(ax).paper,
+        zorder=2,
+        gid="bars",
+        **style,
+    )
     for over, hue in ((True, tones_of(ax).over), (False, tones_of(ax).under)):
         side = (score > rate) == over
         bottom, height = np.minimum(rate, score)[side], np.abs(score - rate)[side]
@@ -291,15 +299,20 @@ def _bars(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pai
             gid="gap",
             **style,
         )
-    _bounds(diagram, ax, limits, tones_of(ax).ink)
-    _marks(score, rate, ax)
+    _marks(diagram, score, rate, ax, limits, look)
 
 
-def _marks(score: Floats, rate: Floats, ax: Any) -> None:
-    whole_markers(ax, *ax.plot(score, rate, "o", markersize=3, color=tones_of(ax).ink, zorder=3, gid="curve"))
+def _marks(
+    diagram: ReliabilityDiagram, score: Floats, rate: Floats, ax: Any, limits: tuple[float, float], look: Series
+) -> None:
+    """Rates over bars, with their intervals, in the color of text."""
+    ink = tones_of(ax).ink
+    _bounds(diagram, ax, limits, look._replace(color=ink))
+    style: dict[str, Any] = {"marker": look.line.get("marker", "o"), "linestyle": "none", "markersize": 3}
+    whole_markers(ax, *ax.plot(score, rate, color=ink, zorder=3, gid="curve", **style))
 
 
-def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series, area: bool) -> None:
     """Bars with tops parallel to the diagonal: the hatched strip between them has the height of the gap."""
     from matplotlib.collections import PolyCollection
 
@@ -314,30 +327,34 @@ def _roofs(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], pa
 
     walls = shapes((low, zero), (high, zero), (high, right), (low, left))
     ax.add_collection(
-        PolyCollection(walls, facecolor=paint, alpha=0.35, edgecolor=paper, linewidth=0.6, zorder=2, gid="bars")
+        PolyCollection(
+            walls,
+            facecolor=look.color,
+            alpha=0.35 * look.line.get("alpha", 1.0),
+            edgecolor=paper,
+            linewidth=0.6,
+            zorder=2,
+            gid="bars",
+        )
     )
     strips = shapes((low, low), (high, high), (high, right), (low, left))
     for side, hue in ((gap > 0, tones.over), (gap < 0, tones.under)):
         style: dict[str, Any] = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
         ax.add_collection(PolyCollection(strips[side], zorder=2.2, gid="gap", **style))
-    _bounds(diagram, ax, limits, tones_of(ax).ink)
-    _marks(table.mean_score[full], table.rate[full], ax)
+    _marks(diagram, table.mean_score[full], table.rate[full], ax, limits, look)
 
 
-def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str, area: bool) -> None:
+def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], look: Series, area: bool) -> None:
     curve = diagram.curve
     assert curve is not None
     if diagram.band is not None:
-        _band(diagram, ax, limits, paint)
+        _band(diagram, ax, limits, look)
     elif diagram.how is not None:
-        hue, alpha = (tones_of(ax).muted, 0.25) if diagram.how == "consistency" else (paint, 0.2)
-        # A single point has an interval too, but no width to fill.
-        wide = 0.01 if len(curve.x) == 1 else 0.0
-        bounds = [np.repeat(clip(end, limits), 2 if wide else 1) for end in (curve.lower, curve.upper)]
-        x = clip(np.concatenate([curve.x - wide, curve.x + wide]) if wide else curve.x, limits)
-        ax.fill_between(x, *bounds, color=hue, alpha=alpha, linewidth=0, gid="band").set_label(bound_words(diagram))
+        shaded, alpha = (look._replace(color=tones_of(ax).muted), 0.25) if diagram.how == "consistency" else (look, 0.2)
+        low, high = clip(curve.lower, limits), clip(curve.upper, limits)
+        shaded.shade(ax, clip(curve.x, limits), low, high, bound_words(diagram), alpha, half=0.01)
     x, y = clip(curve.x, limits), clip(curve.y, limits)
-    ax.plot(x, y, color=paint, linewidth=1.5, zorder=3, gid="curve", **single_point(x))
+    ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 
 
 _PAINTERS = {"line": _points, "bars": _bars, "roof": _roofs, "smooth": _curve, "corp": _curve}
@@ -348,34 +365,41 @@ def clip(values: Any, limits: tuple[float, float]) -> Floats:
     return np.clip(np.asarray(values, dtype=np.float64), *limits)
 
 
-def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: str) -> Any:
-    """Number of rows per bin, or density of the scores, in a strip above the axes that diagrams on the same axes share."""
+def draw_strip(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], paint: Any) -> None:
+    """Number of rows per bin, or density of the scores, in a strip above the axes."""
+    if diagram.curve is not None and diagram.kind == "smooth":
+        counts_above(ax, paint, diagram.curve.density, clip(diagram.curve.x, limits), "density")
+        return
+    table = diagram.table
+    word = "weight" if table.weight_kind == "importance" else "rows"
+    counts_above(ax, paint, table.weight, (clip(table.low, limits), clip(table.high, limits)), word)
+
+
+def counts_above(ax: Any, paint: Any, heights: Floats, places: Any, word: str) -> None:
+    """Bars between two ends, or a density at places, in a strip above the axes that figures on the same axes share."""
     tones = tones_of(ax)
     strip = next((one for one in ax.child_axes if one.get_gid() == "strip"), None)
     first = strip is None
     if strip is None:
         strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
-        keep_room(ax, TAKEN)
+        keep_room(ax, STRIP_ABOVE)
     look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
     if not first:  # outlines do not hide earlier bars
         look = {"facecolor": "none", "edgecolor": paint, "linewidth": 0.9}
-    curve = diagram.curve
-    if curve is not None and diagram.kind == "smooth":
-        heights, word = curve.density, "density"
-        strip.fill_between(clip(curve.x, limits), heights, gid="density", **{**look, "linewidth": 0.9 * (not first)})
+    if word == "density":
+        strip.fill_between(places, heights, gid="density", **{**look, "linewidth": 0.9 * (not first)})
     else:
-        heights, word = diagram.table.weight, "weight" if diagram.table.weight_kind == "importance" else "rows"
-        low, high = clip(diagram.table.low, limits), clip(diagram.table.high, limits)
+        low, high = places
         strip.bar(low, heights, high - low, align="edge", gid="counts", **look)
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.spines["bottom"].set_color(tones.muted)
     strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
-    most = float(np.nanmax(heights)) if first else max(float(np.nanmax(heights)), strip.get_yticks()[0])
+    strip.grid(False)
+    most = max(float(np.nanmax(heights)), 0.0 if first else strip.get_yticks()[0]) or 1.0
     strip.set_ylim(0, 1.05 * most)
     strip.set_yticks([most], [f"{most:,.0f}" if word == "rows" else number(most, 2)])
-    strip.tick_params(axis="y", labelsize=SMALL, labelcolor=tones.muted, length=0, pad=2)
-    strip.set_ylabel(word, fontsize=SMALL, color=tones.muted)
-    return strip
+    strip.tick_params(axis="y", labelsize=small_size(), labelcolor=tones.muted, length=0, pad=2)
+    strip.set_ylabel(word, fontsize=small_size(), color=tones.muted)
 
 
 def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> list[str]:
@@ -393,36 +417,19 @@ def _legend_lines(diagram: ReliabilityDiagram, legend: Sequence[str] | None) -> 
 def _name(ax: Any, name: str | None, lines: list[str]) -> None:
     """Set the legend entry of the newest curve: a name with values below it."""
     if name or lines:
-        curve = next(line for line in ax.lines[::-1] if line.get_gid() == "curve")
-        room = LEGEND_PART * room_of(ax, SMALL)[0]
-        names = [wrapped(plain(name), room, SMALL, most=2)] if name else []
-        curve.set_label("\n".join([*names, *(shortened(plain(line), room, SMALL) for line in lines)]))
+        room = LEGEND_PART * room_of(ax, small_size())[0]
+        names = [wrapped(name, room, small_size(), most=2)] if name else []
+        _newest(ax).set_label("\n".join([*names, *(shortened(plain(line), room, small_size()) for line in lines)]))
 
 
-def place_legend(ax: Any, diagram: ReliabilityDiagram, inset: float) -> None:
-    """Place the legend, half transparent, in the corner where it hides less, clear of the corner texts."""
-    corner = legend_corner(ax, diagram, inset)
-    anchor = (0.0, 0.95 - inset) if corner == "upper left" else (1.0, 0.05 + inset)
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-    draw_legend(ax, corner, bbox_to_anchor=anchor, **behind)
+def place_legend(ax: Any, inset: float) -> None:
+    """Place the legend where it hides no line or interval, clear of the corner texts."""
+    legend_inside(ax, *points_of(ax), 0.05 + inset, 0.05 + inset)
 
 
-def legend_corner(ax: Any, diagram: ReliabilityDiagram, inset: float) -> str:
+def legend_corner(ax: Any) -> str:
     """The corner where the legend hides less of the diagram."""
     lines = "\n".join(ax.get_legend_handles_labels()[1]).split("\n")
     wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
-    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + inset + LINE * len(lines) / high
-    return emptier_corner(*_places(diagram, ax), *room)
-
-
-def _places(diagram: ReliabilityDiagram, ax: Any) -> tuple[Floats, Floats]:
-    """Points along the line and the intervals of the bins, in axes coordinates; shaded areas are ignored."""
-    x, y = _shown(diagram)
-    steps = np.linspace(0, len(x) - 1, 20 * len(x))
-    found = [np.column_stack([np.interp(steps, np.arange(len(x)), values) for values in (x, y)])]
-    if diagram.curve is None and diagram.band is None:
-        bounded = ~np.isnan(diagram.lower)
-        along = np.linspace(diagram.lower[bounded], diagram.upper[bounded], 40)
-        found.append(np.column_stack([np.tile(diagram.mean_score[bounded], 40), along.ravel()]))
-    x, y = ax.transLimits.transform(ax.transScale.transform(clip(np.vstack(found), ax.get_xlim()))).T
-    return x, y
+    room = (SAMPLE + LETTER * max(map(len, lines))) / wide, 0.05 + LINE * len(lines) / high
+    return emptier_corner(*points_of(ax), *room)

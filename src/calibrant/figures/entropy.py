@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError
+from ..errors import ArgumentError, Drop, LensError
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import Block, VectorView, View
-from .base import MODELS_PARAMETERS, SMALL, Diagram, color_on, documents_plot, finish, plain, series_on
-from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .base import MODELS_PARAMETERS, Diagram, finish, plain, series_on
+from .canvas import PAPER_WIDTH, new_ax, small_size, tones_of
 from .intervals import inside, spans_of
 from .labels import name_room, shortened
-from .models import ONE, by_model, legend_above, line_style, model_named, read_predictions, row_weights
+from .models import by_model, legend_above, model_named, model_series, read_predictions, row_weights
+from .styling import Series, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,8 +97,8 @@ class EntropyDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Mean entropy in {UNITS[self.unit]} (all rows: {overall})"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, labels: bool | None = None) -> Axes:
+    @plots("color", "label", "marker", "alpha")
+    def plot(self, ax: Axes | None = None, *, labels: bool | None = None, **style: Any) -> Axes:
         """Plot one bar per model, or for parts the accuracy (filled) and the confidence (open) against the entropy.
 
         Parameters
@@ -105,39 +106,36 @@ class EntropyDiagram(Diagram):
         ax
         labels : bool, optional
             Whether to label the parts of the first model; by default for up to 12 parts of one model.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         label = f"mean entropy ({UNITS[self.unit]})"
         if self.by is None:
             ax = new_ax(ax, width=PAPER_WIDTH, height=0.7 + 0.25 * len(self.models))
             heights = [float(model.entropy[0]) for model in self.models]
-            ax.barh(range(len(heights)), heights, 0.7, color=[color_on(ax, i) for i in range(len(heights))])
-            names = ["" if m.name == ONE else shortened(plain(m.name), name_room(ax), SMALL) for m in self.models]
+            if style.get("marker") is not None:
+                raise ArgumentError("marker", "has no meaning for bars", Drop("marker"))
+            looks = model_series(ax, style, self.models)
+            for place, (height, look) in enumerate(zip(heights, looks, strict=True)):
+                ax.barh(place, height, 0.7, color=look.color, alpha=look.line.get("alpha"))
+            names = [shortened(look.label or "", name_room(ax), small_size()) for look in looks]
             ax.set_yticks(range(len(heights)), names)
             ax.set_ylim(len(heights) - 0.5, -0.5)
             finish(ax, label).yaxis.grid(False)
             return ax
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.8)
-        for place, model in enumerate(self.models, series_on(ax)):
-            self._draw(ax, place, model)
-        if labels or (labels is None and len(self.models) == 1 and len(self.parts) <= 12):
+        later = series_on(ax) > 0
+        for model, look in zip(self.models, model_series(ax, style, self.models, marker=True), strict=True):
+            self._draw(ax, look, model)
+        if labels or (labels is None and not later and len(self.models) == 1 and len(self.parts) <= 12):
             _name_points(ax, self.parts, self.models[0])
         finish(ax, label, "accuracy (filled), confidence (open)")
         legend_above(ax)
         return ax
 
-    def _draw(self, ax: Axes, place: int, model: EntropyParts) -> None:
-        style = line_style(ax, place, marker=True)
-        look = {"color": style["color"], "marker": style["marker"], "markersize": 4, "linestyle": "none"}
-        ax.vlines(model.entropy, model.accuracy, model.confidence, color=style["color"], linewidth=0.7, zorder=1.8)
-        ax.plot(model.entropy, model.confidence, **look, markerfacecolor=tones_of(ax).paper)
-        ax.plot(
-            model.entropy, model.accuracy, gid="series", **look, label=None if model.name == ONE else plain(model.name)
-        )
+    def _draw(self, ax: Axes, look: Series, model: EntropyParts) -> None:
+        dots = {**look.line, "markersize": 4, "linestyle": "none"}
+        ax.vlines(model.entropy, model.accuracy, model.confidence, color=look.color, linewidth=0.7, zorder=1.8)
+        ax.plot(model.entropy, model.confidence, **dots, markerfacecolor=tones_of(ax).paper)
+        ax.plot(model.entropy, model.accuracy, gid="series", **dots, label=look.label)
 
 
 def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
@@ -159,7 +157,12 @@ def _name_points(ax: Axes, parts: Sequence[str], model: EntropyParts) -> None:
             foot = (low, high)[end][i] + up / 72
             box_of_name = (start, start + wide, foot, foot + 0.1)
             if not any(_meet(box_of_name, other) for other in taken):
-                style: dict[str, Any] = {"ha": side, "va": "bottom", "fontsize": SMALL, "color": tones_of(ax).muted}
+                style: dict[str, Any] = {
+                    "ha": side,
+                    "va": "bottom",
+                    "fontsize": small_size(),
+                    "color": tones_of(ax).muted,
+                }
                 at = (float(model.entropy[i]), float(ends[end, i]))
                 ax.annotate(plain(parts[i]), at, (across, up), textcoords="offset points", **style)
                 taken.append(box_of_name)

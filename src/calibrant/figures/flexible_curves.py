@@ -23,26 +23,26 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
 from .base import (
+    ENDS,
     FIGURE_PARAMETERS,
-    SMALL,
     Diagram,
     axis_words,
-    color_on,
-    diagonal,
-    documents_plot,
-    emptier_corner,
+    drawn,
     finish,
     halo,
-    legend,
     none_for_nan,
     one_view,
-    plain,
+    points_of,
     rows_of,
     series_on,
+    square,
 )
-from .canvas import new_ax, tones_of
+from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
 from .histograms import outcome_words
+from .labels import room_of, shortened
+from .models import legend_inside, single_point
+from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 
 if TYPE_CHECKING:
@@ -58,9 +58,8 @@ Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]
 WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstrap"), "isotonic": ("bootstrap",)}
 SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
 # Number of spikes, and height of the strip below the axes relative to them.
-SPIKES, STRIP = 100, 0.16
+SPIKES, STRIP = 100, 0.26
 # Candidates for the upper end of the axes.
-ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 
 
 class Estimate(NamedTuple):
@@ -182,7 +181,8 @@ class FlexibleCalibrationCurve(Diagram):
             for name in ("intercept", "slope", "c_statistic")
         }
         rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
-        return {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
+        stated = {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
+        return stated | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         return self._listed("risk", "observed", "lower", "upper")
@@ -206,7 +206,7 @@ class FlexibleCalibrationCurve(Diagram):
         columns = (self.risk, self.observed, self.lower, self.upper)
         return list(self._columns()), [[number(float(each[i])) for each in columns] for i in shown]
 
-    @documents_plot
+    @plots(*LINES, named=True)
     def plot(
         self,
         ax: Axes | None = None,
@@ -214,8 +214,7 @@ class FlexibleCalibrationCurve(Diagram):
         limit: float | None = None,
         distribution: bool = True,
         estimates: bool = True,
-        name: str | None = None,
-        color: str | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
 
@@ -231,70 +230,47 @@ class FlexibleCalibrationCurve(Diagram):
             Whether to draw the distribution of the risks.
         estimates : bool, default True
             Whether the legend states intercept, slope and C-statistic with their intervals.
-        name : str, optional
-            Name of the model in the legend.
-        color : str, optional
-            Color of the curve.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         if limit is not None and not 0 < check_positive(limit, "limit") <= 1:
             raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
         ax = new_ax(ax)
         first = series_on(ax) == 0
-        paint = color_on(ax, series_on(ax)) if color is None else color
-        end = self.end if limit is None else float(limit)
-        if first:
-            diagonal(ax, 0, end).set_label("ideal")
+        (look,) = series_of(ax, style, width=1.5)
+        end = square(ax, self.end if limit is None else float(limit), STRIP if distribution else 0.0)
+        drawn(ax, "diagonal")[0].set_label("ideal")
         seen = self.risk <= end
-        x, low, high = self.risk[seen], self.lower[seen], self.upper[seen]
+        x = self.risk[seen]
         if self.how is not None:
-            if len(x) == 1:  # a single risk has an interval too, but no width to fill
-                x, low, high = np.array([x[0] - 0.01, x[0] + 0.01]), np.repeat(low, 2), np.repeat(high, 2)
-            band = ax.fill_between(x, low, high, color=paint, alpha=0.2, linewidth=0, gid="band")
-            band.set_label(f"{100 * self.level:g}% pointwise band")  # type: ignore[operator]
-        words = [plain(name)] if name else [SMOOTHER_WORDS[self.smoother]]
-        words += self._estimates() if estimates else []
-        single: dict[str, Any] = {"marker": "o", "markersize": 4} if seen.sum() == 1 else {}
-        style: dict[str, Any] = {"color": paint, "linewidth": 1.5, "zorder": 3, "gid": "curve", **single}
-        ax.plot(self.risk[seen], self.observed[seen], label="\n".join(words), **style)
-        ax.set_xlim(0, end)
-        ax.set_ylim(-STRIP * end if distribution else 0, end)
+            words = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
+            look.shade(ax, x, self.lower[seen], self.upper[seen], words, alpha=0.2, half=0.01)
+        facts = self._estimates() if estimates else []
+        label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
+        ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
         if distribution and first:
             self._spikes(ax, end)
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)
-        ax.set_yticks([tick for tick in ax.get_xticks() if 0 <= tick <= 1.0001 * end])
-        _place_legend(ax, end)
+        legend_inside(ax, *points_of(ax), foot=STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0)
         return ax
 
     def _spikes(self, ax: Axes, end: float) -> None:
         rows, tones = self.distribution, tones_of(ax)
         middle = (rows.low + rows.high) / 2
-        base, most = -STRIP / 2 * end, 0.45 * STRIP * end
+        base, most = -STRIP / 2 * end, 0.2 * STRIP * end
         ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
-        for heights, side, hue in ((rows.events, 1, tones.over), (rows.others, -1, tones.muted)):
+        pairs = zip(
+            (rows.events, rows.others), outcome_words(self.lens), (1, -1), (tones.over, tones.muted), strict=True
+        )
+        for heights, name, side, hue in pairs:
             seen = (heights > 0) & (middle <= end)
             if seen.any():
                 tops = base + side * most * heights[seen] / heights[seen].max()
                 ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
-        yes, no = outcome_words(self.lens)
-        style: dict[str, Any] = {"fontsize": SMALL, "ha": "right", "zorder": 4, "gid": "side", "path_effects": halo(ax)}
-        ax.text(0.995 * end, base + 0.1 * most, yes, va="bottom", color=tones.over, **style)
-        ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
-
-
-def _place_legend(ax: Axes, end: float) -> None:
-    """The legend in the corner where it hides less of the curves."""
-    x, y = np.concatenate([line.get_xydata() for line in ax.lines if line.get_gid() == "curve"]).T / end
-    lines = sum(label.count("\n") + 1 for label in ax.get_legend_handles_labels()[1])
-    corner = emptier_corner(x, y, 0.65, min(0.06 * lines + 0.05, 0.8))
-    behind: dict[str, Any] = {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
-    bottom = STRIP / (1 + STRIP) if ax.get_ylim()[0] < 0 else 0.0
-    legend(ax, corner, bbox_to_anchor=(0.0, 1.0) if corner == "upper left" else (1.0, bottom), **behind)
+            # Beyond the spikes, which it would hide.
+            text = shortened(name, 0.95 * room_of(ax, small_size())[0], small_size())
+            style: dict[str, Any] = {"ha": "right", "va": "bottom" if side > 0 else "top", "path_effects": halo(ax)}
+            style |= {"fontsize": small_size(), "color": hue, "zorder": 4, "gid": "side"}
+            ax.text(0.995 * end, base + side * 1.08 * most, text, **style)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)

@@ -16,9 +16,10 @@ from ..inference.means import two_sided_quantile
 from ..inference.pooling import PooledEstimate, back
 from ..util.checks import check_choice
 from ..util.results import number
-from .base import COLORS, SMALL, Diagram, color_on, documents_plot, finish, none_for_nan, plain
-from .canvas import ink_on, is_ours, new_ax, tones_of
+from .base import Diagram, finish, none_for_nan, plain
+from .canvas import ink_on, is_ours, new_ax, small_size, tones_of
 from .labels import shortened
+from .styling import Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,13 +106,14 @@ class ForestDiagram(Diagram):
     def _title(self) -> str:
         return f"{self.heading} by {self.kind} ({self.pooled._how()})"
 
-    @documents_plot
+    @plots("color", "marker", "linewidth", "alpha")
     def plot(
         self,
         ax: Axes | None = None,
         *,
         order: Literal["given", "estimate", "weight"] = "given",
         values: bool | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the forest.
 
@@ -125,12 +127,7 @@ class ForestDiagram(Diagram):
         order : {"given", "estimate", "weight"}, default "given"
             Order of the groups, from top to bottom; decreasing weights for ``"weight"``. Groups that are left out are last.
         values : bool, optional
-            Whether to write the estimates and intervals beside the rows; by default in new figures.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
+            Whether to write the estimates and intervals beside the rows; by default in new figures. Keywords such as ``marker`` are those of the groups, ``color`` that of the pooled estimate.
         """
         check_choice(order, "order", ("given", "estimate", "weight"))
         below = 1 + (not math.isnan(self.pooled.prediction_low))
@@ -138,13 +135,14 @@ class ForestDiagram(Diagram):
         height = ROW if count <= MANY else DENSE
         ax = new_ax(ax, width=WIDTH, height=0.75 + height * (count + 0.6))
         room = height if is_ours(ax.figure) else ax.bbox.height / ax.figure.dpi / (count + 0.6)
-        letters = max(3.5, min(SMALL, 72 * room * 0.85))
+        letters = max(3.5, min(small_size(), 72 * room * 0.85))
         values = is_ours(ax.figure) if values is None else values
-        self._scale(ax)
+        (look,) = series_of(ax, {"marker": "s", "linewidth": 0.8, **style})
+        self._scale(ax, look)
         places = self._order(order)
         heights = [*range(count, below, -1)]
-        self._groups(ax, places, heights, room, letters)
-        self._pooled(ax, below)
+        self._groups(ax, places, heights, room, letters, look)
+        self._pooled(ax, below, look)
         ax.set_ylim(0.3, count + 0.7)
         names = [self._name(place) for place in places] + ["pooled", "prediction"][:below]
         shown = room >= LOWEST
@@ -155,14 +153,21 @@ class ForestDiagram(Diagram):
         scale = " (log scale)" if self.pooled.transform == "exp" else ""
         # Above the names there is room in a new figure only.
         finish(ax, self.heading + scale, "" if is_ours(ax.figure) else head)
-        ax.tick_params(axis="y", length=0, labelsize=letters if shown else SMALL)
+        ax.tick_params(axis="y", length=0, labelsize=letters if shown else small_size())
         ax.yaxis.grid(False)
         ax.spines["left"].set_visible(False)
         if values and shown:
             self._values(ax, places, heights, below, letters)
         if is_ours(ax.figure):
             above: dict[str, Any] = {"xytext": (-4, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-            ax.annotate(head, (0, 1), xycoords="axes fraction", fontsize=letters, color=ink_on("white"), **above)
+            ax.annotate(
+                head,
+                (0, 1),
+                xycoords="axes fraction",
+                fontsize=letters,
+                color=ink_on(ax.figure.get_facecolor()),
+                **above,
+            )
         return ax
 
     def _order(self, order: str) -> list[int]:
@@ -175,10 +180,10 @@ class ForestDiagram(Diagram):
 
     def _name(self, place: int) -> str:
         counts = self.counts[place]
-        name = shortened(plain(self.names[place]), NAMES, SMALL)
+        name = shortened(plain(self.names[place]), NAMES, small_size())
         return f"{name} ({counts})" if counts else name
 
-    def _scale(self, ax: Axes) -> None:
+    def _scale(self, ax: Axes, look: Series) -> None:
         """Set the limits: all estimates and both pooled intervals, and the intervals of the groups as far as they are not much longer."""
         p = self.pooled
         log = p.transform == "exp"
@@ -216,9 +221,11 @@ class ForestDiagram(Diagram):
         tones = tones_of(ax)
         if self.ideal is not None:
             ax.axvline(self.ideal, color=tones.muted, linewidth=0.9, zorder=1, gid="ideal")
-        ax.axvline(p.estimate, color=COLORS[0], linewidth=0.8, linestyle=(0, (3, 2)), zorder=1, gid="pooled")
+        ax.axvline(p.estimate, color=look.color, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1, gid="pooled")
 
-    def _groups(self, ax: Axes, places: list[int], heights: list[int], room: float, letters: float) -> None:
+    def _groups(
+        self, ax: Axes, places: list[int], heights: list[int], room: float, letters: float, look: Series
+    ) -> None:
         tones = tones_of(ax)
         largest = float(self.weight.max()) or 1.0
         side = 72 * min(room * 0.8, 0.11)
@@ -236,21 +243,14 @@ class ForestDiagram(Diagram):
                 )
                 continue
             ends = float(self.low[place]), float(self.high[place])
-            _span(ax, ends, y, side * 0.55, color=tones.ink, linewidth=0.8, zorder=2, gid="interval")
+            shown: dict[str, Any] = {"color": tones.ink, "alpha": look.line.get("alpha")}
+            _span(ax, ends, y, side * 0.55, **shown, linewidth=look.line["linewidth"], zorder=2, gid="interval")
             size = side * (0.25 + 0.75 * math.sqrt(float(self.weight[place]) / largest))
-            ax.plot(
-                self.estimate[place],
-                y,
-                "s",
-                markersize=size,
-                color=tones.ink,
-                markeredgewidth=0,
-                zorder=3,
-                gid="estimate",
-            )
+            shown |= {"marker": look.line["marker"], "markersize": size, "markeredgewidth": 0}
+            ax.plot(self.estimate[place], y, zorder=3, gid="estimate", **shown)
 
-    def _pooled(self, ax: Axes, below: int) -> None:
-        p, color = self.pooled, color_on(ax, 0)
+    def _pooled(self, ax: Axes, below: int, look: Series) -> None:
+        p, color = self.pooled, look.color
         ax.fill(
             [p.low, p.estimate, p.high, p.estimate],
             [below, below + 0.32, below, below - 0.32],

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, UndefinedMetricError
+from ..errors import ArgumentError, Drop, UndefinedMetricError
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.view import VectorView
-from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, none_for_nan, plain
-from .canvas import INK, PAPER_WIDTH, new_ax
+from .base import MODELS_PARAMETERS, Diagram, finish, none_for_nan, plain
+from .canvas import INK, PAPER_WIDTH, new_ax, small_size
 from .classgroups import grouped_view, levels_of, share_in
 from .labels import name_room, room_of, shortened, width_of
-from .models import grouped_bars, legend_above, read_predictions, row_weights
+from .models import ONE, grouped_bars, legend_above, read_predictions, row_weights
+from .styling import BARS, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +77,8 @@ class GroupConfidenceDiagram(Diagram):
     def _title(self) -> str:
         return "Mean confidence by group" + ("" if self.given is None else f", true group {self.given!r}")
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, kind: Literal["auto", "bars", "heat"] = "auto") -> Axes:
+    @plots(*BARS)
+    def plot(self, ax: Axes | None = None, *, kind: Literal["auto", "bars", "heat"] = "auto", **style: Any) -> Axes:
         """Plot bars or a heat map.
 
         Parameters
@@ -85,11 +86,6 @@ class GroupConfidenceDiagram(Diagram):
         ax
         kind : {"auto", "bars", "heat"}, default "auto"
             Bars, or a heat map; by default bars for one true group.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         check_choice(kind, "kind", ("auto", "bars", "heat"))
         bars = kind == "bars" or (kind == "auto" and self.given is not None)
@@ -97,28 +93,35 @@ class GroupConfidenceDiagram(Diagram):
             height = 0.7 + 0.17 * len(self.groups) * max(1.0, 0.55 * len(self.rows))
             ax = new_ax(ax, width=PAPER_WIDTH, height=height)
             names = dict(zip(self.rows, self.confidence, strict=True))
-            grouped_bars(ax, self.groups, names, across=True)
+            looks = series_of(ax, style, [None if name == ONE else name for name in self.rows])
+            grouped_bars(ax, self.groups, names, looks, across=True)
             finish(ax, "mean confidence" + ("" if self.given is None else f", true group {plain(self.given)}"))
             ax.yaxis.grid(False)
             ax.set_xlim(0, 1)
             legend_above(ax, lines=1)
             return ax
+        for word in style:
+            raise ArgumentError(word, "has no meaning for a heat map", Drop(word))
         return self._heat(new_ax(ax, width=PAPER_WIDTH, height=0.9 + 0.27 * len(self.rows)))
 
     def _heat(self, ax: Axes) -> Axes:
         ax.imshow(self.confidence, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         across, down = (
-            [shortened(plain(name), name_room(ax), SMALL) for name in names] for names in (self.groups, self.rows)
+            [shortened(plain(name), name_room(ax), small_size()) for name in names]
+            for names in (self.groups, self.rows)
         )
-        ax.set_xticks(range(len(across)), across, rotation=35, ha="right", rotation_mode="anchor")
+        cell = room_of(ax, small_size())[0] / len(across)
+        turned: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+        fits = max(width_of(name, small_size()) for name in across) < 0.9 * cell
+        ax.set_xticks(range(len(across)), across, **({} if fits else turned))
         ax.set_yticks(range(len(down)), down)
         finish(ax, "mean confidence in", "true group" if self.given is None else "")
         ax.grid(False)
-        if room_of(ax, SMALL)[0] / len(self.groups) > width_of("0.000", SMALL):
+        if cell > width_of("0.000", small_size()):
             for row, column in np.argwhere(np.isfinite(self.confidence)):
                 value = float(self.confidence[row, column])
                 shade = "white" if value > 0.55 else INK
-                ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=SMALL, color=shade)
+                ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=small_size(), color=shade)
         return ax
 
 

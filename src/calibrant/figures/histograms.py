@@ -15,12 +15,10 @@ from ..util.checks import check_choice
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from .base import (
-    COLORS,
     FIGURE_PARAMETERS,
-    SMALL,
     Diagram,
     cells_of,
-    documents_plot,
+    drawn,
     finish,
     legend,
     none_for_nan,
@@ -29,9 +27,10 @@ from .base import (
     plain,
     score_label,
 )
-from .canvas import PAPER_WIDTH, new_ax
+from .canvas import PAPER_WIDTH, new_ax, small_size
 from .labels import width_of
 from .models import legend_above
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,9 +88,16 @@ class ScoreHistogram(Diagram):
         kept = {name: columns[name] for name in ("low", "high", "positive", "negative")}
         return list(kept), cells_of(kept)
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, show: Literal["counts", "shares"] = "counts", log: bool = False) -> Axes:
-        """Plot the histogram.
+    @plots("color", "label", "linestyle", "linewidth", "alpha")
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        show: Literal["counts", "shares"] = "counts",
+        log: bool = False,
+        **style: Any,
+    ) -> Axes:
+        """Plot the histogram; keywords such as ``color`` and ``label`` are lists of two, for the two outcomes.
 
         Parameters
         ----------
@@ -100,44 +106,31 @@ class ScoreHistogram(Diagram):
             Heights: rows in each bin, or the share of the rows of each outcome, which makes rare outcomes visible.
         log : bool, default False
             Whether the heights are on a logarithmic axis.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         check_choice(show, "show", ("counts", "shares"))
         if not isinstance(log, bool):
             raise ArgumentError("log", f"must be True or False; got {log!r}")
         ax = new_ax(ax, height=PAPER_WIDTH * 0.7)
-        positive, negative = outcome_words(self.lens)
-        pairs = (
-            (self.positive, self.positive_share, positive, COLORS[0], ""),
-            (self.negative, self.negative_share, negative, COLORS[1], "////"),
-        )
         edges = np.append(self.table.low, self.table.high[-1:])
-        for counts, shares, word, hue, hatch in pairs:
+        counted = (self.positive, self.negative)
+        heights = (self.positive_share, self.negative_share) if show == "shares" else counted
+        later = bool(drawn(ax, "outline"))
+        looks = series_of(ax, {"linestyle": "-", **style}, outcome_words(self.lens))
+        for look, counts, shown, hatch in zip(looks, counted, heights, ("", "////"), strict=True):
             if not counts.any():
                 continue
-            drawn = ax.stairs(shares if show == "shares" else counts, edges, color=hue, linewidth=1.2, gid="outline")
-            drawn.set_label(f"{word} ({number_of(counts.sum())})")
-            filled: dict[str, Any] = {"facecolor": hue} if not hatch else {"facecolor": "none", "hatch": hatch}
-            ax.stairs(
-                shares if show == "shares" else counts,
-                edges,
-                fill=True,
-                edgecolor=hue,
-                alpha=0.3,
-                linewidth=0,
-                gid="fill",
-                **filled,
-            )
+            outline = ax.stairs(shown, edges, gid="outline", **look.line)
+            outline.set_label(f"{look.label} ({number_of(counts.sum())})")
+            filled: dict[str, Any] = {"facecolor": "none", "hatch": hatch} if hatch else {"facecolor": look.color}
+            filled |= {"edgecolor": look.color, "alpha": 0.3 * look.line.get("alpha", 1.0), "linewidth": 0}
+            if not later:  # areas would hide each other
+                ax.stairs(shown, edges, fill=True, gid="fill", **filled)
         if log:
             ax.set_yscale("log")
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)
-        if max((width_of(label, SMALL) for label in ax.get_legend_handles_labels()[1]), default=0) > LONG_NAME:
+        if max((width_of(label, small_size()) for label in ax.get_legend_handles_labels()[1]), default=0) > LONG_NAME:
             legend_above(ax)
         else:
             legend(ax, "upper left" if np.average(edges[:-1], weights=self.table.weight) > 0.5 else "upper right")

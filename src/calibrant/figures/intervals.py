@@ -21,8 +21,8 @@ from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, SMALL, Diagram, documents_plot, finish, score_label
-from .canvas import PAPER_WIDTH
+from .base import MODELS_PARAMETERS, Diagram, finish, score_label
+from .canvas import PAPER_WIDTH, small_size
 from .labels import name_room, wrapped
 from .models import (
     by_model,
@@ -31,10 +31,12 @@ from .models import (
     legend_above,
     metric_words,
     model_named,
+    model_series,
     panels,
     read_models,
     row_weights,
 )
+from .styling import BARS, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,8 +110,8 @@ class IntervalDiagram(Diagram):
         overall = ", ".join(f"{m.name} {number(m.overall)}" for m in self.models)
         return f"Interval errors ({self.metric}, {self.lens}; all rows: {overall})"
 
-    @documents_plot
-    def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error") -> list[Axes]:
+    @plots(*BARS)
+    def plot(self, ax: Any = None, *, show: Literal["error", "outside"] = "error", **style: Any) -> list[Axes]:
         """Plot two panels: the error in each interval, and its number of rows.
 
         Parameters
@@ -119,11 +121,6 @@ class IntervalDiagram(Diagram):
         show : {"error", "outside"}, default "error"
             Calibration error of the rows in the interval, or distance of their observed rate from the interval, which
             is what matters if the interval is communicated as a word.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes.
         """
         check_choice(show, "show", ("error", "outside"))
         axes = panels(ax, 2, columns=1, width=PAPER_WIDTH, height=1.6)
@@ -131,12 +128,13 @@ class IntervalDiagram(Diagram):
         usual = [_span(low, high) for low, high in zip(self.low, self.high, strict=True)]
         room = name_room(axes[0], len(spans)) if len(spans) <= 6 else name_room(axes[0])
         plain = [
-            span if name == word else f"{wrapped(name, room, SMALL, most=2)}\n{span}"
+            span if name == word else f"{wrapped(name, room, small_size(), most=2)}\n{span}"
             for name, word, span in zip(self.names, usual, spans, strict=True)
         ]
-        grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models})
+        looks = model_series(axes[0], style, self.models)
+        grouped_bars(axes[0], plain, {m.name: getattr(m, show) for m in self.models}, looks)
         finish(axes[0], "", "calibration error" if show == "error" else "distance of the rate\nfrom the interval")
-        grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models})
+        grouped_bars(axes[1], plain, {m.name: m.rows for m in self.models}, looks)
         finish(axes[1], score_label(self.lens), "rows")
         for one in axes:
             one.xaxis.grid(False)

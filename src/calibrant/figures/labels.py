@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .canvas import grow, ink_on, small_size, text_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,3 +120,16 @@ def name_room(ax: Axes, places: int = 0) -> float:
     """Width per name in inches: for `places` names below the axes, or beside them, up to two fifths of the width."""
     wide = float(ax.bbox.width / ax.figure.dpi)
     return GROWTH * wide / places if places else 0.42 * wide
+
+
+def relabel(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
+    """Set labels of axes, wrapped; a new figure grows with the lines below its only axes."""
+    size, (wide, high) = text_size(), label_room(ax, small_size())
+    look: dict[str, Any] = {"fontsize": size, "color": ink_on(ax.figure.get_facecolor(), "axes.labelcolor")}
+    if xlabel:
+        label = wrapped(xlabel, wide, size)
+        if len(ax.figure.axes) == 1:
+            grow(ax.figure, label.count("\n") - xlabel.count("\n"))
+        ax.set_xlabel(label, **look)
+    if ylabel:
+        ax.set_ylabel(wrapped(ylabel, high, size), **look)

@@ -1,4 +1,4 @@
-"""Several models in one figure: reading them by name, line and bar styles, and panels."""
+"""Several models in one figure: reading them by name, bars, legends and panels."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, Drop, InputTypeError, InPython, ShapeError, UndefinedMetricError
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..sketches.collection import Sketches
 from ..sketches.sketch import Sketch
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens
-from ..views.resolve import views_of
+from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView, View
-from .base import DASHES, MARKERS, SMALL, Function, color_on, legend, none_for_nan, only_view, plain, source_of
-from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title
+from .base import Function, legend, none_for_nan, only_view, plain, source_of
+from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title, small_size, text_scale
 from .labels import entry, name_room, room_of, shortened, width_of
+from .styling import Series, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +34,10 @@ ONE = "model"
 SAMPLE, GAP = 0.32, 0.12
 # Height of a line of a legend, and its distance from the axes, in inches.
 LINE, PAD = 0.135, 0.06
+# Height of a strip of counts above axes, relative to them.
+STRIP_ABOVE = 0.155
+# Largest share of the points that a legend inside the axes may hide.
+HIDDEN = 0.15
 # Lines of a legend included in the height of a figure.
 ROOM_FOR = 3
 
@@ -48,6 +54,10 @@ def read_models(
         raise ArgumentError(
             argument, "must contain one or more models with different names", "for example {'before': p, 'after': q}"
         )
+    if models is y_prob and words.get("missing") == "drop":
+        check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
+        parts = on_same_rows({str(name): as_predictions(y_true, probs, words) for name, probs in models.items()})
+        return {name: source_of(who, part, None, where, {}) for name, part in parts.items()}
     if models is y_prob:
         return {str(name): source_of(who, y_true, probs, where, words, more) for name, probs in models.items()}
     check_keywords(who, words, taken=(*more, *PREDICTION_KEYWORDS))
@@ -144,14 +154,9 @@ def metric_words(metric: Metric, words: dict[str, Any]) -> tuple[dict[str, Any],
     return options, {word: value for word, value in words.items() if word not in options}
 
 
-def line_style(ax: Axes, number: int, *, marker: bool = False) -> dict[str, Any]:
-    """Color and dashes of the model of this number, optionally its marker."""
-    style: dict[str, Any] = {
-        "color": color_on(ax, number),
-        "linestyle": DASHES[number % len(DASHES)],
-        "linewidth": 1.2,
-    }
-    return {**style, "marker": MARKERS[number % len(MARKERS)], "markersize": 3} if marker else style
+def model_series(ax: Axes, style: Mapping[str, Any], parts: Iterable[Named], **more: Any) -> list[Series]:
+    """Look of the series of each model; a model without a name has no label."""
+    return series_of(ax, style, [None if part.name == ONE else part.name for part in parts], **more)
 
 
 def single_point(x: Any) -> dict[str, Any]:
@@ -195,19 +200,19 @@ def _short(value: float) -> str:
 
 
 def grouped_bars(
-    ax: Axes, labels: Sequence[str], heights: Mapping[str, Any], *, across: bool = False
+    ax: Axes, labels: Sequence[str], heights: Mapping[str, Any], looks: Sequence[Series], *, across: bool = False
 ) -> list[BarContainer]:
     """A group of bars per label, one per model; horizontal with `across`, the first label on top."""
     width = 0.8 / len(heights)
     labels = [plain(label) for label in labels]
     if across:
-        labels = [shortened(label, name_room(ax), SMALL) for label in labels]
+        labels = [shortened(label, name_room(ax), small_size()) for label in labels]
     middle = np.arange(len(labels))
     drawn = []
-    for place, (name, values) in enumerate(heights.items()):
+    for place, (values, look) in enumerate(zip(heights.values(), looks, strict=True)):
         at = middle + (place - (len(heights) - 1) / 2) * width
-        style: dict[str, Any] = {"color": color_on(ax, place), "linewidth": 0, "zorder": 2}
-        style["label"] = None if name == ONE else plain(name)
+        style: dict[str, Any] = {"color": look.color, "alpha": look.line.get("alpha"), "linewidth": 0, "zorder": 2}
+        style["label"] = look.label
         drawn.append(ax.barh(at, values, width, **style) if across else ax.bar(at, values, width, **style))
     if across:
         ax.set_yticks(middle, labels)
@@ -225,21 +230,41 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
     A figure of ours grows where the legend has more lines than it was made for.
     """
     handles, labels = ax.get_legend_handles_labels()
-    room = room_of(ax, SMALL)[0]
-    entries = [entry(label, room - SAMPLE, SMALL) for label in labels]
+    room = room_of(ax, small_size())[0]
+    entries = [entry(label, room - SAMPLE * text_scale(), small_size()) for label in labels]
     for handle, text in zip(handles, entries, strict=True):
         handle.set_label(text)
-    widest = max((width_of(text, SMALL) for text in entries), default=0.1)
-    columns = min(max(int((room + GAP) / (widest + SAMPLE + GAP)), 1), most, len(set(entries)) or 1)
+    widest = max((width_of(text, small_size()) for text in entries), default=0.1)
+    columns = min(max(int((room + GAP) / (widest + SAMPLE * text_scale() + GAP)), 1), most, len(set(entries)) or 1)
     rows = -(-sum(text.count("\n") + 1 for text in dict.fromkeys(entries)) // columns)
-    grow(ax.figure, rows - lines)
+    start = STRIP_ABOVE if any(one.get_gid() == "strip" for one in ax.child_axes) else 0.0
+    line = LINE * text_scale()
     if entries:
-        part_from_title(ax, rows * LINE + PAD)
+        earlier = part_from_title(ax, rows * line + PAD, start)
+        lines = max(lines, round((earlier - PAD) / line))
+    grow(ax.figure, rows - lines)
     return legend(
         ax,
         "lower left",
-        bbox_to_anchor=(-0.02, 1.0),
+        bbox_to_anchor=(-0.02, 1.0 + start),
         ncols=columns,
         columnspacing=1.2,
         labelcolor=ink_on(ax.figure.get_facecolor()),
     )
+
+
+def legend_inside(ax: Axes, x: Any, y: Any, inset: float = 0.0, foot: float = 0.0) -> Any:
+    """A legend in the corner beside the diagonal where it hides fewer points, in axes coordinates; above the axes where both have many.
+
+    It is `inset` from the upper and `foot` from the lower edge.
+    """
+    wide, high = (side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
+    labels = list(dict.fromkeys(ax.get_legend_handles_labels()[1]))
+    across = (SAMPLE * text_scale() + max((width_of(text, small_size()) for text in labels), default=0.0)) / wide + 0.02
+    down = LINE * text_scale() * sum(text.count("\n") + 1 for text in labels) / high + 0.04
+    upper = np.count_nonzero((x < across) & (y > 1 - inset - down))
+    lower = np.count_nonzero((x > 1 - across) & (y < foot + down))
+    if min(upper, lower) > HIDDEN * len(x):
+        return legend_above(ax, lines=0)
+    corner, anchor = ("upper left", (0.0, 1 - inset)) if upper <= lower else ("lower right", (1.0, foot))
+    return legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")

@@ -17,9 +17,10 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import COLORS, MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
-from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import ONE, Source, legend_above, line_style, metric_label, model_named, model_view, read_models, same_rows
+from .base import MODELS_PARAMETERS, Diagram, finish, plain, reference
+from .canvas import PAPER_WIDTH, new_ax
+from .models import Source, legend_above, metric_label, model_named, model_series, model_view, read_models, same_rows
+from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,59 +134,36 @@ class MurphyDiagram(Diagram):
     def _title(self) -> str:
         return f"Murphy diagram ({self.lens})"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the curve of each model.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the curve of each model."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.6)
-        for place, curve in enumerate(self.curves, series_on(ax)):
+        for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
             facts = f"{plain(metric_label('brier', self.lens))} {number(curve.brier, 3)}"
-            label = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
-            ax.plot(self.theta, curve.score, gid="series", **line_style(ax, place), label=label)
+            label = facts if look.label is None else f"{look.label} ({facts})"
+            ax.plot(self.theta, curve.score, gid="series", **look.line, label=label)
         ax.set_xlim(0, 1)
         ax.set_ylim(bottom=0)
         finish(ax, "decision threshold", "mean elementary score")
         legend_above(ax)
         return ax
 
-    @documents_plot
-    def plot_difference(self, ax: Axes | None = None) -> Axes:
-        """Plot the difference of two models with its band.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot_difference(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the difference of two models with its band."""
         found = self.difference
         if found is None:
             raise ArgumentError(
                 "difference", "was not computed", InPython("call murphy_diagram(..., difference=(first, second))")
             )
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.2)
-        label = f"{found.level:.0%} pointwise band"
-        ax.fill_between(self.theta, found.lower, found.upper, color=COLORS[0], alpha=0.2, linewidth=0, label=label)
-        ax.plot(self.theta, found.value, color=COLORS[0], linewidth=1.2)
-        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+        (look,) = series_of(ax, style)
+        look.shade(ax, self.theta, found.lower, found.upper, f"{found.level:.0%} pointwise band", alpha=0.2)
+        ax.plot(self.theta, found.value, gid="series", **look.line, label=look.label)
+        reference(ax)
         ax.set_xlim(0, 1)
-        finish(
-            ax,
-            "decision threshold",
-            f"difference of elementary scores:\n{plain(found.first)} minus {plain(found.second)}",
-        )
+        what = f"{plain(found.first)} minus {plain(found.second)}"
+        finish(ax, "decision threshold", f"difference of elementary scores:\n{what}")
         legend_above(ax)
         return ax
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, InputTypeError, Use
 from ..evaluation.optimism import InternalValidation
 from ..util.results import number
-from .base import Diagram, color_on, diagonal, documents_plot, finish, series_on
+from .base import Diagram, finish, square
 from .canvas import PAPER_WIDTH, new_ax
 from .models import legend_above
+from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,40 +59,17 @@ class OptimismDiagram(Diagram):
     def _title(self) -> str:
         return f"Calibration curve corrected for optimism ({self.method}); mean error {number(self.mean_error)}"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the apparent and the corrected curve with the diagonal.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the apparent and the corrected curve with the diagonal; keywords with one value are those of the corrected one."""
         ax = new_ax(ax, width=PAPER_WIDTH, height=PAPER_WIDTH)
-        diagonal(ax)
-        first = series_on(ax)
-        ax.plot(
-            self.score,
-            self.apparent,
-            gid="curve",
-            color=color_on(ax, first + 1),
-            linestyle=(0, (5, 1.5)),
-            linewidth=1.3,
-            label="apparent",
-        )
-        ax.plot(
-            self.score,
-            self.corrected,
-            gid="curve",
-            color=color_on(ax, first),
-            linewidth=1.6,
-            label="corrected for optimism",
-        )
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        (look,) = series_of(ax, style, width=1.6)
+        (other,) = series_of(ax, {"linestyle": (0, (5, 1.5))}, width=1.3)
+        square(ax)
+        words = "corrected for optimism"
+        ax.plot(self.score, self.apparent, gid="curve", **other.line, label="apparent")
+        label = words if look.label is None else f"{look.label} ({words})"
+        ax.plot(self.score, self.corrected, gid="curve", **look.line, label=label)
         finish(ax, f"predicted probability of {self.event}", "observed rate")
         legend_above(ax)
         return ax

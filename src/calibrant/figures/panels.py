@@ -15,11 +15,12 @@ from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
-from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, axis_words, documents_plot, halo, plain, source_of
-from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, tones_of
+from .base import FIGURE_PARAMETERS, Diagram, axis_words, halo, plain, source_of
+from .canvas import PAPER_WIDTH, grid_of_axes, grow, ink_on, small_size, text_size, tones_of
 from .drawing import draw_overlay, draw_reliability, legend_corner
 from .labels import label_room, wrapped
 from .reliability_diagrams import OWN_KEYWORDS, ReliabilityDiagram, reliability_diagram
+from .styling import LINES, each_of, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +61,7 @@ class ReliabilityPanels(Diagram):
         dict
             Result of `ReliabilityDiagram.to_dict` by name.
         """
-        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()}
+        return {name: diagram.to_dict() for name, diagram in self.diagrams.items()} | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
@@ -89,7 +90,7 @@ class ReliabilityPanels(Diagram):
             return "mean predicted probability", "observed rate"
         return axis_words(diagram.lens)
 
-    @documents_plot
+    @plots(*LINES)
     def plot(
         self,
         figure: Figure | None = None,
@@ -99,6 +100,7 @@ class ReliabilityPanels(Diagram):
         counts: Literal["strip"] | None = "strip",
         scale: Literal["probability", "logit"] = "probability",
         legend: Sequence[str] | None = None,
+        **style: Any,
     ) -> list[Axes]:
         """Plot the diagrams.
 
@@ -116,37 +118,35 @@ class ReliabilityPanels(Diagram):
             Scale of both axes.
         legend : sequence of str, optional
             Metrics shown in the legend; by default those of the diagrams.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes, in order.
         """
         chosen = layout or self.layout
         check_choice(chosen, "layout", ("side_by_side", "overlay"))
         if chosen == "overlay":
             ax = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)[0]
-            return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend)]
+            return [draw_overlay(self.diagrams, ax, scale=scale, legend=legend, style=style)]
         across = check_whole(columns, "columns") if columns is not None else panels_across(len(self))
         small = len(self) > 3
-        letters = SMALL if small else TEXT
+        letters = small_size() if small else text_size()
         size: dict[str, Any] = {"width": 1.75, "height": 2.15} if small else {"width": 2.6, "height": 3.05}
         axes = grid_of_axes(figure, len(self), columns=across, **size)
-        titles = [wrapped(plain(name), label_room(axes[0], SMALL)[0], letters) for name in self.diagrams]
+        given = {word: each_of(word, value, list(self.diagrams)) for word, value in style.items()}
+        names = given.pop("label", [plain(name) for name in self.diagrams])
+        titles = [wrapped(name, label_room(axes[0], small_size())[0], letters) for name in names]
         grow(axes[0].figure, max(title.count("\n") for title in titles) * -(-len(self) // across))
         for place, (ax, diagram) in enumerate(zip(axes, self.diagrams.values(), strict=True)):
-            quiet: dict[str, Any] = {"labels": False, "name": None, "color": COLORS[0], "sides": not small}
+            look = {word: values[place] for word, values in given.items()}
+            quiet: dict[str, Any] = {"labels": False, "style": look, "sides": not small}
             every = self.diagrams.values()
             draw_reliability(diagram, ax, counts=counts, scale=scale, legend=legend, beside=every, **quiet)
             # The title belongs to the strip; that of the axes would be moved above the strip too late.
-            titled: Any = ax.child_axes[-1] if counts == "strip" else ax
-            ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, SMALL)
+            titled: Any = next((one for one in ax.child_axes if one.get_gid() == "strip"), ax)
+            ink, (wide, high) = ink_on(ax.figure.get_facecolor()), label_room(ax, small_size())
             titled.set_title(titles[place], fontsize=letters, color=ink, pad=3)
             if small:
-                _quiet(ax, diagram)
+                _quiet(ax)
             predicted, observed = self._axis_words(diagram)
-            ax.set_xlabel(wrapped(predicted, wide, TEXT) if place >= len(self) - across else "")
-            ax.set_ylabel("" if place % across else wrapped(observed, high, TEXT))
+            ax.set_xlabel(wrapped(predicted, wide, text_size()) if place >= len(self) - across else "")
+            ax.set_ylabel("" if place % across else wrapped(observed, high, text_size()))
         return axes
 
 
@@ -155,7 +155,7 @@ def panels_across(count: int) -> int:
     return count if count <= 3 else min((4, 3, 5), key=lambda across: -count % across)
 
 
-def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
+def _quiet(ax: Any) -> None:
     """Simplify a small panel: no legend of the intervals, no labels of the strip."""
     from matplotlib.ticker import NullLocator
 
@@ -170,10 +170,15 @@ def _quiet(ax: Any, diagram: ReliabilityDiagram) -> None:
     if ax.get_legend() is not None:
         ax.get_legend().remove()
     if entries:
-        upper = legend_corner(ax, diagram, 0.0) == "upper left"
+        upper = legend_corner(ax) == "upper left"
         place: dict[str, Any] = {"va": "top", "ha": "left"} if upper else {"va": "bottom", "ha": "right"}
         at = (0.04, 0.96) if upper else (0.96, 0.04)
-        style: dict[str, Any] = {"fontsize": SMALL, "color": tones_of(ax).ink, "path_effects": halo(ax), "zorder": 4}
+        style: dict[str, Any] = {
+            "fontsize": small_size(),
+            "color": tones_of(ax).ink,
+            "path_effects": halo(ax),
+            "zorder": 4,
+        }
         ax.text(*at, entries[0][1], transform=ax.transAxes, **style, **place)
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..util.checks import check_choice
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from .base import COLORS, FIGURE_PARAMETERS, TEXT, Diagram, documents_plot, finish, plain
-from .canvas import PAPER_WIDTH, grid_of_axes, ink_on
+from .base import FIGURE_PARAMETERS, Diagram, plain
+from .canvas import PAPER_WIDTH, grid_of_axes, ink_on, text_size
 from .flexible_curves import FlexibleCalibrationCurve, Smoother, Uncertainty, flexible_calibration_curve
+from .labels import relabel
 from .panels import MOST_CLASSES, classes_shown, panels_across, rows_of
+from .styling import LINES, each_of, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +49,7 @@ class ClasswiseCurves(Diagram):
         dict
             Result of `FlexibleCalibrationCurve.to_dict` by class.
         """
-        return {name: curve.to_dict() for name, curve in self.curves.items()}
+        return {name: curve.to_dict() for name, curve in self.curves.items()} | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"class": []}
@@ -70,13 +72,14 @@ class ClasswiseCurves(Diagram):
         ]
         return ["class", "observed rate", "intercept", "slope", "C-statistic"], rows
 
-    @documents_plot
+    @plots(*LINES)
     def plot(
         self,
         figure: Figure | None = None,
         *,
         layout: Literal["side_by_side", "overlay"] = "side_by_side",
         estimates: bool = False,
+        **style: Any,
     ) -> list[Axes]:
         """Plot the curves.
 
@@ -88,27 +91,27 @@ class ClasswiseCurves(Diagram):
             One panel per class with the distribution of the risks, or all curves in one, without it.
         estimates : bool, default False
             Whether the legend states intercept, slope and C-statistic of each class against the rest.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes, in order.
         """
         check_choice(layout, "layout", ("side_by_side", "overlay"))
+        given = {word: each_of(word, style.get(word), list(self.curves)) for word in LINES}
+        names = [
+            plain(name) if label is None else label for name, label in zip(self.curves, given.pop("label"), strict=True)
+        ]
+        looks = [{word: values[place] for word, values in given.items()} for place in range(len(self))]
         if layout == "overlay":
             (ax,) = grid_of_axes(figure, 1, width=PAPER_WIDTH, height=PAPER_WIDTH)
             end = max(curve.end for curve in self.curves.values())
-            for name, curve in self.curves.items():
-                curve.plot(ax, name=name, limit=end, distribution=False, estimates=estimates)
-            finish(ax, "predicted probability of the class", "observed rate of the class")
+            for name, curve, look in zip(names, self.curves.values(), looks, strict=True):
+                curve.plot(ax, label=name, limit=end, distribution=False, estimates=estimates, **look)
+            relabel(ax, "predicted probability of the class", "observed rate of the class")
             return [ax]
         across = panels_across(len(self))
         axes = grid_of_axes(figure, len(self), columns=across, width=2.2, height=2.5, share=False)
-        for place, (ax, (name, curve)) in enumerate(zip(axes, self.curves.items(), strict=True)):
-            curve.plot(ax, estimates=estimates, color=COLORS[0])
-            ax.set_title(plain(name), fontsize=TEXT, color=ink_on(ax.figure.get_facecolor()))
-            ax.set_xlabel("predicted probability" if place >= len(self) - across else "", fontsize=TEXT)
-            ax.set_ylabel("" if place % across else "observed rate", fontsize=TEXT)
+        for place, (ax, name, curve) in enumerate(zip(axes, names, self.curves.values(), strict=True)):
+            curve.plot(ax, estimates=estimates, **looks[place])
+            ax.set_title(name, fontsize=text_size(), color=ink_on(ax.figure.get_facecolor()))
+            ax.set_xlabel("predicted probability" if place >= len(self) - across else "", fontsize=text_size())
+            ax.set_ylabel("" if place % across else "observed rate", fontsize=text_size())
             legend = ax.get_legend()
             if place and not estimates and legend is not None:
                 legend.remove()  # as in the first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,10 +23,11 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import View
-from .base import FIGURE_PARAMETERS, Diagram, documents_plot, one_view
+from .base import FIGURE_PARAMETERS, Diagram, one_view
 from .drawing import draw_reliability
 from .fits import FittedCurve, corp_curve, smooth_curve
 from .models import metric_label
+from .styling import LINES, plots
 from .uncertainty import BINOMIAL, Bounds, band_bounds, bin_bounds
 
 if TYPE_CHECKING:
@@ -184,6 +186,7 @@ class ReliabilityDiagram(Diagram):
             "curve": None if self.curve is None else self.curve.to_dict(),
             "band": None if self.band is None else self.band.to_dict(),
             "decomposition": None if self.decomposition is None else self.decomposition.to_dict(),
+            **self._dropped_values(),
         }
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -219,7 +222,7 @@ class ReliabilityDiagram(Diagram):
         bounds = zip(lines, self.lower, self.upper, strict=True)
         return [*headings, "lower", "upper"], [[*line, number(low), number(high)] for line, low, high in bounds]
 
-    @documents_plot
+    @plots(*LINES, named=True)
     def plot(
         self,
         ax: Axes | None = None,
@@ -229,8 +232,7 @@ class ReliabilityDiagram(Diagram):
         scale: Literal["probability", "logit"] = "probability",
         legend: Sequence[str] | None = None,
         sides: bool = True,
-        name: str | None = None,
-        color: str | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the diagram.
 
@@ -247,26 +249,9 @@ class ReliabilityDiagram(Diagram):
             Metrics shown in the legend; by default those of the diagram.
         sides : bool, default True
             Whether to label the two sides of the diagonal.
-        name : str, optional
-            Name of the predictions in the legend.
-        color : str, optional
-            Color of the curve.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         return draw_reliability(
-            self,
-            ax,
-            counts=counts,
-            labels=labels,
-            scale=scale,
-            legend=legend,
-            sides=sides,
-            name=name,
-            color=color,
+            self, ax, counts=counts, labels=labels, scale=scale, legend=legend, sides=sides, style=style
         )
 
 
@@ -375,7 +360,7 @@ def reliability_diagram(
 reliability = reliability_diagram
 """The short name of `reliability_diagram`."""
 
-OWN_KEYWORDS = tuple(reliability_diagram.__kwdefaults__ or ())
+OWN_KEYWORDS = tuple(inspect.unwrap(reliability_diagram).__kwdefaults__ or ())
 
 
 def _way(view: View, kind: str, uncertainty: str | None) -> str | None:

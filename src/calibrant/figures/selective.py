@@ -17,9 +17,10 @@ from ..errors import Argument, ArgumentError, Use
 from ..util.checks import check_choice, check_fraction, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
-from .base import MODELS_PARAMETERS, Diagram, documents_plot, finish, plain, series_on
+from .base import MODELS_PARAMETERS, Diagram, finish, series_on
 from .canvas import PAPER_WIDTH, new_ax, tones_of
-from .models import ONE, Source, by_model, legend_above, line_style, model_named, read_models, single_point
+from .models import Source, by_model, legend_above, model_named, model_series, read_models, single_point
+from .styling import LINES, Series, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,9 +102,15 @@ class RiskCoverageDiagram(Diagram):
         target = f"; threshold for {self.target}" if self.target else ""
         return f"Risk-coverage diagram ({self.risk} risk, {self.lens}{target})"
 
-    @documents_plot
+    @plots(*LINES)
     def plot(
-        self, ax: Axes | None = None, *, oracle: bool = True, random: bool = True, band: bool | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        oracle: bool = True,
+        random: bool = True,
+        band: bool | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the curves.
 
@@ -116,39 +123,34 @@ class RiskCoverageDiagram(Diagram):
             Whether to plot the curve of random acceptance.
         band : bool, optional
             Whether to plot the interval of each risk; by default for up to two models.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         shaded = len(self.curves) <= 2 if band is None else band
-        for place, curve in enumerate(self.curves, series_on(ax)):
-            self._draw(ax, place, curve, shaded, oracle, random)
+        earlier = ax.get_ylim()[1] if series_on(ax) else 0.0
+        for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
+            self._draw(ax, look, curve, shaded, oracle, random)
         top = max(float(c.risk[c.coverage >= 0.1].max(initial=float(c.risk[-1]))) for c in self.curves)
         ax.set_xlim(0, 1.005)
-        ax.set_ylim(0, min(1.0, 1.1 * top) if top > 0 else 1.0)
+        ax.set_ylim(0, max(earlier, min(1.0, 1.1 * top) if top > 0 else 1.0))
         what = "error rate of accepted rows" if self.risk == "selective" else "generalized risk"
         finish(ax, "coverage (share of rows accepted)", what)
         legend_above(ax)
         return ax
 
-    def _draw(self, ax: Axes, place: int, curve: RiskCurve, shaded: bool, oracle: bool, random: bool) -> None:
-        style = line_style(ax, place)
-        if shaded and np.isfinite(curve.lower).any():
-            ax.fill_between(curve.coverage, curve.lower, curve.upper, color=style["color"], alpha=0.15, linewidth=0)
+    def _draw(self, ax: Axes, look: Series, curve: RiskCurve, shaded: bool, oracle: bool, random: bool) -> None:
+        if shaded:
+            look.shade(ax, curve.coverage, curve.lower, curve.upper)
         facts = f"area {number(curve.area, 3)}"
         if curve.mark is not None:
             facts += f", confidence \u2265 {number(curve.mark.threshold, 3)}"
-        label: str | None = facts if curve.name == ONE else f"{plain(curve.name)} ({facts})"
+        label: str | None = facts if look.label is None else f"{look.label} ({facts})"
         alone = single_point(curve.coverage)
         around = {**alone, "markersize": 7} if alone else {}
-        ax.plot(curve.coverage, curve.risk, gid="series", **style, **alone, label=label)
+        ax.plot(curve.coverage, curve.risk, gid="series", **{**alone, **look.line}, label=label)
         last = curve is self.curves[-1]
         thin: dict[str, Any] = {
             "linewidth": 0.8,
-            "color": tones_of(ax).muted if len(self.curves) == 1 else style["color"],
+            "color": tones_of(ax).muted if len(self.curves) == 1 else look.color,
             "zorder": 1.6,
         }
         if random:
@@ -159,19 +161,11 @@ class RiskCoverageDiagram(Diagram):
             ax.plot(curve.oracle_coverage, curve.oracle_risk, linestyle=(0, (1, 1.5)), label=label, **thin)
         if curve.mark is not None:
             x, y = curve.mark.coverage, _of(curve.mark, self.risk)
-            ax.axvline(x, color=style["color"], linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
+            ax.axvline(x, color=look.color, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1.4)
             marked = [other.name for other in self.curves if other.mark is not None]
             label = self.target if curve.name == marked[-1] else None
-            ax.plot(
-                [x],
-                [y],
-                "o",
-                color=style["color"],
-                markeredgecolor=tones_of(ax).ink,
-                markersize=4.5,
-                zorder=5,
-                label=label,
-            )
+            ring: dict[str, Any] = {"markeredgecolor": tones_of(ax).ink, "markersize": 4.5, "zorder": 5}
+            ax.plot([x], [y], "o", color=look.color, label=label, **ring)
 
 
 @documents_keywords(table=MODELS_PARAMETERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.partition import SimplexGrid
-from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
+from ..errors import ArgumentError, Drop, InputTypeError, LensError, UndefinedMetricError, Use
 from ..input.predictions import Predictions
 from ..util.checks import check_choice, check_whole
 from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.resolve import views_of
 from ..views.view import VectorView
-from .base import COLORS, FIGURE_PARAMETERS, MARKERS, SMALL, TEXT, Diagram, color_on, documents_plot, plain, source_of
-from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, tones_of
+from .base import FIGURE_PARAMETERS, Diagram, plain, source_of
+from .canvas import PAPER_WIDTH, grow, ink_on, new_ax, small_size, text_size, tones_of
 from .labels import shortened, width_of, wrapped
 from .models import row_weights
+from .styling import plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,28 +100,25 @@ class SimplexDiagram(Diagram):
         what = "cells" if self.kind == "arrows" else "rows"
         return f"Simplex diagram ({len(self)} {what}{scaled}; {self.left_out:.1%} of the rows not shown)"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None, *, grid: bool = True) -> Axes:
+    @plots("color", "label", "marker", "alpha", axes=("title",))
+    def plot(self, ax: Axes | None = None, *, grid: bool = True, **style: Any) -> Axes:
         """Plot the triangle with arrows from predicted to observed frequencies, or with the rows as points.
+
+        Arrows have no label and no marker; for points keywords with one value for each corner are lists of three.
 
         Parameters
         ----------
         ax
         grid : bool, default True
             Whether to plot lines at multiples of 0.2, with their values.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         lines = _frame(ax, self.corners, grid)
         grow(ax.figure, lines - 1)
         if self.kind == "arrows":
-            self._draw_arrows(ax)
+            self._draw_arrows(ax, style)
         else:
-            self._draw_points(ax)
+            self._draw_points(ax, style)
         if self.renormalised:
             below = -0.17 - LINE * (lines - 1)
             ax.set_ylim(bottom=below - 0.03)
@@ -129,41 +127,46 @@ class SimplexDiagram(Diagram):
                 below,
                 "other classes left out, rest scaled to 1",
                 ha="center",
-                fontsize=SMALL,
+                fontsize=small_size(),
                 color=tones_of(ax).muted,
             )
         return ax
 
-    def _draw_arrows(self, ax: Axes) -> None:
+    def _draw_arrows(self, ax: Axes, style: Mapping[str, Any]) -> None:
+        for word in ("label", "marker"):
+            if style.get(word) is not None:
+                raise ArgumentError(word, "has no meaning for arrows", Drop(word))
         from matplotlib.colors import to_rgb
 
         start, end = self.probs @ TRIANGLE, self.outcome @ TRIANGLE
         part = self.weight / self.weight.max()
         # Cells with few rows have large sampling errors and are drawn fainter.
-        shade = np.column_stack([np.tile(to_rgb(COLORS[0]), (len(part), 1)), 0.25 + 0.75 * np.sqrt(part)])
-        ax.scatter(start[:, 0], start[:, 1], 4 + 30 * part, color=COLORS[3], linewidths=0, zorder=3)
-        style: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.006, "headwidth": 4}
-        ax.quiver(*start.T, *(end - start).T, color=shade, zorder=4, **style)
+        look, other = (*series_of(ax, style), *series_of(ax, {}))
+        opaque = look.line.get("alpha", 1.0)
+        shade = np.column_stack([np.tile(to_rgb(look.color), (len(part), 1)), opaque * (0.25 + 0.75 * np.sqrt(part))])
+        ax.scatter(start[:, 0], start[:, 1], 4 + 30 * part, color=other.color, linewidths=0, zorder=3)
+        arrow: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.006, "headwidth": 4}
+        ax.quiver(*start.T, *(end - start).T, color=shade, zorder=4, **arrow)
 
-    def _draw_points(self, ax: Axes) -> None:
+    def _draw_points(self, ax: Axes, style: Mapping[str, Any]) -> None:
         label = self.outcome.argmax(axis=1)
-        for i, name in enumerate(self.corners):
+        looks = series_of(ax, style, [f"true {name}" for name in self.corners], marker=True)
+        for i, look in enumerate(looks):
             place = self.probs[label == i] @ TRIANGLE
-            style = {"marker": MARKERS[i], "color": color_on(ax, i), "linewidths": 0, "alpha": 0.5, "zorder": 3}
-            ax.scatter(place[:, 0], place[:, 1], 7, label=f"true {plain(name)}", **style)  # type: ignore[arg-type]
-        self._name_points(ax)
+            dots: dict[str, Any] = {"marker": look.line["marker"], "color": look.color, "linewidths": 0, "zorder": 3}
+            ax.scatter(place[:, 0], place[:, 1], 7, alpha=look.line.get("alpha", 0.5), label=look.label, **dots)
+        self._name_points(ax, [look.label or "" for look in looks])
 
-    def _name_points(self, ax: Axes) -> None:
+    def _name_points(self, ax: Axes, texts: Sequence[str]) -> None:
         """Legend below the triangle: in one row if it fits, else one below the other."""
         wide = ax.bbox.width / ax.figure.dpi
-        texts = [f"true {plain(name)}" for name in self.corners]
-        beside = sum(width_of(text, SMALL) + 0.3 for text in texts) <= wide
-        style: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handletextpad": 0.1, "borderaxespad": 0}
+        beside = sum(width_of(text, small_size()) + 0.3 for text in texts) <= wide
+        style: dict[str, Any] = {"fontsize": small_size(), "frameon": False, "handletextpad": 0.1, "borderaxespad": 0}
         style |= {"labelspacing": 0.3, "columnspacing": 0.8, "labelcolor": ink_on(ax.figure.get_facecolor())}
         grow(ax.figure, 0 if beside else 2)
         marks = ax.legend(
             ax.get_legend_handles_labels()[0],
-            texts if beside else [shortened(text, wide, SMALL) for text in texts],
+            texts if beside else [shortened(text, wide, small_size()) for text in texts],
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
             ncols=3 if beside else 1,
@@ -188,7 +191,7 @@ def _frame(ax: Axes, corners: Sequence[str], grid: bool) -> int:
                 side = ends[0] @ TRIANGLE
                 away = (TRIANGLE[[2, 0, 1][i]] + TRIANGLE[i]) / 2 - TRIANGLE.mean(axis=0)
                 x, y = (side + 0.14 * away).tolist()
-                ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=SMALL, color=tones_of(ax).muted)
+                ax.text(x, y, f"{step:g}", ha="center", va="center", fontsize=small_size(), color=tones_of(ax).muted)
     lines = _name_corners(ax, corners)
     ax.set_aspect("equal")
     ax.set_xlim(-0.12, 1.12)
@@ -203,13 +206,13 @@ def _name_corners(ax: Axes, corners: Sequence[str]) -> int:
     wide = ax.bbox.width / ax.figure.dpi
     ink = ink_on(ax.figure.get_facecolor())
     for i, (x, y) in enumerate([(-0.02, -0.05), (1.02, -0.05), (0.5, 0.9)]):
-        name = wrapped(plain(corners[i]), (0.42 if i < 2 else 0.9) * wide, TEXT, most=2)
+        name = wrapped(plain(corners[i]), (0.42 if i < 2 else 0.9) * wide, text_size(), most=2)
         align = "center"
-        if i < 2 and width_of(name, TEXT) > 0.15 * wide:
+        if i < 2 and width_of(name, text_size()) > 0.15 * wide:
             # Below the tick labels, which such a name would overlap.
             x, y, align = ((-0.12, y - LINE, "left"), (1.12, y - LINE, "right"))[i]
             lines = max(lines, name.count("\n") + 2)
-        ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=TEXT, color=ink)
+        ax.text(x, y, name, ha=align, va="top" if i < 2 else "bottom", fontsize=text_size(), color=ink)
     return lines
 
 

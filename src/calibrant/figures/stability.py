@@ -24,9 +24,11 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, shared_name
 from ..views.view import VectorView, View
-from .base import COLORS, FIGURE_PARAMETERS, SMALL, TEXT, Diagram, documents_plot, finish, source_of
-from .canvas import PAPER_WIDTH, ink_on, tones_of
+from .base import FIGURE_PARAMETERS, Diagram, finish, source_of
+from .canvas import PAPER_WIDTH, small_size, tones_of
+from .labels import relabel
 from .models import Source, find_metric, in_octaves, legend_above, metric_words, panels
+from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,8 +188,8 @@ class StabilityDiagram(Diagram):
     def _sized(self) -> bool:
         return bool(np.isfinite(self.cells).any())
 
-    @documents_plot
-    def plot(self, ax: Any = None) -> list[Axes]:
+    @plots(*LINES)
+    def plot(self, ax: Any = None, **style: Any) -> list[Axes]:
         """Plot two panels: the metric with its stable region, and the rows per bin or the standard deviation.
 
         The dashed line with its band is the metric of calibrated predictions, and a ring marks the suggested setting.
@@ -196,19 +198,16 @@ class StabilityDiagram(Diagram):
         ----------
         ax : sequence of matplotlib.axes.Axes, optional
             Two axes, or one if there are neither bins nor resamples; by default a new figure.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes.
         """
         count = 2 if self._sized or self.n_resamples else 1
         axes = panels(ax, count, columns=1, width=PAPER_WIDTH, height=1.7)
         x, ordered = self._places()
         octaves = ordered and x[0] > 0 and x[-1] >= 8 * x[0] and self.over != "fraction"
-        self._draw_metric(axes[0], x, octaves)
+        (look,) = series_of(axes[0], {"linestyle": "-", "marker": "o", **style})
+        (other,) = series_of(axes[0], {"linestyle": "-", "marker": "s"})
+        self._draw_metric(axes[0], x, octaves, look)
         if count == 2:
-            (self._draw_sizes if self._sized else self._draw_spread)(axes[1], x)
+            (self._draw_sizes if self._sized else self._draw_spread)(axes[1], x, other)
         for one in axes:
             if not ordered:
                 one.set_xticks(x, [str(value) for value in self.values])
@@ -216,9 +215,7 @@ class StabilityDiagram(Diagram):
                 in_octaves(one, x.tolist())
             if self.over == "gamma":
                 one.invert_xaxis()  # finer to the right, as for the number of bins
-        axes[-1].set_xlabel(
-            WORDS.get(self.over, self.over), fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
-        )
+        relabel(axes[-1], WORDS.get(self.over, self.over))
         return axes
 
     def _places(self) -> tuple[Floats, bool]:
@@ -226,7 +223,7 @@ class StabilityDiagram(Diagram):
         numbers = all(is_number(value) and math.isfinite(value) for value in self.values)
         return np.array(self.values if numbers else range(len(self.values)), dtype=np.float64), numbers
 
-    def _draw_metric(self, ax: Axes, x: Floats, octaves: bool) -> None:
+    def _draw_metric(self, ax: Axes, x: Floats, octaves: bool, look: Series) -> None:
         if self.region is not None:
             start, end = self.region
             ax.axvspan(float(x[start]), float(x[end]), color=tones_of(ax).faint, alpha=0.35, linewidth=0, zorder=0.5)
@@ -240,11 +237,11 @@ class StabilityDiagram(Diagram):
                 zorder=1.5,
             )
             at = (float(x[start] * x[end]) ** 0.5 if octaves else float(x[start] + x[end]) / 2, 0.99)
-            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALL, "color": tones_of(ax).muted}
-            ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **look)
+            note: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": small_size(), "color": tones_of(ax).muted}
+            ax.text(*at, f"stable at {number(self.plateau, 3)}", transform=ax.get_xaxis_transform(), **note)
         if self.n_resamples:
-            ax.fill_between(x, self.lower, self.upper, color=COLORS[0], alpha=0.2, linewidth=0)
-        ax.plot(x, self.metric_value, color=COLORS[0], marker="o", markersize=3, linewidth=1.2)
+            look.shade(ax, x, self.lower, self.upper, alpha=0.2)
+        ax.plot(x, self.metric_value, gid="series", **look.line, label=look.label)
         if np.isfinite(self.by_chance).any():
             grey = tones_of(ax).muted
             ax.fill_between(x, self.chance_lower, self.chance_upper, color=grey, alpha=0.2, linewidth=0)
@@ -253,20 +250,20 @@ class StabilityDiagram(Diagram):
             place = self.values.index(self.suggested)
             ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "none"}
             label = f"suggested {self.over}: {_setting(self.suggested)}"
-            ax.plot(x[place], self.metric_value[place], color=COLORS[0], label=label, **ring)
+            ax.plot(x[place], self.metric_value[place], color=look.color, label=label, **ring)
         ax.margins(y=0.2)
         finish(ax, "", self.metric)
         legend_above(ax)
 
-    def _draw_sizes(self, ax: Axes, x: Floats) -> None:
-        ax.fill_between(x, self.least, self.most, color=COLORS[3], alpha=0.2, linewidth=0, label="minimum to maximum")
-        ax.plot(x, self.middle, color=COLORS[3], marker="s", markersize=3, linewidth=1.2, label="median")
+    def _draw_sizes(self, ax: Axes, x: Floats, look: Series) -> None:
+        look.shade(ax, x, self.least, self.most, "minimum to maximum", alpha=0.2)
+        ax.plot(x, self.middle, gid="series", **look.line, label="median")
         ax.set_yscale("log")
         finish(ax, "", "rows per bin")
         legend_above(ax)
 
-    def _draw_spread(self, ax: Axes, x: Floats) -> None:
-        ax.plot(x, self.spread, color=COLORS[3], marker="s", markersize=3, linewidth=1.2)
+    def _draw_spread(self, ax: Axes, x: Floats, look: Series) -> None:
+        ax.plot(x, self.spread, gid="series", **look.line)
         ax.set_ylim(bottom=0)
         finish(ax, "", "standard deviation")
 

@@ -18,22 +18,11 @@ from ..input.convert import is_number
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import checks_keywords
 from ..views.view import View
-from .base import (
-    SMALL,
-    Diagram,
-    color_on,
-    diagonal,
-    documents_plot,
-    emptier_corner,
-    finish,
-    legend,
-    mark_sides,
-    none_for_nan,
-    plain,
-    whole_markers,
-)
-from .canvas import PAPER_WIDTH, keep_room, new_ax, tones_of
-from .drawing import STRIP, TAKEN
+from .base import Diagram, finish, mark_sides, none_for_nan, points_of, series_on, square, whole_markers
+from .canvas import PAPER_WIDTH, new_ax, tones_of
+from .drawing import counts_above
+from .models import legend_inside
+from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +128,7 @@ class SurvivalDiagram(Diagram):
         which = "1 risk group" if lost == 1 else f"{lost} risk groups"
         return [f"{which} without a value: nobody is observed until the horizon; use fewer groups"]
 
-    @documents_plot
+    @plots(*LINES, named=True)
     def plot(
         self,
         ax: Axes | None = None,
@@ -147,8 +136,7 @@ class SurvivalDiagram(Diagram):
         groups: bool = True,
         limit: float | None = None,
         sides: bool = True,
-        name: str | None = None,
-        color: str | None = None,
+        **style: Any,
     ) -> Axes:
         """Plot the curve with its band, the risk groups, and a histogram of the predicted risks above.
 
@@ -161,40 +149,27 @@ class SurvivalDiagram(Diagram):
             End of both axes; by default 1, or less if 99% of the risks are small.
         sides : bool, default True
             Whether to label the two sides of the diagonal.
-        name : str, optional
-            Name of the predictions in the legend.
-        color : str, optional
-            Color of the curve.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
         """
         if limit is not None and (not is_number(limit) or not 0 < limit <= 1):
             raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
         top = self._limit() if limit is None else float(limit)
         ax = new_ax(ax, height=PAPER_WIDTH * 1.12)
-        paint = color or color_on(ax, 0)
+        later = series_on(ax) > 0
+        (look,) = series_of(ax, style, width=1.5)
+        top = square(ax, top)
         finish(ax, f"predicted risk by {self.horizon:g}", f"observed risk by {self.horizon:g}")
-        ax.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-        ax.set_xticks(ax.get_yticks()[(ax.get_yticks() >= 0) & (ax.get_yticks() <= top * (1 + 1e-9))])
-        diagonal(ax, 0.0, top)
         if sides:
             mark_sides(ax, "binary")
         share = f"{100 * self.level:g}%"
-        if not np.isnan(self.lower).all():
-            band = ax.fill_between(self.x, self.lower, self.upper, color=paint, alpha=0.2, linewidth=0, gid="band")
-            band.set_label(f"{share} pointwise band")
-        label = plain(name) if name else "smooth curve"
-        ax.plot(self.x, self.y, color=paint, linewidth=1.5, zorder=3, gid="curve", label=label)
+        look.shade(ax, self.x, self.lower, self.upper, f"{share} pointwise band", alpha=0.2)
+        ax.plot(self.x, self.y, zorder=3, gid="curve", label=look.label or "smooth curve", **look.line)
         found = [group for group in self.groups if not math.isnan(group.observed)]
         if groups and found:
-            ink = tones_of(ax).ink
+            ink = look.color if later else tones_of(ax).ink
             at = [group.mean_risk for group in found]
             ends = [(group.lower, group.upper) for group in found]
             ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
-            style: dict[str, Any] = {
+            dots: dict[str, Any] = {
                 "marker": "o",
                 "markersize": 3,
                 "linestyle": "none",
@@ -202,13 +177,12 @@ class SurvivalDiagram(Diagram):
                 "gid": "groups",
             }
             drawn = ax.plot(
-                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **style
+                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **dots
             )
             whole_markers(ax, *drawn)
-        corner = emptier_corner(self.x / top, self.y / top, 0.7, 0.3)
-        anchor = (0.0, 0.93) if corner == "upper left" else (1.0, 0.07)
-        legend(ax, corner, bbox_to_anchor=anchor, frameon=True, framealpha=0.8, edgecolor="none")
-        self._strip(ax, top, paint)
+        counts, edges = np.histogram(self.risk, BARS, (0, top))
+        counts_above(ax, look.color, counts, (edges[:-1], edges[1:]), "rows")
+        legend_inside(ax, *points_of(ax), 0.07, 0.07)
         return ax
 
     def _limit(self) -> float:
@@ -217,23 +191,6 @@ class SurvivalDiagram(Diagram):
         shown = float(np.nanmax([np.quantile(self.risk, 0.99), *ends]))
         steps = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
         return float(steps[min(int(np.searchsorted(ROOM * steps, shown)), len(steps) - 1)])
-
-    def _strip(self, ax: Axes, top: float, paint: str) -> None:
-        """A histogram of the predicted risks above the axes."""
-        tones = tones_of(ax)
-        strip = ax.inset_axes(STRIP, sharex=ax, facecolor="none", gid="strip")
-        keep_room(ax, TAKEN)
-        counts, edges = np.histogram(self.risk, BARS, (0, top))
-        look: dict[str, Any] = {"color": paint, "alpha": 0.4, "linewidth": 0.4, "edgecolor": tones.paper}
-        strip.bar(edges[:-1], counts, np.diff(edges), align="edge", gid="counts", **look)
-        strip.spines[["top", "right", "left"]].set_visible(False)
-        strip.spines["bottom"].set_color(tones.muted)
-        strip.tick_params(axis="x", bottom=False, labelbottom=False, which="both")
-        most = int(max(counts.max(), 1))
-        strip.set_ylim(0, 1.05 * most)
-        strip.set_yticks([most], [f"{most:,}"])
-        strip.tick_params(axis="y", labelsize=SMALL, labelcolor=tones.muted, length=0, pad=2)
-        strip.set_ylabel("rows", fontsize=SMALL, color=tones.muted)
 
 
 @checks_keywords(taken=(), texts=FOLLOW_UP_PARAMETERS)

@@ -17,20 +17,21 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import AnyView, top_k
 from ..views.view import VectorView, View
-from .base import MODELS_PARAMETERS, TEXT, Diagram, documents_plot, finish, none_for_nan, plain
-from .canvas import PAPER_WIDTH, ink_on, tones_of
+from .base import MODELS_PARAMETERS, Diagram, drawn, finish, none_for_nan, plain, reference
+from .canvas import PAPER_WIDTH, small_size, tones_of
+from .labels import relabel
 from .models import (
-    ONE,
     by_model,
     find_metric,
     in_octaves,
     legend_above,
-    line_style,
     metric_words,
     model_named,
+    model_series,
     panels,
     read_predictions,
 )
+from .styling import LINES, Series, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,8 +122,8 @@ class TopkDiagram(Diagram):
     def _title(self) -> str:
         return f"Top-k diagram ({self.metric} of {self.lens})"
 
-    @documents_plot
-    def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS) -> list[Axes]:
+    @plots(*LINES)
+    def plot(self, ax: Any = None, *, shown: Sequence[str] = PANELS, **style: Any) -> list[Axes]:
         """Plot the panels, one below the other.
 
         Parameters
@@ -131,52 +132,50 @@ class TopkDiagram(Diagram):
             One axes per panel; by default a new figure.
         shown : sequence of str, default ("error", "accuracy", "confidence")
             Panels: calibration error; observed and predicted top-k accuracy; confidence of rank k against the baseline.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            The axes.
         """
         shown = [shown] if isinstance(shown, str) else list(shown)
         for name in shown:
             check_choice(name, "shown", PANELS)
         axes = panels(ax, len(shown), columns=1, width=PAPER_WIDTH, height=1.5)
         draw = {"error": self._draw_error, "accuracy": self._draw_accuracy, "confidence": self._draw_confidence}
+        looks = model_series(axes[0], style, self.lines, marker=True)
         for one, name in zip(axes, shown, strict=True):
-            draw[name](one)
+            draw[name](one, looks)
             if self.k[-1] > 20 * self.k[0]:
                 in_octaves(one, self.k.tolist())
             else:
                 one.locator_params(axis="x", integer=True)
-        axes[-1].set_xlabel(
-            "k (number of most likely classes)", fontsize=TEXT, color=ink_on(axes[-1].figure.get_facecolor())
-        )
+        relabel(axes[-1], "k (number of most likely classes)")
         legend_above(axes[0])
         return axes
 
-    def _draw_error(self, ax: Axes) -> None:
-        for place, line in enumerate(self.lines):
-            ax.plot(self.k, line.error, **line_style(ax, place, marker=True), label=_label(line.name))
+    def _draw_error(self, ax: Axes, looks: Sequence[Series]) -> None:
+        for line, look in zip(self.lines, looks, strict=True):
+            ax.plot(self.k, line.error, gid="series", **look.line, label=look.label)
         ax.set_ylim(bottom=0)
         finish(ax, "", "calibration error")
 
-    def _draw_accuracy(self, ax: Axes) -> None:
-        for place, line in enumerate(self.lines):
-            style = {**line_style(ax, place, marker=True), "linestyle": "-"}
-            ax.plot(self.k, line.accuracy, **style)
-            ax.plot(
-                self.k, line.confidence, **{**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": tones_of(ax).paper}
-            )
+    def _draw_accuracy(self, ax: Axes, looks: Sequence[Series]) -> None:
+        for line, look in zip(self.lines, looks, strict=True):
+            style = {**look.line, "linestyle": "-"}
+            ax.plot(self.k, line.accuracy, gid="series", **style)
+            dashed = {**style, "linestyle": (0, (2, 1.5)), "markerfacecolor": tones_of(ax).paper}
+            ax.plot(self.k, line.confidence, **dashed)
         finish(ax, "", "top-k accuracy")
-        ax.text(
-            0.98, 0.04, "solid: observed\ndashed: predicted", transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=tones_of(ax).muted
-        )  # fmt: skip
+        if not drawn(ax, "side"):
+            note: dict[str, Any] = {
+                "ha": "right",
+                "va": "bottom",
+                "fontsize": small_size(),
+                "color": tones_of(ax).muted,
+            }
+            ax.text(0.98, 0.04, "solid: observed\ndashed: predicted", transform=ax.transAxes, gid="side", **note)
 
-    def _draw_confidence(self, ax: Axes) -> None:
-        for place, line in enumerate(self.lines):
+    def _draw_confidence(self, ax: Axes, looks: Sequence[Series]) -> None:
+        for line, look in zip(self.lines, looks, strict=True):
             if line.name != self.baseline:
-                ax.plot(self.k, self.relative(line.name), **line_style(ax, place, marker=True), label=_label(line.name))
-        ax.axhline(0, color=tones_of(ax).muted, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1.5)
+                ax.plot(self.k, self.relative(line.name), gid="series", **look.line, label=look.label)
+        reference(ax)
         than = (
             "observed rate"
             if self.baseline is None
@@ -185,10 +184,6 @@ class TopkDiagram(Diagram):
             else "the baseline"
         )
         finish(ax, "", f"mean rank-k confidence\nminus {'' if self.baseline is None else 'that of '}{than}")
-
-
-def _label(name: str) -> str | None:
-    return None if name == ONE else plain(name)
 
 
 @documents_keywords(table=MODELS_PARAMETERS)

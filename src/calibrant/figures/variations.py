@@ -28,20 +28,9 @@ from ..util.results import number
 from ..views.keywords import documents_keywords
 from ..views.lenses import Lens
 from ..views.view import VectorView, View
-from .base import (
-    FIGURE_PARAMETERS,
-    SMALL,
-    Diagram,
-    color_on,
-    diagonal,
-    documents_plot,
-    finish,
-    legend,
-    series_on,
-    vector_view,
-    whole_markers,
-)
+from .base import FIGURE_PARAMETERS, Diagram, corner_words, finish, legend, square, vector_view, whole_markers
 from .canvas import new_ax, tones_of
+from .styling import LINES, Series, plots, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,50 +94,30 @@ class VariationDiagram(Diagram):
     def _title(self) -> str:
         return f"Variation diagram ({self.variation}, vce {number(self.vce)})"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot observed against predicted variation, with the area of the markers proportional to the weight.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot observed against predicted variation, with the area of the markers proportional to the weight."""
         ax = new_ax(ax)
+        (look,) = series_of(ax, style)
         word = VARIATION_WORDS.get(self.variation, self.variation)
-        _square(ax, f"predicted {word}", f"observed {word}")
+        square(ax)
+        finish(ax, f"predicted {word}", f"observed {word}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
-        _corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
-        _weighted_points(ax, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
+        above, below = sides[::-1] if self.variation == "confidence" else sides
+        corner_words(ax, above, below)
+        _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
         legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
         return ax
 
 
-def _square(ax: Any, xlabel: str, ylabel: str) -> None:
-    finish(ax, xlabel, ylabel)
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.set_xticks(np.arange(6) / 5)
-    ax.set_yticks(np.arange(6) / 5)
-    diagonal(ax)
-
-
-def _corner_words(ax: Any, above: tuple[str, str], below: tuple[str, str]) -> None:
-    style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": SMALL, "style": "italic"}
-    ax.text(0.02, 0.98, above[0], ha="left", va="top", color=above[1], **style)
-    ax.text(0.98, 0.02, below[0], ha="right", va="bottom", color=below[1], **style)
-
-
-def _weighted_points(ax: Any, x: Floats, y: Floats, weight: Floats, label: str) -> None:
+def _weighted_points(ax: Any, look: Series, x: Floats, y: Floats, weight: Floats, facts: str) -> None:
     full = ~np.isnan(x)
     size = np.maximum(45 * weight[full] / weight.max(), 6)
-    paint = color_on(ax, series_on(ax))
-    ax.plot(x[full], y[full], color=paint, linewidth=1.2, zorder=3, gid="curve", label=label)
-    drawn = ax.scatter(x[full], y[full], s=size, color=paint, linewidths=0, zorder=3.1, gid="markers")
-    whole_markers(ax, drawn)
+    line = {key: value for key, value in look.line.items() if key not in ("marker", "markersize")}
+    label = facts if look.label is None else f"{look.label} ({facts})"
+    ax.plot(x[full], y[full], zorder=3, gid="curve", label=label, **line)
+    dots: dict[str, Any] = {"marker": look.line.get("marker"), "alpha": look.line.get("alpha"), "linewidths": 0}
+    whole_markers(ax, ax.scatter(x[full], y[full], s=size, color=look.color, zorder=3.1, gid="markers", **dots))
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)
@@ -264,40 +233,22 @@ class UceDiagram(Diagram):
     def _title(self) -> str:
         return f"Uncertainty diagram (uce {number(self.uce)})"
 
-    @documents_plot
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the error rate against the entropy, with the error rate expected under calibration.
-
-        Parameters
-        ----------
-        ax
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-        """
+    @plots(*LINES)
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Plot the error rate against the entropy, with the error rate expected under calibration."""
         ax = new_ax(ax)
-        _square(ax, "mean normalized entropy", "error rate")
+        (look,) = series_of(ax, style)
+        square(ax)
+        finish(ax, "mean normalized entropy", "error rate")
         table, full = self.table, ~self.table.empty
         if self.level is not None:
-            bounds = (self.lower[full], self.upper[full])
+            bars: dict[str, Any] = {"color": look.color, "alpha": look.line.get("alpha"), "linewidth": 1}
             ax.vlines(
-                table.mean_score[full],
-                *bounds,
-                color=color_on(ax, series_on(ax)),
-                linewidth=1,
-                zorder=2.8,
-                gid="interval",
+                table.mean_score[full], self.lower[full], self.upper[full], zorder=2.8, gid="interval", **bars
             ).set_label(f"{100 * self.level:g}% intervals")
-        calibrated: dict[str, Any] = {
-            "color": tones_of(ax).ink,
-            "linestyle": (0, (1, 1.5)),
-            "linewidth": 1.2,
-            "gid": "expected",
-        }
-        ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", **calibrated)
-        _weighted_points(ax, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
+        calibrated: dict[str, Any] = {"color": tones_of(ax).ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
+        ax.plot(table.mean_score[full], self.expected[full], label="if calibrated", gid="expected", **calibrated)
+        _weighted_points(ax, look, table.mean_score, table.rate, table.weight, f"uce {number(self.uce, 3)}")
         legend(ax, "upper left")
         return ax
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
@@ -217,7 +218,7 @@ def compare(
     prediction_keywords = {keyword: value for keyword, value in keywords.items() if keyword in PREDICTION_KEYWORDS}
     options = {keyword: value for keyword, value in keywords.items() if keyword not in PREDICTION_KEYWORDS}
     refuse_options_of_rows(chosen, options)
-    given = {str(name): Predictions(y_true, p, **prediction_keywords) for name, p in models.items()}
+    given = on_same_rows({str(name): Predictions(y_true, p, **prediction_keywords) for name, p in models.items()})
     _check_same_rows(where, given)
     samplers = {name: PredictionSampler(parse_selection(where, p), cluster=cluster) for name, p in given.items()}
     any_one = next(iter(samplers.values()))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
 from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.bin.debiased import l2ce_bounds
 from ..metrics.registry import Metric, catalogue
@@ -379,6 +380,7 @@ def _groups_of(source: Any, view: Any) -> NDArray[Any]:
     groups = None if view.rows is None else view.rows.groups
     if groups is None:
         raise GroupError("groups", "are required for cluster=True", Use("groups"))
+    check_one_grouping(view.rows, "clusters")
     if len(np.unique(groups)) < 2:
         raise GroupError("groups", "cluster=True requires at least two groups; all rows are in one")
     return np.asarray(groups)

@@ -17,8 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.parse import has_levels
 from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
 from ..input.convert import is_number
+from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
 from ..views.lenses import AnyView
@@ -327,6 +329,7 @@ def _parts(codes: Array) -> list[Array]:
 def _clusters(p: Predictions) -> list[Array]:
     if p.groups is None:
         raise GroupError("groups", "are required for cluster resampling", Use("groups"))
+    check_one_grouping(p, "clusters")
     parts = _parts(p.groups)
     if len(parts) < 2:
         raise GroupError("groups", "cluster resampling requires at least two groups; all rows are in one")
@@ -387,6 +390,8 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
     if exact or not may_count:
         return rows
     most, in_cells = first_cells(metrics), all(m.sketch for m, _ in metrics)
+    if any(has_levels(keywords) for _, keywords in metrics):
+        return DistinctSampler(first)  # cells would merge levels
     # Where there are more distinct scores than cells, cells are faster.
     if draws != "rows" and has_few_scores(first) and not (in_cells and len(first.prefix.score) > most):
         distinct: Sampler = shared(("distinct", Same(first)), lambda: DistinctSampler(first))

@@ -192,17 +192,18 @@ def _from_tensor(value: Any, argument: str) -> tuple[Array, str]:
         ) from None
 
 
-def _from_frame_library(value: Any, argument: str) -> Array | None:
+def _from_frame_library(value: Any, argument: str, *, nulls: bool = False) -> Array | None:
     import narwhals.stable.v2 as nw
 
     native = _native(value, argument)
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     if isinstance(native, nw.Series):
-        _refuse_nulls(native, argument)
+        if not nulls:
+            _refuse_nulls(native, argument)
         return np.asarray(native.to_numpy())
     if isinstance(native, nw.DataFrame):
-        for series in native.iter_columns():  # by position: pandas has columns called 0, 1, 2
+        for series in native.iter_columns() if not nulls else ():  # by position: pandas has columns called 0, 1, 2
             _refuse_nulls(series, f"{argument} (column {series.name!r})")
         return np.asarray(native.to_numpy())
     return None

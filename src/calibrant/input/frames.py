@@ -31,9 +31,18 @@ __all__ = [
 CALIBRATED = "_calibrated"
 PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
 # Names of the positive class of two, and of the negative one.
-_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive"), True)
-_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative"), False)
-_WORDS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("pos", "neg"), ("positive", "negative"))
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive", "correct"), True)
+_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative", "incorrect"), False)
+_WORDS = (
+    ("true", "false"),
+    ("t", "f"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("pos", "neg"),
+    ("positive", "negative"),
+    ("correct", "incorrect"),
+    ("right", "wrong"),
+)
 _OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
 
 
@@ -75,6 +84,9 @@ def positive_of(classes: Sequence[Any]) -> int | None:
     truth = [_TRUTH.get(str(name).lower()) for name in classes]
     if set(truth) == {True, False}:
         return truth.index(True)
+    words = [str(name).lower() for name in classes]
+    if sorted(words) == ["right", "wrong"]:  # right alone may be the opposite of left
+        return words.index("right")
     if all(is_number(name) for name in classes):
         return int(classes[1] > classes[0])
     for place in (0, 1):
@@ -225,7 +237,8 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
     index = _index(first)
     if index is None:
         return
-    for name, other in others.items():
+    columns = ((name, each) for name, other in others.items() for each in _each(other))
+    for name, other in columns:
         own = _index(other)
         if own is None or len(own) != len(index) or own.equals(index):
             continue
@@ -238,6 +251,10 @@ def check_same_rows(first: Any, others: Mapping[str, Any]) -> None:
                     InPython(f"{name}.to_numpy() if the index has no meaning"),
                 ),
             )
+
+
+def _each(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else (value,)
 
 
 def _index(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import (
     Argument,
     ArgumentError,
+    CalibrantError,
     Drop,
     InputError,
     InputTypeError,
@@ -26,6 +27,7 @@ from ..util.blocks import map_blocks, rows_per_block
 from ..util.cached import cached_property
 from .convert import PAIR, SUM_TOLERANCE, Column, column, frozen, is_frame, is_number, numbers, pick_columns
 from .frames import ColumnNames, check_same_rows, classes_of_columns, column_names, read_columns
+from .frames import class_names as names_of_columns
 from .hints import hint_at_mistakes
 from .labels import (
     SWAP,
@@ -38,7 +40,11 @@ from .labels import (
     soft_targets,
 )
 from .probabilities import check_matrix, check_vector, quick_matrix, quick_vector
-from .weights import WeightKind, read_features, read_groups, read_weights
+from .weights import WeightKind, read_features, read_weights
+
+if TYPE_CHECKING:
+    from .grouping import Grouping
+    from .missing import Dropped
 
 __all__ = ["Predictions", "frozen"]
 
@@ -68,8 +74,10 @@ class Predictions:
         Importance weight of each row, or its column in the frame; only ratios matter.
     counts : array-like of shape (N,) or str, optional
         Number of identical rows that each row represents; excludes `sample_weight`.
-    groups : array-like of shape (N,) or str, optional
-        Group of each row, or its column in the frame.
+    groups : array-like of shape (N,), str, list of str, mapping or frame, optional
+        Group of each row. With a frame, its column, or several in a list; ``"tenure/4"`` are four groups at the quartiles of a
+        column, ``"contract x tenure/4"`` combinations, and other text is an SQL expression such as ``"age >= 65"``. A mapping or
+        a frame holds one grouping in each column.
     features : array-like of shape (N, d) or list of str, optional
         Numeric features of each row, for metrics that use them.
     classes : sequence, optional
@@ -92,6 +100,10 @@ class Predictions:
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
         Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.
+    missing : {"raise", "drop"}, default "raise"
+        What to do about rows in which a label, probability, weight, group or feature is missing: raise an error that counts them, or
+        drop them. Missing are None, NaN, NaT, a null of a frame, a masked entry and, except in groups and for names in `classes`, an
+        empty text or one such as ``"NA"``; an infinite value is not.
 
     Attributes
     ----------
@@ -115,6 +127,8 @@ class Predictions:
         Index of the group of each row in `group_names`.
     features : numpy.ndarray or None
         Features.
+    dropped : Dropped or None
+        The rows dropped because of missing values: their number ``n``, and those of each column in ``columns``.
 
     Raises
     ------
@@ -161,26 +175,67 @@ class Predictions:
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> None:
         name = label if label is not None else getattr(y_true, "name", None)
         self.label_name: str = name if isinstance(name, str) else ""
         """Name of the column that holds the labels; empty where it has none."""
         flags = {"soft": soft, "multilabel": multilabel, "normalize": normalize, "clip": clip}
-        _check_form(input, flags, sum_tolerance)
+        _check_form(input, flags, sum_tolerance, missing)
         beside = {"sample_weight": sample_weight, "counts": counts, "groups": groups, "features": features}
         if type(y_true) is not np.ndarray:
             check_same_rows(y_true, {"y_prob": y_prob, **beside})
         columns = None if type(y_prob) is np.ndarray else column_names(y_prob)
+        names = {name: value for name, value in beside.items() if isinstance(value, str)}
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
             frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
             columns = column_names(y_prob)
-            sample_weight, counts, groups, features = (
-                pick_columns(frame, value, name)
-                if isinstance(value, str) or (name == "features" and _all_names(value))
+            beside = {
+                name: (_groups_of_frame if name == "groups" else pick_columns)(frame, value, name)
+                if isinstance(value, str) or (name in ("groups", "features") and _all_names(value))
                 else value
                 for name, value in beside.items()
-            )
+            }
+            names |= {"y_true": str(label)} | ({"y_prob": prob} if isinstance(prob, str) else {})
+        given = {"y_true": y_true, "y_prob": y_prob, **beside}
+        before: Any = missing  # the command line passes what it has dropped already
+        self.dropped: Dropped | None = None if isinstance(before, str) else before
+        """The rows dropped because of missing values; None if there are none."""
+        if missing != "raise":
+            from .missing import dropping, without_missing
+
+            if missing == "drop":
+                given, self.dropped = without_missing(given, names, _names_of_classes(classes, pos_label, columns))
+            if self.dropped is not None:
+                dropping(self.dropped)
+        form = (input, soft, multilabel, normalize, clip, sum_tolerance)
+        try:
+            self._read(given, columns, prob, classes, pos_label, form)
+        except CalibrantError as error:
+            from .missing import explained
+
+            known = _names_of_classes(classes, pos_label, columns)
+            other = explained(error, given, names, known, self.dropped) if self.hints else error
+            if other is error:
+                raise
+            raise other from None
+        if self.dropped is not None and not self.dropped.applied:
+            kept = self.dropped.kept.copy()
+            kept[kept] = True if self.kept is None else self.kept
+            self.kept = kept
+
+    def _read(
+        self,
+        given: Mapping[str, Any],
+        columns: tuple[Any, ...] | None,
+        prob: str | list[str] | None,
+        classes: Any,
+        pos_label: Any,
+        form: tuple[Any, ...],
+    ) -> None:
+        y_true, y_prob, sample_weight, counts, groups, features = given.values()
+        input, soft, multilabel, normalize, clip, sum_tolerance = form
         # A list of columns is in the intended order; a pattern or a frame of probabilities may be in any.
         by_columns = isinstance(classes, ColumnNames) if classes is not None else not isinstance(prob, (list, tuple))
         came_labels, came_probs = _pair(y_true, y_prob)
@@ -206,7 +261,7 @@ class Predictions:
         self.logits: Array | None = None
         self.views: dict[str, Any] = {}
         self.kept: Array | None = None
-        """Mask of the input rows that are present, if rows of weight 0 were dropped."""
+        """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
         self.n = len(came_probs.array)
         probs = _probabilities(numbers(came_probs.array, "y_prob"), came_labels.array, multilabel, input)
         tolerance = sum_tolerance if sum_tolerance is not None else SUM_TOLERANCE.get(came_probs.precision, 1e-6)
@@ -252,10 +307,16 @@ class Predictions:
         self.weight_kind: WeightKind = "unit"
         self.groups: Array | None = None
         self.group_names: tuple[Any, ...] = ()
+        self.groupings: tuple[Grouping, ...] = ()
+        """What the groups are combinations of: one grouping for each column, set of quantiles or expression."""
         self.features: Array | None = None
         if not (sample_weight is None and counts is None and groups is None and features is None):
             self.weight, self.weight_kind = read_weights(sample_weight, counts, self.n)
-            self.groups, self.group_names = read_groups(groups, self.n)
+            if groups is not None:
+                from .grouping import read_groupings
+
+                counts_of_rows = self.weight if self.weight_kind == "counts" else None
+                self.groups, self.group_names, self.groupings = read_groupings(groups, self.n, counts_of_rows)
             self.features = read_features(features, self.n)
         self._freeze()
         if self.weight is not None and not self.weight.all():
@@ -476,8 +537,19 @@ class Predictions:
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
 
 
-def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> None:
+def _names_of_classes(classes: Any, pos_label: Any, columns: tuple[Any, ...] | None) -> set[str]:
+    """Names of classes, which are not missing labels even if a class is called ``NA``."""
+    listed = list(classes) if isinstance(classes, (list, tuple, np.ndarray)) else []
+    named = [] if columns is None else [*columns, *(names_of_columns(list(map(str, columns)), "") or ())]
+    return {name for name in (*listed, pos_label, *named) if isinstance(name, str)}
+
+
+def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any, missing: Any) -> None:
     """Raise for invalid values of the keywords that describe the form of the input."""
+    if (
+        missing != "raise" and missing != "drop" and type(missing).__name__ != "Dropped"
+    ):  # whose module is loaded if used
+        raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     if input not in ("prob", "logit", "confidence"):
         hint = "did you mean 'logit'?" if input in ("logits", "log_odds", "logodds") else ""
         raise ArgumentError("input", f"must be 'prob', 'logit' or 'confidence'; got {input!r}", hint)
@@ -492,6 +564,12 @@ def _check_form(input: Any, flags: Mapping[str, Any], sum_tolerance: Any) -> Non
 
 def _all_names(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _groups_of_frame(frame: Any, by: Any, argument: str) -> Any:
+    from .grouping import from_frame
+
+    return from_frame(frame, by, argument)
 
 
 def _from_frame(frame: Any, y_prob: Any, label: str | None, prob: str | list[str] | None) -> tuple[Any, Any]:

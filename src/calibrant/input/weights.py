@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..errors import Argument, GroupError, InputError, InputTypeError, Remedy, ShapeError, Use, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
 
-__all__ = ["WeightKind", "read_features", "read_groups", "read_weights"]
+__all__ = ["WeightKind", "group_values", "read_features", "read_groups", "read_weights"]
 
 Array = NDArray[Any]
 WeightKind = Literal["unit", "counts", "importance"]
@@ -69,6 +69,25 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
     """Return the index of the group of each row, and the names of the groups in order."""
     if groups is None:
         return None, ()
+    values = group_values(groups, n)
+    if values.dtype.kind == "O":
+        for row, value in enumerate(values.tolist()):
+            if not is_hashable(value):
+                raise InputTypeError(
+                    "groups",
+                    f"expected text or numbers, got {type(value).__name__}",
+                    row=row,
+                )
+    names = sorted(
+        set(values.tolist()),
+        key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
+    )
+    position = {name: code for code, name in enumerate(names)}
+    return np.fromiter((position[value] for value in values.tolist()), np.intp, n), tuple(names)
+
+
+def group_values(groups: Any, n: int) -> Array:
+    """Return the group of each row as an array; missing groups raise."""
     try:
         values = column(groups, "groups").array
     except InputTypeError as error:
@@ -92,20 +111,7 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
     if hole.any():
         row = int(np.argmax(hole))
         raise GroupError("groups", "missing group", "name the missing groups, or drop the rows", row=row)
-    if values.dtype.kind == "O":
-        for row, value in enumerate(values.tolist()):
-            if not is_hashable(value):
-                raise InputTypeError(
-                    "groups",
-                    f"expected text or numbers, got {type(value).__name__}",
-                    row=row,
-                )
-    names = sorted(
-        set(values.tolist()),
-        key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
-    )
-    position = {name: code for code, name in enumerate(names)}
-    return np.fromiter((position[value] for value in values.tolist()), np.intp, n), tuple(names)
+    return values
 
 
 def read_features(features: Any, n: int) -> Array | None:

@@ -49,6 +49,7 @@ class _brier(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 brier: _brier
@@ -79,6 +80,7 @@ class _root_brier(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 root_brier: _root_brier
@@ -110,6 +112,7 @@ class _nll(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 nll: _nll
@@ -140,6 +143,7 @@ class _ecd(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecd: _ecd
@@ -169,6 +173,7 @@ class _mdca(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mdca: _mdca
@@ -199,6 +204,7 @@ class _focal_loss(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 focal_loss: _focal_loss
@@ -228,6 +234,7 @@ class _spherical(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 spherical: _spherical
@@ -257,6 +264,7 @@ class _ranked_probability(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ranked_probability: _ranked_probability
@@ -287,6 +295,7 @@ class _nses(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 nses: _nses
@@ -317,6 +326,7 @@ class _dawid_sebastiani(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dawid_sebastiani: _dawid_sebastiani
@@ -347,6 +357,7 @@ class _lp_error(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 lp_error: _lp_error
@@ -377,6 +388,7 @@ class _l1_eps(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 l1_eps: _l1_eps
@@ -408,6 +420,7 @@ class _huber(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 huber: _huber
@@ -438,6 +451,7 @@ class _global_squared_bias(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 global_squared_bias: _global_squared_bias
@@ -468,6 +482,7 @@ class _expected_observed_ratio(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 expected_observed_ratio: _expected_observed_ratio
@@ -499,6 +514,7 @@ class _calibration_in_the_large(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 calibration_in_the_large: _calibration_in_the_large
@@ -530,6 +546,7 @@ class _fixed_slope_intercept(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fixed_slope_intercept: _fixed_slope_intercept
@@ -559,6 +576,7 @@ class _spiegelhalter_z(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 spiegelhalter_z: _spiegelhalter_z
@@ -591,6 +609,7 @@ class _ece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece: _ece
@@ -623,6 +642,7 @@ class _rmsce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 rmsce: _rmsce
@@ -655,6 +675,7 @@ class _ece_em(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_em: _ece_em
@@ -687,6 +708,7 @@ class _cwce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 cwce: _cwce
@@ -719,6 +741,7 @@ class _ace(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ace: _ace
@@ -751,6 +774,7 @@ class _mce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mce: _mce
@@ -783,6 +807,7 @@ class _esce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 esce: _esce
@@ -815,6 +840,7 @@ class _abc_above(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 abc_above: _abc_above
@@ -847,6 +873,7 @@ class _abc_below(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 abc_below: _abc_below
@@ -879,6 +906,7 @@ class _rbece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 rbece: _rbece
@@ -910,6 +938,7 @@ class _smbs(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 smbs: _smbs
@@ -944,6 +973,7 @@ class _dce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dce: _dce
@@ -976,6 +1006,7 @@ class _ece_lb(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_lb: _ece_lb
@@ -1006,6 +1037,7 @@ class _rice(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 rice: _rice
@@ -1036,6 +1068,7 @@ class _sice(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 sice: _sice
@@ -1066,6 +1099,7 @@ class _ece_widths(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_widths: _ece_widths
@@ -1095,6 +1129,7 @@ class _cce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 cce: _cce
@@ -1124,6 +1159,7 @@ class _wsmcs(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 wsmcs: _wsmcs
@@ -1155,6 +1191,7 @@ class _dici(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dici: _dici
@@ -1188,6 +1225,7 @@ class _sbece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 sbece: _sbece
@@ -1220,6 +1258,7 @@ class _dece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dece: _dece
@@ -1252,6 +1291,7 @@ class _lse_ece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 lse_ece: _lse_ece
@@ -1282,6 +1322,7 @@ class _fce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fce: _fce
@@ -1313,6 +1354,7 @@ class _calbin(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 calbin: _calbin
@@ -1343,6 +1385,7 @@ class _ece_knn(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_knn: _ece_knn
@@ -1375,6 +1418,7 @@ class _ce2_db(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ce2_db: _ce2_db
@@ -1408,6 +1452,7 @@ class _drmsce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 drmsce: _drmsce
@@ -1441,6 +1486,7 @@ class _drmsce_bcs(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 drmsce_bcs: _drmsce_bcs
@@ -1472,6 +1518,7 @@ class _ece_db(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_db: _ece_db
@@ -1504,6 +1551,7 @@ class _hosmer_lemeshow(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 hosmer_lemeshow: _hosmer_lemeshow
@@ -1536,6 +1584,7 @@ class _t_cal(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 t_cal: _t_cal
@@ -1568,6 +1617,7 @@ class _l2ce_interval(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 l2ce_interval: _l2ce_interval
@@ -1602,6 +1652,7 @@ class _tce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 tce: _tce
@@ -1648,6 +1699,7 @@ class _vce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 vce: _vce
@@ -1695,6 +1747,7 @@ class _vce_db(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 vce_db: _vce_db
@@ -1726,6 +1779,7 @@ class _uce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 uce: _uce
@@ -1764,6 +1818,7 @@ class _gece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 gece: _gece
@@ -1798,6 +1853,7 @@ class _gece_db(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 gece_db: _gece_db
@@ -1831,6 +1887,7 @@ class _tace(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 tace: _tace
@@ -1864,6 +1921,7 @@ class _topk_ece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 topk_ece: _topk_ece
@@ -1902,6 +1960,7 @@ class _multiclass_ce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 multiclass_ce: _multiclass_ce
@@ -1934,6 +1993,7 @@ class _ece_ea(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_ea: _ece_ea
@@ -1966,6 +2026,7 @@ class _ece_sweep(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ece_sweep: _ece_sweep
@@ -1999,6 +2060,7 @@ class _pce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 pce: _pce
@@ -2030,6 +2092,7 @@ class _fece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fece: _fece
@@ -2061,6 +2124,7 @@ class _vece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 vece: _vece
@@ -2095,6 +2159,7 @@ class _piece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 piece: _piece
@@ -2127,6 +2192,7 @@ class _mvce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mvce: _mvce
@@ -2159,6 +2225,7 @@ class _msce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 msce: _msce
@@ -2191,6 +2258,7 @@ class _sece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 sece: _sece
@@ -2222,6 +2290,7 @@ class _ls_ece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ls_ece: _ls_ece
@@ -2253,6 +2322,7 @@ class _smece(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 smece: _smece
@@ -2282,6 +2352,7 @@ class _smce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 smce: _smce
@@ -2312,6 +2383,7 @@ class _dce_lower(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dce_lower: _dce_lower
@@ -2346,6 +2418,7 @@ class _bkde(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 bkde: _bkde
@@ -2377,6 +2450,7 @@ class _dkde(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 dkde: _dkde
@@ -2408,6 +2482,7 @@ class _skde(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 skde: _skde
@@ -2438,6 +2513,7 @@ class _mmce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mmce: _mmce
@@ -2468,6 +2544,7 @@ class _lkce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 lkce: _lkce
@@ -2499,6 +2576,7 @@ class _mmce_w(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mmce_w: _mmce_w
@@ -2532,6 +2610,7 @@ class _skce_b(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 skce_b: _skce_b
@@ -2565,6 +2644,7 @@ class _skce_uq(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 skce_uq: _skce_uq
@@ -2599,6 +2679,7 @@ class _skce_ul(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 skce_ul: _skce_ul
@@ -2632,6 +2713,7 @@ class _ucme(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ucme: _ucme
@@ -2666,6 +2748,7 @@ class _ckce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ckce: _ckce
@@ -2699,6 +2782,7 @@ class _klce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 klce: _klce
@@ -2733,6 +2817,7 @@ class _ecmmd(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecmmd: _ecmmd
@@ -2766,6 +2851,7 @@ class _lce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 lce: _lce
@@ -2799,6 +2885,7 @@ class _mlce(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mlce: _mlce
@@ -2834,6 +2921,7 @@ class _knn_chi2(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 knn_chi2: _knn_chi2
@@ -2871,6 +2959,7 @@ class _ici(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ici: _ici
@@ -2909,6 +2998,7 @@ class _ep(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ep: _ep
@@ -2947,6 +3037,7 @@ class _e50(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 e50: _e50
@@ -2985,6 +3076,7 @@ class _e90(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 e90: _e90
@@ -3023,6 +3115,7 @@ class _emax(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 emax: _emax
@@ -3063,6 +3156,7 @@ class _eci(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 eci: _eci
@@ -3095,6 +3189,7 @@ class _fott_pl(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_pl: _fott_pl
@@ -3126,6 +3221,7 @@ class _fott_pl3(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_pl3: _fott_pl3
@@ -3158,6 +3254,7 @@ class _fott_em(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_em: _fott_em
@@ -3190,6 +3287,7 @@ class _fott_ew(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_ew: _fott_ew
@@ -3220,6 +3318,7 @@ class _fott_platt(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_platt: _fott_platt
@@ -3250,6 +3349,7 @@ class _fott_beta(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_beta: _fott_beta
@@ -3280,6 +3380,7 @@ class _fott_isotonic(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_isotonic: _fott_isotonic
@@ -3311,6 +3412,7 @@ class _fott_spline(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_spline: _fott_spline
@@ -3342,6 +3444,7 @@ class _fott_iop(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 fott_iop: _fott_iop
@@ -3373,6 +3476,7 @@ class _cox_intercept(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 cox_intercept: _cox_intercept
@@ -3404,6 +3508,7 @@ class _cox_slope(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 cox_slope: _cox_slope
@@ -3434,6 +3539,7 @@ class _sbct(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 sbct: _sbct
@@ -3465,6 +3571,7 @@ class _pws(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 pws: _pws
@@ -3494,6 +3601,7 @@ class _ecce_mad(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecce_mad: _ecce_mad
@@ -3523,6 +3631,7 @@ class _ecce_r(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecce_r: _ecce_r
@@ -3552,6 +3661,7 @@ class _ecce_mean_abs(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecce_mean_abs: _ecce_mean_abs
@@ -3581,6 +3691,7 @@ class _ecce_l2(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ecce_l2: _ecce_l2
@@ -3611,6 +3722,7 @@ class _ks_top_r(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ks_top_r: _ks_top_r
@@ -3641,6 +3753,7 @@ class _ks_within_top_r(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 ks_within_top_r: _ks_within_top_r
@@ -3671,6 +3784,7 @@ class _bbt(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 bbt: _bbt
@@ -3705,6 +3819,7 @@ class _mcm(Metric):
         normalize: bool = False,
         clip: bool = False,
         sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
     ) -> float: ...
 
 mcm: _mcm

@@ -569,6 +569,7 @@ def _with_probs(p: Predictions, probs: Array, input: Any = "prob", **mend: Any) 
     if p.soft is not None:
         other.labels, other.soft, other.top_correct = None, p.soft, None
     other.classes, other.groups, other.group_names = p.classes, p.groups, p.group_names
+    other.groupings = p.groupings
     other.class_order = p.class_order
     other.features = p.features
     return other

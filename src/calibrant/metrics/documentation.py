@@ -45,7 +45,7 @@ HERE = Path(__file__).parent
 # Options that several metrics share; a metric's own text takes precedence.
 OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges, between which all scores must lie; or a rule that chooses the "
-    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates).",
+    "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates). ``'levels'`` is one bin per distinct score, for scores with few values.",
     "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",

@@ -23,14 +23,15 @@ AnyView = View | VectorView
 SAMPLED = 100
 # From this fraction and this number of scores on an edge a warning is raised.
 SHARE, FEWEST = 0.05, 10
+DOMINATED = f"their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
 
 
 def _are_sure(scores: Array) -> Any:
     return (scores < CLIP) | (scores.astype(np.float64) > 1 - CLIP)
 
 
-def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None) -> None:
-    """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated; once per view."""
+def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None, effect: str = DOMINATED) -> None:
+    """Warn of scores within 1e-12 of 0 and 1, whose log-odds are truncated, and of the effect; once per view."""
     scores = view.raw_score if isinstance(view, View) else view.raw_probs
     if not view.n:
         return
@@ -49,10 +50,7 @@ def warn_of_sure_scores(view: AnyView, who: str, edge: str | None = None) -> Non
         InPython("clip the scores less extremely, for example np.clip(y_prob, 1e-6, 1 - 1e-6)"),
         "drop these rows" if edge is None else Use("edge", "drop", "to leave these rows out"),
     )
-    effect = f"; their log-odds are clipped at {CLIP:g} or 1 - {CLIP:g}, where a few rows can dominate the fit"
-    if who == "calibration_in_the_large":
-        effect = "; a shift of log-odds does not change scores of 0 and 1"
-    warn_caller(BoundaryScoresWarning(who, problem + effect, remedies))
+    warn_caller(BoundaryScoresWarning(who, f"{problem}; {effect}", remedies))
 
 
 def refuse_dropped() -> None:

@@ -259,7 +259,8 @@ class Metric(Facts):
     reversed_by : mapping, optional
         Values of options under which the two sides of the ideal value change their meaning.
     reads_log_odds : bool or callable, default False
-        Whether the metric uses log-odds of the scores, which are truncated at 1e-12: always, or as a function of view and options.
+        Whether the metric uses log-odds of the scores, which are truncated at 1e-12: always, or as a function of view and options, which can
+        return what scores of 0 and 1 then mean, as text of the warning.
     explain : mapping of str to str, optional
         Description of each option.
     finish : callable, optional
@@ -307,7 +308,7 @@ class Metric(Facts):
     aliases: tuple[str, ...] = ()
     recommended: bool = False
     reversed_by: Mapping[str, Any] = field(default_factory=dict)
-    reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool] = False
+    reads_log_odds: bool | Callable[[AnyView, Mapping[str, Any]], bool | str] = False
     explain: Mapping[str, str] = field(default_factory=dict)
     finish: Callable[[float, Mapping[str, Any]], float] | None = None
     row_form: Callable[..., Any] | None = None
@@ -551,9 +552,10 @@ class Metric(Facts):
                     f"{self.id} does not support real weights",
                     Use("counts", None, "for integer counts"),
                 )
-        reads = self.reads_log_odds
-        if reads and (reads is True or reads(view, options)):
-            warn_of_sure_scores(view, self.formula.__name__, options.get("edge"))
+        reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
+        if reads:
+            effect = {"effect": reads} if isinstance(reads, str) else {}
+            warn_of_sure_scores(view, self.formula.__name__, options.get("edge"), **effect)
         if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,7 +45,7 @@ from .labelfree import ScoreFindings
 from .ood import LENS as OOD_LENS
 from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
-from .settings import Settings, check_watched, read_horizon
+from .settings import Settings, check_columns, check_watched, read_horizon
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
 from .store import Store
 from .windows import SECOND, WindowRule, read_duration, read_time, time_text
@@ -142,6 +142,7 @@ class Monitor:
         n_resamples: int = 999,
         by: str | None = None,
         ood: Any = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Monitor:
         """Create a monitor in a new file.
 
@@ -188,6 +189,9 @@ class Monitor:
             Out-of-distribution scores of the reference rows, such as ``{"energy": ood_energy(logits)}``, which are watched
             beside the predictions; every update must bring the same scores. One array is named ``"ood"``. The reference
             must then be rows.
+        columns : mapping of str to str, optional
+            Columns in files, as defaults of the command line: ``label``, ``prob``, ``probs``, ``logits``, ``confidence``,
+            ``time`` and ``id``.
 
         Returns
         -------
@@ -213,7 +217,8 @@ class Monitor:
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
         rule = WindowRule.of(every, rows)
         levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
-        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by, scales)
+        kept = check_columns(columns)
+        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by, scales, kept)
         store = Store.create(
             path,
             {"settings": settings.to_dict()},

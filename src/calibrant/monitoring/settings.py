@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Argument, ArgumentError, LensError
@@ -14,7 +14,10 @@ from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration
 
-__all__ = ["Settings", "check_watched", "read_horizon"]
+__all__ = ["Settings", "check_columns", "check_watched", "read_horizon"]
+
+# What a monitor can remember of the files that it is updated from.
+COLUMNS = ("label", "prob", "probs", "logits", "confidence", "time", "id")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Settings:
     """Column of groups in files."""
     ood: tuple[OodScale, ...] = ()
     """Out-of-distribution scores that are watched beside the predictions."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns of labels, scores, times and ids in files."""
 
     def __post_init__(self) -> None:
         check_fraction(self.alpha, "alpha", 0.05)
@@ -89,16 +94,29 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        ood = values.pop("ood")
+        ood, columns = values.pop("ood"), values.pop("columns")
         values |= {"ood": [each._asdict() for each in ood]} if ood else {}  # other stores stay as they were
+        values |= {"columns": dict(columns)} if columns else {}
         return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        optional = ("by", "ood")
+        optional = ("by", "ood", "columns")
         values = {name: plain[name] for name in cls.__dataclass_fields__ if name not in optional or name in plain}
         values["ood"] = tuple(OodScale(**each) for each in plain.get("ood", ()))
         return cls(**{**values, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
+
+
+def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Check the names of columns."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping) or not all(isinstance(name, str) and name for name in columns.values()):
+        raise ArgumentError("columns", f"must be a mapping to names of columns; got {columns!r}")
+    unknown = next((key for key in columns if key not in COLUMNS), None)
+    if unknown is not None:
+        raise ArgumentError("columns", f"unknown key {unknown!r}", f"use {', '.join(COLUMNS)}")
+    return dict(columns)
 
 
 def check_watched(lens: Any) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import check_bins, equal_mass_cuts
+from ..binning.rules import LEVELS, Levels, check_bins, equal_mass_cuts
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, groups_of, logit
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Drop
 from ..util.checks import check_whole
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
@@ -62,8 +62,9 @@ class HistogramBinning(ScoreCalibrator):
     Parameters
     ----------
     input
-    bins : int, default 15
-        Number of bins.
+    bins : int or "levels", default 15
+        Number of bins, or ``"levels"``: one bin per distinct score, for scores with few values. Another score then has the rate of the
+        nearest level.
     binning : {"equal_mass", "equal_width"}, default "equal_mass"
         Bins with equal numbers of rows, with edges midway between neighbouring scores, or bins of equal width.
     empty : {"midpoint", "mean"}, default "midpoint"
@@ -106,9 +107,12 @@ class HistogramBinning(ScoreCalibrator):
     array([0.135, 0.48 , 0.83 ])
     """
 
-    methods = (Method("histogram"),)
+    methods = (
+        Method("histogram"),
+        Method("histogram_levels", "one rate per level", options={"bins": "levels", "shrink": 0.5}),
+    )
     input: Input = "prob"
-    bins: int = 15
+    bins: int | Literal["levels"] = 15
     binning: Binning = "equal_mass"
     empty: Literal["midpoint", "mean"] = "midpoint"
     shrink: float = 0.0
@@ -116,18 +120,24 @@ class HistogramBinning(ScoreCalibrator):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_bins(self.bins)
+        if self.bins == LEVELS and self.binning != "equal_mass":
+            raise ArgumentError(
+                "bins", f"'levels' cannot be combined with the binning {self.binning!r}", Drop("binning")
+            )
+        if self.bins != LEVELS:
+            check_bins(self.bins)
         if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
             raise ArgumentError("shrink", f"must be a non-negative number; got {self.shrink!r}")
 
     def _curve(self, view: View) -> Curve:
         if self.binning == "equal_mass":
             return histogram(view, self.bins, self.shrink)
+        bins = check_bins(self.bins)
         groups = groups_of(view)
-        edges = np.arange(self.bins + 1) / self.bins
+        edges = np.arange(bins + 1) / bins
         place = np.searchsorted(edges[1:-1], groups.score, side="left")
-        weight = np.asarray(np.bincount(place, groups.weight, self.bins), dtype=np.float64)
-        events = np.asarray(np.bincount(place, groups.events, self.bins), dtype=np.float64)
+        weight = np.asarray(np.bincount(place, groups.weight, bins), dtype=np.float64)
+        events = np.asarray(np.bincount(place, groups.events, bins), dtype=np.float64)
         nothing = (edges[1:] + edges[:-1]) / 2 if self.empty == "midpoint" else events.sum() / weight.sum()
         rates = np.where(weight > 0, _share(events, weight, self.shrink), nothing)
         return stepped("histogram", edges[1:-1], rates)
@@ -138,10 +148,10 @@ def _share(events: Floats, weight: Floats, shrink: float) -> Floats:
     return np.clip(np.divide(events + shrink, total, out=np.zeros(len(total)), where=total > 0), 0, 1)
 
 
-def histogram(view: View, bins: int, shrink: float = 0.0) -> curves.Interpolated:
-    """The observed rate in bins of equal weight."""
+def histogram(view: View, bins: int | Literal["levels"], shrink: float = 0.0) -> curves.Interpolated:
+    """The observed rate in bins of equal weight, or at each level."""
     groups = groups_of(view)
-    starts = equal_mass_cuts(view.prefix, bins)
+    starts = np.arange(Levels().count(view)) if isinstance(bins, str) else equal_mass_cuts(view.prefix, bins)
     events, weight = np.add.reduceat(groups.events, starts), np.add.reduceat(groups.weight, starts)
     return stepped("histogram", _between(groups.score, starts), _share(events, weight, shrink))
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..binning.rules import few_levels
 from ..errors import (
     Argument,
     ArgumentError,
@@ -416,11 +417,18 @@ def _made_safe(calibrators: Mapping[str, Calibrator], input: Input, alpha: float
     return {f"{SAFE}{name}": SafeCalibration(inner, input=input, alpha=each) for name, inner in calibrators.items()}
 
 
+# Rows per distinct score from which the rate of each is a candidate.
+ROWS_FOR_A_RATE = 20
+
+
 def _automatic(p: Predictions) -> list[str]:
     """The methods whose required number of rows is met, those with the smallest requirement first."""
     n = _rows(p)
     known = sorted((method.candidate[p.kind], name) for name, method in METHODS.items() if p.kind in method.candidate)
-    return [name for (rows, each), name in known if n >= max(rows, each * p.k)]
+    names = [name for (rows, each), name in known if n >= max(rows, each * p.k)]
+    # With many rows at each of few scores, no curve needs to be assumed.
+    levels = few_levels(p.probs if p.probs.ndim == 1 else p.probs[:, -1], n) if p.kind == "binary" else None
+    return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]
 
 
 def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any] | None = None) -> tuple[Calibrator, str]:

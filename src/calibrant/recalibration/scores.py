@@ -67,6 +67,7 @@ MOST_SHUFFLED = 1 << 22
 BY_NUMBER = "pass class indices, from 0"
 # Arguments of `Predictions` that calibrators do not have, and what to do instead; the first that occurs counts.
 REMEDIES: dict[str, Remedy] = {
+    "missing": "drop or fill these rows",
     "normalize": ("divide each row by its sum", Use("input", "logit", "for the calibrator if these are logits")),
     "clip": "clip them to [0, 1] if this is rounding error",
     "soft": BY_NUMBER,

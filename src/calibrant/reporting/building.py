@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from ..binning.rules import few_levels
 from ..errors import (
     Argument,
     ArgumentError,
     CalibrantError,
     Drop,
     GroupError,
-    InputError,
     InputTypeError,
     InPython,
     LensError,
@@ -62,7 +62,7 @@ from .thresholding import find_threshold
 from .verdict import ALPHA, TEST, judge
 from .weaknesses import find_weaknesses
 
-__all__ = ["Options", "Report", "build", "diagram_of", "report"]
+__all__ = ["Options", "Report", "build", "cells_of", "diagram_of", "report"]
 
 BINS = 15
 # With a larger share of the scores in one equal-width bin, bins of equal mass are used.
@@ -96,7 +96,7 @@ class Options:
 class Report(Document):
     """Calibration report of one set of predictions; its sections are plain values.
 
-    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per metric.
+    Returned by `report`. `to_html`, `to_markdown`, `to_json` and `save` render it, `to_frame` has one row per metric.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def report(
     y_prob
     path : str or path-like, optional
         File to write; the suffix .html, .md or .json determines the format.
-    by : array-like of shape (N,) or str, optional
-        Group of each row, or the column of the frame that holds it; each group is tested.
+    by : array-like of shape (N,), str, list of str, mapping or frame, optional
+        Groups that are tested, as for `evaluate`: the group of each row, or with a frame ``["contract", "tenure/4", "age >= 65"]``.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default "recommended"
         Metrics to compute, by id or alias. AUROC and average precision are always added.
     purpose : {"clinical"}, optional
@@ -270,7 +270,7 @@ def report(
     -------
     Report
         With the sections ``verdict``, ``diagram``, ``metrics``, ``weaknesses``, ``recalibration``, ``threshold`` and ``provenance``,
-        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``write``.
+        and the methods ``to_html``, ``to_markdown``, ``to_json`` and ``save``.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def report(
     p = parse_selection(where, grouped(y_true, y_prob, by, keywords))
     found = build(p, options, more)
     if path is not None:
-        found.write(path, format=form)
+        found.save(path, format=form)
     return found
 
 
@@ -400,7 +400,7 @@ def grouped(y_true: Any, y_prob: Any, by: Any, keywords: dict[str, Any]) -> Pred
         keywords = {**keywords, "groups": by}
     try:
         return as_predictions(y_true, y_prob, keywords)
-    except InputError as error:
+    except CalibrantError as error:
         if by is None or error.argument != "groups":
             raise
         raise error.replaced(argument="by") from None
@@ -439,7 +439,7 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
         provenance=trace(p, __version__, options.seed, _parameters(options, more), _bounded(notes, metrics, tried)),
         outcome=outcome,
         metadata=options.metadata,
-        cells=_cells(p, options.lens),
+        cells=cells_of(p, options.lens),
         clinical=clinical,
     )
 
@@ -455,7 +455,7 @@ def _header(p: Predictions, found: Header) -> tuple[str, ...]:
     """Return the lines of the header without the directions, which the verdict states; counts are expanded."""
     if p.weight_kind == "counts":
         found = replace(found, n=round(found.weight), weight=float(round(found.weight)))
-    return tuple(found.lines(sentences=False))
+    return (*found.lines(sentences=False), *([] if p.dropped is None else [str(p.dropped)]))
 
 
 def _bounded(notes: list[str], metrics: Metrics, tried: CalibratorTable) -> list[str]:
@@ -528,10 +528,14 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")
+    levels = few_levels(view.raw_score, view.total if view.weight_kind == "counts" else None)
+    if levels is not None and int((curve.table.rows > 0).sum()) < len(levels):
+        extra.append(f"The {len(levels)} distinct scores share bins; evaluate with --bins levels has one bin for each.")
     return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
 
 
-def _cells(p: Predictions, lens: str | Lens | None) -> Any:
+def cells_of(p: Predictions, lens: str | Lens | None) -> Interactive | None:
+    """Return the data of the interactive page; None where there are none."""
     try:
         return interactive(p, lens="auto" if lens is None else lens, bins=BINS)
     except LensError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..errors import CalibrantError
 from ..evaluation.clinical import ClinicalSummary, one_event, summarize
 from ..figures.decision_curves import decision_curve
 from ..figures.flexible_curves import flexible_calibration_curve
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..util.checks import least_resamples
 from ..views.lenses import Lens
@@ -103,9 +105,7 @@ def _subgroups(p: Predictions, lens: str | Lens, level: float) -> tuple[Subgroup
     if p.groups is None:
         return ()
     found = []
-    for code, name in enumerate(p.group_names[:MOST_SUBGROUPS]):
-        rows = p.groups == code
-        if rows.any():
-            part = summarize(p.take(rows), lens, "loess", level, 0, 0)
-            found.append(Subgroup(str(name), part.n, part.events, tuple(part[id] for id in BRIEF)))
+    for grouping, place, rows in islice(groups_of(p), MOST_SUBGROUPS):
+        part = summarize(p.take(rows), lens, "loess", level, 0, 0)
+        found.append(Subgroup(str(grouping.labels[place]), part.n, part.events, tuple(part[id] for id in BRIEF)))
     return tuple(found)

@@ -5,29 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..errors import Argument, ArgumentError, CalibrantError, InPython, ShapeError, Use
 from ..evaluation.measure import calibrated
-from ..inference.comparison import compare
+from ..inference.comparison import Comparison, compare
 from ..inference.significance import adjust
 from ..input.convert import summing_to_one
+from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..util.results import html_table, number
+from ..util.results import number
 from ..views.keywords import checks_keywords
 from .building import Options, Report, build, read_options
+from .content import ComparedDifference, ComparedMetric
 from .forms import Document, form_of
-from .interactive import shown
+from .html import SIGNIFICANCE, render_comparison
 from .plain import chance_cell, escaped, line, metadata_lines, points, provenance_lines, span, table_of
 from .recalibration import most_rows, sampled_rows
 from .verdict import ALPHA, chance, rounded_up
 from .wording import lens_text, level_text, mean_name, percent, percents, rate_name
 
-__all__ = ["ComparedDifference", "ComparedMetric", "ReportComparison", "Side", "compare_parts", "compare_reports"]
+__all__ = [
+    "ComparedDifference",
+    "ComparedMetric",
+    "ReportComparison",
+    "Side",
+    "compare_parts",
+    "compare_reports",
+    "compared_metric",
+]
 
 Kind = Literal["models", "periods", "before-after"]
 KINDS = ("models", "periods", "before-after")
@@ -59,37 +68,6 @@ class Side:
     """Minimum detectable effect: the difference of both that the test detects with a power of 0.8."""
 
 
-@dataclass(frozen=True)
-class ComparedDifference:
-    """Difference of a metric between two models, the first minus the second, on the same rows."""
-
-    first: str
-    second: str
-    difference: float
-    low: float
-    high: float
-    pvalue: float
-    adjusted: float
-    """P-value adjusted for the number of differences of the metric."""
-    found: bool
-
-
-@dataclass(frozen=True)
-class ComparedMetric:
-    """One metric of all models, and all pairwise differences."""
-
-    id: str
-    name: str
-    ideal: float | None
-    lower_is_better: bool
-    values: Mapping[str, float]
-    differences: tuple[ComparedDifference, ...]
-    rows: int
-    n_resamples: int = 0
-    reason: str = ""
-    """Why it could not be compared."""
-
-
 class Table(NamedTuple):
     """A table of text; the first `before` columns and the last `after` columns are text, the others numbers."""
 
@@ -105,7 +83,7 @@ class Table(NamedTuple):
 class ReportComparison(Document):
     """Comparison of several reports.
 
-    Returned by `compare_reports`. `to_html`, `to_markdown`, `to_json` and `write` render it, `to_frame` has one row per side and metric.
+    Returned by `compare_reports`. `to_html`, `to_markdown`, `to_json` and `save` render it, `to_frame` has one row per side and metric.
 
     Parameters
     ----------
@@ -185,31 +163,14 @@ class ReportComparison(Document):
         return "\n".join(lines).rstrip() + "\n"
 
     def to_html(self) -> str:
-        """Render one self-contained HTML page without scripts.
+        """Render one self-contained HTML page: the page of `report`, with the diagrams of all sides over each other.
 
         Returns
         -------
         str
-            The page.
+            The page; it opens from disk without network access.
         """
-        body = [f"<h1><bdi>{_text(self.title)}</bdi></h1>"]
-        if self.metadata:
-            facts = [f"<div><dt>{_text(key)}</dt><dd>{_text(value)}</dd></div>" for key, value in self.metadata.items()]
-            body.append(f"<dl class=meta>{''.join(facts)}</dl>")
-        body.append(f"<p class=verdict>{_text(self.sentence)}</p>")
-        for table in self._tables():
-            rows = [[shown(cell) for cell in row] for row in table.rows]
-            body += [f"<h2>{_text(table.heading)}</h2>", f"<p>{_text(table.text)}</p>"]
-            body.append(html_table([shown(cell) for cell in table.headings], rows))
-        body += [f"<p>{_text(note)}</p>" for note in self.notes]
-        for report in self.reports:
-            body += [f"<h2><bdi>{_text(report.title)}</bdi></h2>", f"<p>{_text(report.verdict.sentence)}</p>"]
-            origin = report.provenance
-            body.append(
-                f"<p>{origin.size}, fingerprint {_text(origin.fingerprint)}, seed {origin.seed}, "
-                f"calibrant {_text(origin.calibrant)}</p>"
-            )
-        return PAGE.format(title=_text(self.title), body="\n".join(body))
+        return render_comparison(self, self._sides(), self._values())
 
     def _tables(self) -> list[Table]:
         tables = [self._sides(), self._values()]
@@ -297,30 +258,6 @@ class ReportComparison(Document):
         return table.headings, table.rows
 
 
-SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d1d1f;background:#fff}}\
-h1{{font-size:1.05rem;color:#5b5b60}}.verdict{{font-size:1.4rem;line-height:1.3;font-weight:600}}h2{{font-size:1.25rem;margin-top:2.5rem}}\
-.meta{{display:flex;flex-wrap:wrap;gap:.2rem 1.5rem;font-size:.9rem}}.meta div{{display:flex;gap:.4rem}}.meta dt{{color:#5b5b60}}.meta dd{{margin:0}}\
-table{{border-collapse:collapse;display:block;overflow-x:auto}}td,th{{padding:.3rem .7rem;border-bottom:1px solid #ccc;text-align:left}}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-
-
-def _text(text: object) -> str:
-    return escape(shown(text, None))
-
-
 def _minus(mean_score: float | None, rate: float | None) -> float | None:
     return None if mean_score is None or rate is None else mean_score - rate
 
@@ -401,7 +338,7 @@ def compare_reports(
     -------
     ReportComparison
         With ``sentence``, ``sides``, ``metrics`` (differences) and ``reports``, and the methods ``to_html``, ``to_markdown``,
-        ``to_json`` and ``write``.
+        ``to_json`` and ``save``.
 
     Raises
     ------
@@ -431,7 +368,7 @@ def compare_reports(
     )
     found = compare_parts(_parts(y_true, y_prob, kind, calibrator, keywords), options, kind, given_title=title)
     if path is not None:
-        found.write(path, format=form)
+        found.save(path, format=form)
     return found
 
 
@@ -456,7 +393,7 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
             "y_prob", "must be a mapping from names to probabilities", 'for example {"old": p_old, "new": p_new}'
         )
     if kind != "periods":
-        return {str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()}
+        return on_same_rows({str(name): Predictions(y_true, probs, **keywords) for name, probs in y_prob.items()})
     if not isinstance(y_true, Mapping) or list(y_true) != list(y_prob):
         raise ArgumentError("y_true", ("must have the same names as ", Argument("y_prob"), ", in the same order"))
     return {str(name): Predictions(y_true[name], probs, **keywords) for name, probs in y_prob.items()}
@@ -556,17 +493,7 @@ def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tu
     if len(rows) < first.n:
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
-    found = []
-    for metric in options.metrics:
-        each = _compared(used, metric, options, draws)
-        adjusted = adjust(np.array([d.pvalue for d in each.differences], dtype=np.float64), "holm").tolist()
-        judged = tuple(_judged(d, value) for d, value in zip(each.differences, adjusted, strict=True))
-        found.append(replace(each, differences=judged))
-    return tuple(found), notes
-
-
-def _judged(difference: ComparedDifference, adjusted: float) -> ComparedDifference:
-    return replace(difference, adjusted=adjusted, found=adjusted <= ALPHA)
+    return tuple(_compared(used, metric, options, draws) for metric in options.metrics), notes
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
@@ -582,22 +509,27 @@ def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options
     }
     labels = one.soft if one.labels is None else one.labels
     draws: dict[str, Any] = {"level": options.known_level, "n_resamples": n_resamples, "rng": options.seed}
-    own: dict[str, Any] = {
-        "id": metric.id,
-        "name": metric.name,
-        "ideal": metric.ideal,
-        "lower_is_better": metric.ideal == 0 and not metric.signed,
-    }
     try:
-        found = compare(labels, models, metric=metric, **draws, **keywords)
+        return compared_metric(metric, compare(labels, models, metric=metric, **draws, **keywords))
     except CalibrantError as error:
-        return ComparedMetric(**own, values={}, differences=(), rows=one.n, reason=error.problem)
+        return ComparedMetric(**_facts(metric), values={}, differences=(), rows=one.n, reason=error.problem)
+
+
+def _facts(metric: Metric) -> dict[str, Any]:
+    lower_is_better = metric.ideal == 0 and not metric.signed
+    return {"id": metric.id, "name": metric.name, "ideal": metric.ideal, "lower_is_better": lower_is_better}
+
+
+def compared_metric(metric: Metric, found: Comparison) -> ComparedMetric:
+    """Return the differences of a metric, with p-values adjusted for their number."""
+    adjusted = adjust(np.array([d.pvalue for d in found.differences], dtype=np.float64), "holm").tolist()
     differences = tuple(
-        ComparedDifference(d.first, d.second, d.difference, d.low, d.high, d.pvalue, 1.0, False)
-        for d in found.differences
+        ComparedDifference(d.first, d.second, d.difference, d.low, d.high, d.pvalue, value, value <= ALPHA)
+        for d, value in zip(found.differences, adjusted, strict=True)
     )
+    values = dict(found.values)
     return ComparedMetric(
-        **own, values=dict(found.values), differences=differences, rows=found.n, n_resamples=found.n_resamples
+        **_facts(metric), values=values, differences=differences, rows=found.n, n_resamples=found.n_resamples
     )
 
 

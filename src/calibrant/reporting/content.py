@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ArgumentError
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 
 if TYPE_CHECKING:
+    from .interactive import Interactive
     from .tripod_items import Tripod
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "CalibratorTable",
     "Change",
     "Clinical",
+    "ComparedDifference",
+    "ComparedMetric",
     "CurvePoint",
     "Diagram",
     "DiagramBin",
@@ -328,14 +331,17 @@ class Provenance:
     """Time from SOURCE_DATE_EPOCH; None without it, so that the same input gives the same bytes."""
     notes: tuple[str, ...] = ()
     """Steps that used a subset of the rows or were left out."""
+    dropped: str = ""
+    """How many rows were dropped because of missing values; empty if none were."""
 
     @property
     def size(self) -> str:
         """Number of rows as text, with the kind of weights."""
+        said = f"; {self.dropped}" if self.dropped else ""
         if self.weight_kind == "counts":
-            return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts"
+            return f"{self.weight:,.0f} rows, given as {self.rows:,} rows with counts{said}"
         weighed = "" if self.weight_kind == "unit" else f", importance weights with sum {self.weight:,.6g}"
-        return f"{self.rows:,} rows{weighed}"
+        return f"{self.rows:,} rows{weighed}{said}"
 
     @property
     def row_count(self) -> int:
@@ -357,6 +363,37 @@ class Change:
 
 
 @dataclass(frozen=True)
+class ComparedDifference:
+    """Difference of a metric between two models, the first minus the second, on the same rows."""
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+    adjusted: float
+    """P-value adjusted for the number of differences of the metric."""
+    found: bool
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """One metric of all models, and all pairwise differences."""
+
+    id: str
+    name: str
+    ideal: float | None
+    lower_is_better: bool
+    values: Mapping[str, float]
+    differences: tuple[ComparedDifference, ...]
+    rows: int
+    n_resamples: int = 0
+    reason: str = ""
+    """Why it could not be compared."""
+
+
+@dataclass(frozen=True)
 class BeforeAfter:
     """Effect of a calibrator fitted on other data; the rest of the report describes the calibrated probabilities."""
 
@@ -365,6 +402,12 @@ class BeforeAfter:
     values: tuple[Change, ...]
     diagram: Diagram | None
     """The reliability diagram before recalibration; None where the scores were not changed."""
+    differences: tuple[ComparedMetric, ...] = ()
+    """Metrics after minus before recalibration, with intervals and p-values."""
+    level: float = 0.95
+    """Confidence level of the intervals of the differences."""
+    cells: Interactive | None = field(default=None, repr=False, compare=False)
+    """Data of the interactive page before recalibration; in no other form."""
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import abstractmethod
-from pathlib import Path
-from typing import Literal
+from html import escape
+from typing import Any, Literal
 
-from ..errors import ArgumentError, Use
-from ..util.files import write_atomic
-from ..util.results import Result
+from ..util.results import Result, format_of
 
 __all__ = ["Document", "Form", "form_of"]
 
 Form = Literal["html", "md", "json"]
-FORMS: dict[str, Form] = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "md",
-    ".markdown": "md",
-    ".json": "json",
-}
+# Shows the conclusion and the diagram, with room on a laptop for the cell itself.
+FRAME_HEIGHT = 760
+FORMS: tuple[Form, ...] = ("html", "md", "json")
 
 
 class Document(Result):
@@ -34,16 +27,6 @@ class Document(Result):
     @abstractmethod
     def to_markdown(self) -> str:
         """Render Markdown."""
-
-    def to_json(self) -> str:
-        """Render the values of `to_dict` as JSON.
-
-        Returns
-        -------
-        str
-            JSON text.
-        """
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     def text(self, form: Form) -> str:
         """Render the document.
@@ -58,39 +41,35 @@ class Document(Result):
         str
             The rendered document.
         """
-        return {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[form]()
+        return self._content(form).decode()
 
-    def write(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
-        """Write the document to a file, atomically.
+    def _page(self) -> str:
+        return self.to_html()
 
-        Parameters
-        ----------
-        path : str or path-like
-            File to write; the suffix .html, .md or .json determines the form.
-        format : {"html", "md", "json"}, optional
-            Form, where the suffix does not determine it.
+    def _markdown(self) -> str:
+        return self.to_markdown()
 
-        Returns
-        -------
-        pathlib.Path
-            The file written.
-        """
-        return write_atomic(path, self.text(form_of(path, format)).encode())
+    def _repr_html_(self) -> str:
+        return framed(self.to_html(), super()._repr_html_())
 
     def __repr__(self) -> str:
         return self._title()
 
 
+def framed(page: str, otherwise: str) -> str:
+    """Return a page for the output of a notebook cell: in a frame of its own, which neither reaches the notebook nor another report.
+
+    Where frames are removed, as in a notebook that is not trusted, `otherwise` is shown.
+    """
+    # Without allow-same-origin, scripts of the page see nothing of the notebook. The height can be changed by its lower right corner.
+    allowed = "allow-scripts allow-popups allow-popups-to-escape-sandbox allow-modals"
+    return (
+        f'<div style="height:{FRAME_HEIGHT}px;resize:vertical;overflow:hidden"><iframe srcdoc="{escape(page)}" sandbox="{allowed}" '
+        f'style="width:100%;height:100%;border:0" title="Calibration report">{otherwise}</iframe></div>'
+    )
+
+
 def form_of(path: str | os.PathLike[str], format: str | None = None) -> Form:
     """Return the form given by `format` or by the suffix of the file."""
-    if format is not None:
-        for form in ("html", "md", "json"):
-            if format == form:
-                return form
-        raise ArgumentError("format", f"must be 'html', 'md' or 'json'; got {format!r}")
-    found = FORMS.get(Path(path).suffix.lower())
-    if found is None:
-        raise ArgumentError(
-            "path", f"the format of {os.fspath(path)!r} is unknown", ("end it in .html, .md or .json", Use("format"))
-        )
+    found: Any = format_of(path, format, FORMS)
     return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -16,8 +17,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
 from ..util.files import cache_folder, cached_text
-from .content import BenefitPoint, CurvePoint, Diagram, MetricRow, Metrics, RiskBin
+from .content import (
+    BenefitPoint,
+    ComparedDifference,
+    ComparedMetric,
+    CurvePoint,
+    Diagram,
+    MetricRow,
+    Metrics,
+    RiskBin,
+    Weaknesses,
+)
 from .interactive import shown
+from .overlay import Overlay, PageSide, compared_sides, report_sides
 from .plain import (
     TO_BE_FILLED,
     TRIPOD_NOTE,
@@ -32,6 +44,8 @@ from .specs import (
     COVERAGE,
     ON_PAGE,
     ON_PAPER,
+    ROWS,
+    SHARE,
     WITH_EVENT,
     WITHOUT_EVENT,
     Palette,
@@ -39,10 +53,12 @@ from .specs import (
     curve_spec,
     histogram_spec,
     image_of,
+    overlay_spec,
     paper_spec,
     reliability_spec,
     risks_spec,
     threshold_spec,
+    trend_spec,
 )
 from .wording import (
     ABOVE,
@@ -60,8 +76,11 @@ from .wording import (
 
 if TYPE_CHECKING:
     from .building import Report
+    from .comparing import ReportComparison
 
-__all__ = ["embedded_json", "environment", "render_report"]
+__all__ = ["SIGNIFICANCE", "embedded_json", "environment", "render_comparison", "render_report"]
+
+SIGNIFICANCE = {True: "significant", False: "not significant", None: "no test"}
 
 INTERVAL_LEVEL = 0.95
 # Longer names of events are cut in axis titles.
@@ -82,30 +101,101 @@ def render_report(report: Report) -> str:
     str
         The page.
     """
+    changed = report.before_after
+    charts = {} if report.clinical is None else clinical_charts(report)
+    pictures = {} if report.clinical is None else clinical_charts(report, ON_PAPER, PAPER_WIDTH)
+    return _render(
+        report_sides(report),
+        (report,),
+        charts,
+        title=report.title,
+        metadata=report.metadata,
+        headline=report.verdict.headline,
+        further=report.verdict.sentence[len(report.verdict.headline) :],
+        report=report,
+        comparison=None,
+        pictures=pictures,
+        summary_rows=() if report.clinical is None else _summary_groups(report.clinical.summary),
+        changed_rows=() if changed is None else _difference_rows(changed.differences),
+        metric_parts=_metric_tables(report.metrics),
+        tripod={"note": TRIPOD_NOTE, "reference": TRIPOD_REFERENCE, "empty": TO_BE_FILLED},
+        tile=_titles(report.verdict.lens, report.outcome),
+        gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
+    )
+
+
+def render_comparison(found: ReportComparison, sides: Any, values: Any) -> str:
+    """Render the page of several reports: their diagrams over each other, the metrics side by side, and the differences.
+
+    Parameters
+    ----------
+    found : ReportComparison
+        The comparison.
+    sides, values : Table
+        Its tables of the sides and of the metrics.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    first = found.reports[0]
+    focus = len(found.reports) - 1 if found.kind == "before-after" else 0
+    overlaid = compared_sides(found.reports, WHAT[found.kind], focus)
+    charts, pictures = {}, {}
+    if found.kind == "periods" and any(side.means for side in overlaid.sides):
+        charts["trend"] = _trend(overlaid, found.reports, ON_PAGE, None)
+        pictures["trend"] = image_of(_trend(overlaid, found.reports, ON_PAPER, 2 * PAPER_WIDTH))
+    rows = [(metric, _difference_rows((metric,))) for metric in found.metrics]
+    together = sum(len(own) for _, own in rows) <= MOST_DIFFERENCES
+    return _render(
+        overlaid,
+        found.reports,
+        charts,
+        title=found.title,
+        metadata=found.metadata,
+        headline=found.sentence,
+        further="",
+        report=first,
+        comparison=found,
+        pictures=pictures,
+        tables=(sides, values),
+        difference_rows=[(None, _difference_rows(found.metrics))] if together else rows,
+        details=[(report, _metric_tables(report.metrics)) for report in found.reports]
+        if len(found.reports) <= MOST_DETAILS
+        else [],
+    )
+
+
+def _render(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any], **content: Any) -> str:
+    """Render the template; it has scripts where all sides have cells."""
+    first = reports[0]
+    live = any(side.series for side in sides.sides) and all(report.cells is not None for report in reports)
     style = _static("report.css")
     own = [_static("beta.js"), _static("report.js")]
-    scripts = [script_text(text) for text in (_drawing_library(), *own)] if report.cells else []
+    scripts = [script_text(text) for text in (_drawing_library(), *own)] if live else []
     page: str = (
         _environment()
         .get_template("report.html")
         .render(
-            report=report,
             policy=_policy(style, scripts),
             style=_verbatim(style),
             scripts=[_verbatim(script) for script in scripts],
-            cells=_verbatim(embedded_json(_page_data(report))) if report.cells else None,
-            picture=_picture(report.diagram, report.outcome),
-            clinical_pictures={} if report.clinical is None else clinical_charts(report, ON_PAPER, PAPER_WIDTH),
-            summary_rows=() if report.clinical is None else _summary_groups(report.clinical.summary),
-            picture_before=_picture(report.before_after.diagram, report.outcome) if report.before_after else "",
-            tables=_metric_tables(report.metrics),
-            tripod={"note": TRIPOD_NOTE, "reference": TRIPOD_REFERENCE, "empty": TO_BE_FILLED},
-            tile=_titles(report.verdict.lens, report.outcome),
-            gaps=_spans((w.low, w.gap, w.high) for w in report.weaknesses.entries),
-            gains=_spans((r.low, r.gain, r.high) for r in report.recalibration.entries),
+            cells=_verbatim(embedded_json(_page_data(sides, reports, charts))) if live else None,
+            sides=sides,
+            picture=_picture(first.diagram, sides, first.outcome),
+            outcome=first.outcome,
+            **content,
         )
     )
     return page
+
+
+WHAT = {"models": "Model", "periods": "Period", "before-after": "Scores"}
+# Of more sides, only the conclusion of each is shown.
+MOST_DETAILS = 10
+# More differences are folded by metric, after those of the first.
+MOST_DIFFERENCES = 12
 
 
 @cache
@@ -129,6 +219,8 @@ def _environment() -> Any:
         places=places_found,
         changes=changes_table,
         with_interval=with_interval,
+        gaps=_gaps,
+        judged=SIGNIFICANCE.get,
     )
 
 
@@ -227,24 +319,67 @@ def _policy(style: str, scripts: Iterable[str]) -> str:
     )
 
 
-def _page_data(report: Report) -> dict[str, Any]:
-    assert report.cells is not None
-    lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in report.cells.lenses]
+def _page_data(sides: Overlay, reports: Sequence[Report], charts: dict[str, Any]) -> dict[str, Any]:
+    first = reports[0]
+    cells = first.cells
+    assert cells is not None
+    lenses = [f"class:{each.name}" if each.lens == "class" else each.lens for each in sides.lenses]
     return {
-        **report.cells.to_dict(),
-        "binning": "equal_mass" if report.diagram.binning == "equal_mass" else "equal_width",
-        "level": report.diagram.level or INTERVAL_LEVEL,
-        "chosen": report.threshold.threshold,
-        "outcome": shown(report.outcome),
-        "titles": [_titles(lens, report.outcome) for lens in lenses],
-        "words": {"above": ABOVE, "below": BELOW, "accuracy": ACCURACY, "coverage": COVERAGE},
+        **sides.to_dict(),
+        "bins": cells.bins,
+        "weights": cells.weight_kind,
+        "soft": any(report.cells is not None and report.cells.is_soft for report in reports),
+        "binning": "equal_mass" if first.diagram.binning == "equal_mass" else "equal_width",
+        "level": first.diagram.level or INTERVAL_LEVEL,
+        "chosen": reports[sides.focus].threshold.threshold if len(reports) > 1 else first.threshold.threshold,
+        "outcome": shown(first.outcome),
+        "titles": [_titles(lens, first.outcome) for lens in lenses],
+        "words": {
+            "above": ABOVE,
+            "below": BELOW,
+            "accuracy": ACCURACY,
+            "coverage": COVERAGE,
+            "rows": ROWS,
+            "share": SHARE,
+        },
         "specs": {
             "reliability": reliability_spec(),
             "histogram": histogram_spec(),
             "threshold": threshold_spec(),
-            **({} if report.clinical is None else clinical_charts(report)),
         },
+        "charts": charts,
     }
+
+
+def _trend(sides: Overlay, reports: Sequence[Report], palette: Palette, width: int | None) -> dict[str, Any]:
+    """Return the mean score and the rate of each side as a chart, both of the lens of the diagram."""
+    first = reports[0]
+    lens = first.diagram.lens
+    names = mean_name(lens), shown(rate_name(lens, first.outcome), EVENT_LENGTH)
+    values = [
+        {"place": side.place, "name": shown(side.name), "value": value, "what": what, "tip": _side_tip(side, names)}
+        for side in sides.sides
+        for what, value in zip(names, side.means or (), strict=False)
+    ]
+    return trend_spec(values, names, palette, width=width)
+
+
+def _side_tip(side: PageSide, names: tuple[str, str]) -> list[tuple[str, str]]:
+    assert side.means is not None
+    rows = sum(bin.weight for bin in side.bins)
+    values = ((name, percent(value)) for name, value in zip(names, side.means, strict=True))
+    return [("", shown(side.name)), ("rows", _amount(rows)), *values]
+
+
+def _difference_rows(metrics: Iterable[ComparedMetric]) -> list[tuple[ComparedMetric, ComparedDifference, Span | None]]:
+    """Return the differences of metrics, each with its interval on the scale of its metric."""
+    return [
+        (metric, each, span)
+        for metric in metrics
+        for each, span in zip(
+            metric.differences, _spans((d.low, d.difference, d.high) for d in metric.differences), strict=True
+        )
+    ]
 
 
 def clinical_charts(report: Report, palette: Palette = ON_PAGE, width: int | None = None) -> dict[str, Any]:
@@ -355,13 +490,36 @@ def _metric_tables(metrics: Metrics) -> list[list[tuple[str, list[MetricRow]]]]:
     ]
 
 
-def _picture(diagram: Diagram | None, outcome: str) -> str:
-    """Return the diagram as the data address of an image; empty where there is none."""
-    if diagram is None or diagram.reason or not diagram.bins:
+def _picture(diagram: Diagram, sides: Overlay, outcome: str) -> str:
+    """Return the diagram, of several sides over each other, as the data address of an image; empty where there is none."""
+    drawn = [side for side in sides.sides if side.on]
+    titles = _titles(diagram.lens, outcome)
+    if diagram.reason or not any(side.bins for side in drawn):
         return ""
-    total = sum(bin.weight for bin in diagram.bins) or 1.0
-    values = [
-        {
+    if len(drawn) == 1:
+        return image_of(paper_spec([*_bin_values(drawn[0])], titles))
+    lines = [value for side in drawn for value in _bin_values(side) if value["rate"] is not None]
+    spans = [value for value in lines if value["lower"] is not None] if len(drawn) <= MOST_SPANS else []
+    steps = [
+        {"at": at, "share": value["share"], **{key: value[key] for key in ("place", "colour", "dash")}}
+        for side in drawn
+        for value in _bin_values(side)
+        for at in ((value["low"], value["high"]) if value["high"] == 1 else (value["low"],))
+    ]
+    return image_of(overlay_spec(lines, spans, steps, titles, ON_PAPER, PAPER_WIDTH))
+
+
+# With more sides, intervals would hide the lines; on the page those of one side can be seen.
+MOST_SPANS = 3
+# The same as in the style sheet, on white.
+SIDE_COLOURS = ("#2166ac", "#b2560d", "#1a7f5a", "#7b3fa0", "#3c3c43", "#0e7490", "#b5306e", "#7a6500")
+
+
+def _bin_values(side: PageSide) -> Iterator[dict[str, Any]]:
+    total = sum(bin.weight for bin in side.bins) or 1.0
+    look = side.look
+    for bin in side.bins:
+        yield {
             "low": bin.low,
             "high": bin.high,
             "rows": bin.weight,
@@ -371,10 +529,11 @@ def _picture(diagram: Diagram | None, outcome: str) -> str:
             "upper": bin.upper,
             "share": bin.weight / total,
             "side": ABOVE if bin.gap is not None and bin.gap > 0 else BELOW,
+            "place": side.place,
+            "colour": SIDE_COLOURS[look.colour],
+            "dash": [float(part) for part in look.dash.split()],
+            "shape": look.shape,
         }
-        for bin in diagram.bins
-    ]
-    return image_of(paper_spec(values, _titles(diagram.lens, outcome)))
 
 
 class Span(NamedTuple):
@@ -387,16 +546,21 @@ class Span(NamedTuple):
 
 def _spans(found: Iterable[tuple[float | None, float | None, float | None]]) -> list[Span | None]:
     """Return all intervals on one scale, set by the values; wide intervals are cut at the edge."""
-    rows = list(found)
+    rows = [(low, None if value is None or not math.isfinite(value) else value, high) for low, value, high in found]
     scale = 1.6 * max((abs(value) for _, value, _ in rows if value is not None), default=0.0) or 1.0
 
     def place(value: float | None, otherwise: float) -> float:
-        return round(max(-100.0, min(100.0, 100 * (otherwise if value is None else value) / scale)), 2)
+        known = otherwise if value is None or math.isnan(value) else value
+        return round(max(-100.0, min(100.0, 100 * known / scale)), 2)
 
     return [
         None if value is None else Span(place(low, value), place(value, value), place(high, value))
         for low, value, high in rows
     ]
+
+
+def _gaps(weak: Weaknesses) -> list[Span | None]:
+    return _spans((w.low, w.gap, w.high) for w in weak.entries)
 
 
 def _pvalue(value: float | None) -> str:

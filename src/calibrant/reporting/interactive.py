@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_table
 from ..errors import LensError
+from ..input.grouping import groups_of
 from ..input.predictions import Predictions
 from ..sketches.sketch import Sketch
 from ..views.lenses import Lens
 from ..views.resolve import views_of
 from ..views.view import View
 
-__all__ = ["CELLS", "STOPS", "CellSums", "Interactive", "Series", "cell_sums", "interactive", "shown"]
+__all__ = ["CELLS", "STOPS", "CellSums", "Interactive", "Series", "cell_sums", "interactive", "named_left_out", "shown"]
 
 # The edges of the cells are among those of a sketch, so rows and sketches give the same cells.
 CELLS = 300
@@ -89,18 +90,6 @@ class Interactive:
     """Sentences that name the classes and groups left out for the size of the page."""
     bins: int = field(default=15)
     """Initial number of bins."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers for the script of the page."""
-        return {
-            "cells": CELLS,
-            "stops": list(STOPS),
-            "bins": self.bins,
-            "weights": self.weight_kind,
-            "soft": self.is_soft,
-            "lenses": [series.to_dict() for series in self.lenses],
-            "groups": [series.to_dict() for series in self.groups],
-        }
 
 
 def interactive(
@@ -234,20 +223,21 @@ def _groups(source: Predictions, lens: str | Lens, room: int) -> tuple[tuple[Ser
     """Return the cells of the groups, the largest first until the size limit."""
     if source.groups is None:
         return (), ""
-    codes = source.groups
-    mass = np.bincount(codes, source.weight, len(source.group_names))
+    found = [(str(grouping.labels[place]), rows) for grouping, place, rows in groups_of(source)]
+    mass = np.array([len(rows) if source.weight is None else source.weight[rows].sum() for _, rows in found])
     largest = [int(code) for code in np.argsort(-mass, kind="stable") if mass[code] > 0]
 
     def each() -> Iterable[tuple[int, Series]]:
         for code in largest:
-            part = source.take(np.equal(codes, code))
+            name, rows = found[code]
+            part = source.take(rows)
             (view,) = views_of(part, lens)
             assert isinstance(view, View)
-            yield code, _series(str(source.group_names[code]), view, part)
+            yield code, _series(name, view, part)
 
     kept = _kept(each(), room, MAX_GROUPS)
-    names = [str(source.group_names[code]) for code in largest[len(kept) :]]
-    return kept, _named("group", names)
+    names = [found[code][0] for code in largest[len(kept) :]]
+    return kept, named_left_out("group", names)
 
 
 def _classes(source: Predictions, room: int) -> tuple[tuple[Series, ...], str]:
@@ -266,7 +256,7 @@ def _classes(source: Predictions, room: int) -> tuple[tuple[Series, ...], str]:
             yield code, Series(names[code], "class", cell_sums(view))
 
     kept = _kept(each(), room, MAX_CLASSES)
-    return kept, _named("class", [names[code] for code in largest[len(kept) :]])
+    return kept, named_left_out("class", [names[code] for code in largest[len(kept) :]])
 
 
 def _class_mass(source: Predictions) -> NDArray[Any]:
@@ -277,7 +267,7 @@ def _class_mass(source: Predictions) -> NDArray[Any]:
     return np.asarray(source.soft.sum(axis=0) if source.weight is None else source.weight @ source.soft)
 
 
-def _named(what: str, names: Sequence[str]) -> str:
+def named_left_out(what: str, names: Sequence[str]) -> str:
     """Return a sentence that names what is left out."""
     if not names:
         return ""

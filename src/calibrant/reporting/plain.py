@@ -148,7 +148,16 @@ def _ends(low: float | None, high: float | None) -> str:
 def _changes(found: BeforeAfter) -> list[str]:
     headings, rows = changes_table(found)
     table = table_of(headings, [[escaped(cell) for cell in row] for row in rows], range(1, 5))
-    return [*(f"- {line(text)}" for text in found.summary), "", *table]
+    lines = [*(f"- {line(text)}" for text in found.summary), "", *table]
+    if not found.differences:
+        return lines
+    heads = ["metric", "after minus before", f"{level_text(found.level)} interval", "p-value"]
+    cells = [
+        [escaped(metric.id), number(each.difference), span(each.low, each.high), chance_cell(each.adjusted)]
+        for metric in found.differences
+        for each in metric.differences
+    ]
+    return [*lines, "", *table_of(heads, cells, range(1, 4))]
 
 
 def points(value: float | None) -> str:

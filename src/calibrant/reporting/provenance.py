@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..input.grouping import groupings_of
 from ..input.predictions import Predictions
 from ..recalibration.scores import fingerprint
 from .content import Provenance
@@ -31,12 +32,13 @@ def trace(
         weight_kind=p.weight_kind,
         classes=p.k,
         class_names=() if p.classes is None else tuple(str(name) for name in p.classes),
-        group_names=() if p.groups is None else tuple(str(name) for name in p.group_names),
+        group_names=tuple(str(label) for grouping in groupings_of(p) for label in grouping.labels),
         fingerprint=data_fingerprint(p),
         seed=seed,
         parameters=dict(parameters),
         made=time_stamp(),
         notes=tuple(notes),
+        dropped="" if p.dropped is None else str(p.dropped),
     )
 
 

@@ -17,10 +17,12 @@ __all__ = [
     "curve_spec",
     "histogram_spec",
     "image_of",
+    "overlay_spec",
     "paper_spec",
     "reliability_spec",
     "risks_spec",
     "threshold_spec",
+    "trend_spec",
 ]
 
 Spec = dict[str, Any]
@@ -104,15 +106,109 @@ def reliability_spec(
         **_frame(palette, width, 400),
         "params": live,
         "data": {"name": "bins", "values": list(values)},
-        "layer": marks,
+        "layer": marks if width else [*marks, *_overlaid(x, rate)],
+    }
+
+
+def _overlaid(x: Spec, rate: Spec, lines: Values = (), spans: Values = ()) -> list[Spec]:
+    """Return the layers of several sides: `lines` have `place`, `colour`, `dash` and `shape`; `spans` are those with intervals.
+
+    Colours, dashes and shapes are values, not scales: the legend is the list of sides beside the chart.
+    """
+    own = {name: {"field": field, "scale": None, "type": "nominal"} for name, field in
+           (("stroke", "colour"), ("fill", "colour"), ("strokeDash", "dash"), ("shape", "shape"))}  # fmt: skip
+    side = {"field": "place", "type": "nominal"}
+    tip = {"tooltip": {"content": "data"}}
+    return [
+        {
+            "data": {"name": "spans", "values": list(spans)},
+            "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.6, **tip},
+            "encoding": {"x": x, "y": {"field": "lower", "type": "quantitative"}, "y2": {"field": "upper"}, "stroke": own["stroke"]},
+        },
+        {
+            "data": {"name": "lines", "values": list(lines)},
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"x": x, "y": rate, "detail": side, "stroke": own["stroke"], "strokeDash": own["strokeDash"]},
+        },
+        {
+            "data": {"name": "lines", "values": list(lines)},
+            "mark": {"type": "point", "filled": True, "opacity": 1, "size": 55, **tip},
+            "encoding": {"x": x, "y": rate, "fill": own["fill"], "shape": own["shape"]},
+        },
+    ]  # fmt: skip
+
+
+# The height of the bars is a number of rows or, for several sides, a share of the rows of each.
+ROWS, SHARE = "rows", "share of rows"
+HEIGHTS = {"stack": None, "scale": {"domain": [0, {"expr": "heightMax"}], "nice": True}, "axis": {"title": {"expr": "heightTitle"}, "tickCount": 3, "labelExpr": f"heightTitle == '{SHARE}' ? format(datum.value, '~%') : format(datum.value, '~s')"}}  # fmt: skip
+
+
+def _height_params(values: Values) -> list[Spec]:
+    top = max((value["rows"] for value in values), default=1)
+    return [{"name": "heightTitle", "value": ROWS}, {"name": "heightMax", "value": top}]
+
+
+def overlay_spec(lines: Values, spans: Values, steps: Values, titles: Titles, palette: Palette, width: int) -> Spec:
+    """Return the static picture of several sides: their diagrams over each other, and the distributions of their scores."""
+    x, rate = {"field": "mean_score", **_unit(titles[0], grid=True)}, {"field": "rate", **_unit(titles[1], grid=True)}
+    line = {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": palette.soft}
+    diagonal = {
+        "data": {"values": [{"mean_score": at, "rate": at} for at in (0, 1)]},
+        "mark": line,
+        "encoding": {"x": x, "y": rate},
+    }
+    frame = _frame(palette, width, 400)
+    parts: list[Spec] = [
+        {"width": width, "height": 400, "layer": [diagonal, *_overlaid(x, rate, lines, spans)]},
+        {"width": width, "height": 80, **_steps_layer(steps, {"axis": {"title": SHARE, "tickCount": 3, "format": "~%"}})},
+    ]  # fmt: skip
+    return {"background": palette.paper, "vconcat": parts, "config": frame["config"]}
+
+
+def _steps_layer(steps: Values, height: Spec) -> Spec:
+    """Return the outline of the distribution of each side; `steps` have `at`, `share`, `place`, `colour` and `dash`."""
+    return {
+        "data": {"name": "steps", "values": list(steps)},
+        "mark": {"type": "line", "strokeWidth": 1.6, "interpolate": "step-after"},
+        "encoding": {
+            "x": {"field": "at", **_unit("score")},
+            "y": {"field": "share", "type": "quantitative", **height},
+            "detail": {"field": "place", "type": "nominal"},
+            "color": {"field": "colour", "type": "nominal", "scale": None},
+            "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
+        },
+    }
+
+
+def trend_spec(values: Values, names: tuple[str, str], palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
+    """Return mean score and rate by period; `values` have `place`, `name`, `value`, `what` and `tip`."""
+    x = {
+        "field": "name",
+        "type": "nominal",
+        "sort": {"field": "place"},
+        "axis": {"title": None, "labelOverlap": "greedy", "labelLimit": 90, "labelAngle": -35},
+    }
+    y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": {"title": None, "tickCount": 5, "grid": True, "format": "~%"}}  # fmt: skip
+    colour = {
+        "field": "what",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": [palette.under, palette.over]},
+        "legend": {**_legend(), "symbolType": "circle"},
+    }
+    return {
+        **_frame(palette, width, 220),
+        "data": {"values": list(values)},
+        "encoding": {"x": x, "y": y, "color": colour},
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2}},
+            {"mark": {"type": "point", "filled": True, "opacity": 1, "size": 50, "tooltip": {"content": "data"}}},
+        ],
     }
 
 
 def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
     """Return the histogram of the scores; `values` have `low`, `high` and `rows`."""
-    return {
-        **_frame(palette, width, 80),
-        "data": {"name": "bins", "values": list(values)},
+    bars: Spec = {
         "mark": {
             "type": "bar",
             "color": palette.soft,
@@ -123,13 +219,14 @@ def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: in
         "encoding": {
             "x": {"field": "low", "bin": {"binned": True}, **_unit("score")},
             "x2": {"field": "high"},
-            "y": {
-                "field": "rows",
-                "type": "quantitative",
-                "title": "rows",
-                "axis": {"tickCount": 3, "format": "~s"},
-            },
+            "y": {"field": "rows", "type": "quantitative", **HEIGHTS},
         },
+    }
+    return {
+        **_frame(palette, width, 80),
+        "params": _height_params(values),
+        "data": {"name": "bins", "values": list(values)},
+        "layer": [bars] if width else [bars, _steps_layer((), HEIGHTS)],
     }
 
 
@@ -181,6 +278,8 @@ def threshold_spec(palette: Palette = ON_PAGE, *, width: int | None = None) -> S
     }  # fmt: skip
 
 
+# Side of the calibration curve, whose axes have one unit; narrow screens have less room.
+SQUARE = 420
 IDEAL, FLEXIBLE, LOGISTIC = "ideal", "flexible (loess)", "logistic"
 WITH_EVENT, WITHOUT_EVENT = "with the event", "without the event"
 MODEL, TREAT_ALL, TREAT_NONE = "model", "treat all", "treat none"
@@ -204,7 +303,8 @@ def curve_spec(
         "encoding": {"x": x, "y": {"field": "value", **y}, **_series((IDEAL, FLEXIBLE, LOGISTIC), palette)},
     }
     return {
-        **_frame(palette, width, 380),
+        **_frame(palette, width, width or SQUARE),
+        "usermeta": {"square": True},
         "layer": [_band(points, x, y, palette, "risk"), line, _steps(points, end)],
     }
 
@@ -217,6 +317,7 @@ def risks_spec(values: Values, end: float, palette: Palette = ON_PAGE, *, width:
     scale = {"domain": [WITH_EVENT, WITHOUT_EVENT], "range": [palette.over, palette.under]}
     return {
         **_frame(palette, width, 120),
+        "usermeta": {"narrow": True},
         "data": {"values": list(values)},
         "mark": {"type": "bar", "opacity": 0.8, "binSpacing": 1, "tooltip": {"content": "data"}},
         "encoding": {
@@ -303,10 +404,10 @@ def paper_spec(values: Values, titles: Titles) -> Spec:
     parts = [{key: part for key, part in spec.items() if key not in _WHOLE} for spec in shown]
     # In one chart two data sources need two names.
     parts[1]["data"] = {**parts[1]["data"], "name": "rows"}
-    return {"background": ON_PAPER.paper, "vconcat": parts, "config": config}
+    return {"background": ON_PAPER.paper, "params": _height_params(values), "vconcat": parts, "config": config}
 
 
-_WHOLE = ("config", "autosize", "background", "padding")
+_WHOLE = ("config", "autosize", "background", "padding", "params")
 
 
 def _unit(title: Any, grid: bool = False, end: float = 1) -> Spec:

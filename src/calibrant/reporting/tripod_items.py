@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -10,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 from ..errors import ArgumentError, InputTypeError
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary
 from ..evaluation.header import check_outcome
-from ..util.files import write_atomic
 from ..util.results import Result, number
 from ..util.version import __version__
 from .plain import tripod_markdown
@@ -107,7 +105,7 @@ class TripodItem:
 class Tripod(Result):
     """Items of the TRIPOD+AI statement with what the results of a validation say about them.
 
-    Returned by `tripod`; `to_markdown` and `write` render it.
+    Returned by `tripod`; `to_markdown` renders it and `save` writes it.
 
     Parameters
     ----------
@@ -155,22 +153,8 @@ class Tripod(Result):
         """
         return "\n".join(["# TRIPOD+AI", "", *tripod_markdown(self)]).rstrip() + "\n"
 
-    def write(self, path: str | os.PathLike[str]) -> str:
-        """Write the Markdown to a file.
-
-        Parameters
-        ----------
-        path : str or path-like
-            File to write; its name ends in .md.
-
-        Returns
-        -------
-        str
-            The path.
-        """
-        if not os.fspath(path).lower().endswith(".md"):
-            raise ArgumentError("path", f"must end in .md; got {os.fspath(path)!r}")
-        return str(write_atomic(path, self.to_markdown().encode()))
+    def _markdown(self) -> str:
+        return self.to_markdown()
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         return {name: [getattr(item, name) for item in self.items] for name in TripodItem.__dataclass_fields__}

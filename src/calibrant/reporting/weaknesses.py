@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..binning.table import BinTable, binomial_interval
 from ..inference.significance import adjust
+from ..input.grouping import groupings_of
 from ..input.predictions import Predictions
 from ..util.results import number
 from ..views.lenses import shared_name, single_event
@@ -193,8 +194,10 @@ def _class_name(p: Predictions, index: int) -> str:
 def _groups(p: Predictions, views: list[View]) -> list[Places]:
     if p.groups is None or len(views) != 1:
         return []
-    names = [str(name) for name in p.group_names]
-    return [Places("group", names, views[0], sums_by(views[0], p.groups, len(names)))]
+    return [
+        Places("group", list(map(str, g.labels)), views[0], sums_by(views[0], g.place[p.groups], len(g.labels)))
+        for g in groupings_of(p)
+    ]
 
 
 def _ranges(views: list[View], table: BinTable | None) -> list[Places]:
@@ -276,7 +279,9 @@ def _notes(p: Predictions, views: list[View], looked_at: int) -> list[str]:
         notes.append(f"{what}; ranges of scores need a single lens such as {single_event(views)}.")
         if p.groups is not None:
             notes.append("Groups need a single lens as well and are left out.")
-    elif p.kind in ("binary", "multiclass"):
+    else:
+        notes += [f"{grouping.note}." for grouping in groupings_of(p) if grouping.note]
+    if len(views) == 1 and p.kind in ("binary", "multiclass"):
         notes.append('"Predicted" followed by a class: the rows in which that class has the largest probability.')
     if looked_at > MOST_ENTRIES:
         notes.append(

@@ -169,7 +169,9 @@ class Sketches(Summary):
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
                 if len(rows):
                     parts[_plain(name)] = _sketched(predictions.take(rows), chosen, scores)
-        return cls(predictions.kind, names, parts)
+        made = cls(predictions.kind, names, parts)
+        made.dropped = predictions.dropped
+        return made
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -425,7 +427,9 @@ class Sketches(Summary):
         parts = dict(self.parts)
         for name, part in other.parts.items():
             parts[name] = parts[name].merge(part) if name in parts else part
-        return Sketches(self.kind, self.classes, parts)
+        both = Sketches(self.kind, self.classes, parts)
+        both.dropped = other.dropped if self.dropped is None else self.dropped.plus(other.dropped)
+        return both
 
     __add__ = merge
 

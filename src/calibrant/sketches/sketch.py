@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.exact_sums import REST_BITS, BinSums, CellSums
+from ..binning.parse import is_found_in_rows
 from ..errors import (
     PASS_ROWS,
     ArgumentError,
@@ -155,7 +156,7 @@ class Sketch(Summary):
         LensError
             If the lens has more than one score per row, as ``"classwise"``.
         WeightsNotSupportedError
-            If `sample_weight` is given; a sketch supports `counts` only.
+            If the values of `sample_weight` differ; a sketch supports `counts` only.
         """
         views = views_of(resolve(y_true, y_prob, keywords), lens)
         if len(views) > 1 or not isinstance(views[0], View):
@@ -185,7 +186,7 @@ class Sketch(Summary):
         UndefinedMetricError
             If the labels are soft.
         WeightsNotSupportedError
-            If the view has importance weights.
+            If the view has importance weights that differ.
         """
         if view.is_soft:
             raise UndefinedMetricError("Sketch", "is not defined for soft labels")
@@ -333,7 +334,9 @@ class Sketch(Summary):
     @cached_property
     def _view(self) -> View:
         edges = grid().edges
-        return cell_view(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
+        view = cell_view(self._kept, edges[self._cells], edges[self._cells + 1], self.lens)
+        view.has_mixed_cells = self._kept.are_mixed
+        return view
 
     def error_bound(self, metric: Callable[..., float], **options: Any) -> float:
         """Estimate a bound on the difference between the value of a metric on the sketch and on the rows.
@@ -358,7 +361,7 @@ class Sketch(Summary):
         Raises
         ------
         UndefinedMetricError
-            If the number of bins is selected from the data (``bins="sweep"``, ``"search"``, ``"search_pure"``, ``"cv"`` or ``"tcal"``,
+            If the number of bins is selected from the data (``bins="sweep"``, ``"search"``, ``"search_pure"``, ``"cv"``, ``"tcal"`` or ``"levels"``,
             the default of `ece_sweep` and `drmsce_bcs`), since the rows may select another number; or if the metric is undefined for one
             of the placements.
 
@@ -372,8 +375,9 @@ class Sketch(Summary):
         if not callable(metric):
             raise InputTypeError("metric", f"must be a metric, such as cal.ece; got {metric!r}")
         name, chosen = getattr(metric, "id", "the metric"), {**getattr(metric, "options", {}), **options}
-        if isinstance(chosen.get("bins"), str):
-            problem = f"unknown for {name}: the number of bins ({chosen['bins']!r}) depends on the rows"
+        searched = next((chosen[word] for word in ("bins", "binning") if is_found_in_rows(chosen.get(word))), None)
+        if searched is not None:
+            problem = f"unknown for {name}: the number of bins ({searched!r}) depends on the rows"
             raise UndefinedMetricError("error_bound", problem, "give a number of bins, or compute it from the rows")
         edges = grid().edges
         cells = self._kept, edges[self._cells], edges[self._cells + 1]

@@ -6,18 +6,20 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..errors import FileError
 
 __all__ = [
+    "atomic_file",
     "cache_folder",
     "cached_text",
     "check_writable",
     "make_folder",
+    "read_arrays",
     "read_limited",
     "read_npz",
     "read_start",
@@ -31,12 +33,21 @@ MAX_NPZ_MEMBERS = 256
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write a file atomically: a crash leaves the old file or the new one, never a part."""
+    with atomic_file(path) as stream:
+        stream.write(content)
+    return Path(path)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place at the end; an error leaves the old one."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=".calibrant-")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+            os.close(handle)
+            with open(name, "wb") as stream:
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(name, 0o666 & ~_umask())
@@ -45,13 +56,14 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
             Path(name).unlink(missing_ok=True)
             raise
         _sync_folder(target.parent)
+    except FileError:
+        raise
     except FileNotFoundError as error:
         raise FileError(
             str(path), "cannot be written (its folder does not exist)", "create the folder first"
         ) from error
     except OSError as error:
         raise FileError(str(path), f"cannot be written ({error.strerror or error})", "choose another place") from error
-    return target
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False) -> None:
@@ -129,6 +141,33 @@ def read_start(path: str | os.PathLike[str], size: int) -> bytes:
             return stream.read(size)
     except OSError:
         return b""
+
+
+def read_arrays(path: str | os.PathLike[str], names: Iterable[str | None] = ()) -> dict[str, Any]:
+    """Read the arrays of an ``.npz`` or ``.npy`` file by name; no code is executed.
+
+    The fields of a structured ``.npy`` array are its arrays; any other is called ``probs``, or ``logits`` if the name of the file says so. Of
+    `names`, those that are ``.npy`` files are read too, under their own names.
+    """
+    if Path(path).suffix.lower() != ".npy":
+        return read_npz(path)
+    array = _read_npy(path)
+    arrays = {name: array[name] for name in array.dtype.names} if array.dtype.names else {}
+    if not arrays:
+        arrays["logits" if "logit" in Path(path).stem.lower() else "probs"] = array
+    return arrays | {name: _read_npy(name) for name in names if name is not None and name.lower().endswith(".npy")}
+
+
+def _read_npy(path: str | os.PathLike[str]) -> Any:
+    import numpy as np
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        problem = f"is not a readable .npy file ({str(error).splitlines()[0]})"
+        raise FileError(str(path), problem, "write an array of numbers or text with numpy.save") from error
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read ({error.strerror or error})", "check the path") from error
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> dict[str, Any]:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from html import escape
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import MissingDependencyError
+from ..errors import ArgumentError, MissingDependencyError, Use
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "Record",
     "Result",
     "decimals",
+    "format_of",
     "frame_of",
     "html_lines",
     "html_table",
     "json_values",
+    "markdown_table",
     "number",
     "percent",
     "plain_value",
@@ -43,13 +49,88 @@ class Result:
     _width: ClassVar[int] = 0
     """Smallest width of a column of the text."""
 
+    dropped: ClassVar[Any] = None
+    """The rows that were dropped because of missing values, where some were; set on the instance."""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON knows them: an infinite number is the text ``"inf"``, and NaN is None."""
-        return {name: plain_value(value) for name, value in self._fields().items()}
+        return {name: plain_value(value) for name, value in self._fields().items()} | self._dropped_values()
+
+    def _replaced(self, **changes: Any) -> Any:
+        """Return the result with other fields, as `dataclasses.replace`, and the note on dropped rows."""
+        other = replace(self, **changes)  # type: ignore[type-var]
+        if self.dropped is not None:
+            object.__setattr__(other, "dropped", self.dropped)
+        return other
+
+    def _dropped_values(self) -> dict[str, Any]:
+        """Return the number of rows dropped because of missing values under ``missing_values``, where some were."""
+        return {} if self.dropped is None else {"missing_values": self.dropped.to_dict()}
+
+    def _dropped_lines(self) -> list[str]:
+        """Return the line that states how many rows were dropped, where some were."""
+        return [] if self.dropped is None else [str(self.dropped)]
 
     def to_frame(self) -> Any:
         """A table of pandas, polars or pyarrow, whichever is in use."""
         return frame_of(self._columns())
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
+        """Write the result to a file, atomically; the suffix determines the format.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write. ``.json`` has the values of `to_dict`; ``.csv`` and ``.parquet`` the table of `to_frame`; ``.html`` and ``.md``
+            what a notebook shows. A result with a method ``plot`` is drawn to ``.svg``, ``.png`` and ``.pdf``.
+        format : {"json", "csv", "parquet", "html", "md", "svg", "png", "pdf"}, optional
+            Format, where the suffix does not determine it.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
+        from .files import write_atomic
+
+        known = (*TEXTS, *TABLES, *(PICTURES if hasattr(self, "_picture") else ()))
+        return write_atomic(path, self._content(format_of(path, format, known)))
+
+    def _content(self, format: str) -> bytes:
+        """Return the content of a file of this format."""
+        if format in PICTURES:
+            return self._picture(format)  # type: ignore[attr-defined]
+        if format == "parquet":
+            return _parquet(self.to_frame())
+        if format == "csv":
+            return _csv(self._columns())
+        return {"json": self.to_json, "html": self._page, "md": self._markdown}[format]().encode()
+
+    def to_json(self) -> str:
+        """Render the values of `to_dict` as JSON.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
+        import json
+
+        return json.dumps(plain_value(self.to_dict()), indent=2, allow_nan=False, default=str) + "\n"
+
+    def _page(self) -> str:
+        """Return an HTML page."""
+        title = (self._title().split("\n")[0] or type(self).__name__).strip()
+        return PAGE.format(title=escape(title), body=self._repr_html_())
+
+    def _markdown(self) -> str:
+        """Return Markdown."""
+        headings, rows = self._table()
+        if not headings:
+            return f"```text\n{self!r}\n```\n"
+        parts = [self._title(), "\n".join(markdown_table(headings, rows)), *self._notes()]
+        lines = [part if part.startswith("|") else markdown_text(part) for part in parts if part]
+        return "\n\n".join(lines) + "\n"
 
     def _fields(self) -> dict[str, Any]:
         """Return the exported fields; subclasses can add properties."""
@@ -77,11 +158,11 @@ class Result:
         cells = [[str(cell) for cell in row] for row in rows]
         table = text_table(headings, cells, self._numeric, self._width) if headings else []
         title = self._title()
-        return "\n".join([*([title] if title else []), *table, *self._notes()])
+        return "\n".join([*([title] if title else []), *self._dropped_lines(), *table, *self._notes()])
 
     def _repr_html_(self) -> str:
         headings, rows = self._table()
-        title = html_lines(self._title())
+        title = html_lines(self._title(), *self._dropped_lines())
         return title + (html_table(headings, rows) if headings else "") + html_lines(*self._notes())
 
 
@@ -89,7 +170,7 @@ class Record(Result):
     """Result whose text is its title and notes; in notebooks the columns of its frame are shown as a table."""
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *self._notes()])
+        return "\n".join([self._title(), *self._dropped_lines(), *self._notes()])
 
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         columns = self._columns()
@@ -98,6 +179,93 @@ class Record(Result):
 
 def _cell(value: Any) -> str:
     return number(value) if value is None or isinstance(value, float) else str(value)
+
+
+TEXTS, TABLES, PICTURES = ("json", "html", "md"), ("csv", "parquet"), ("svg", "png", "pdf")
+SUFFIXES = {".htm": "html", ".markdown": "md", ".pq": "parquet"}
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}}\
+table{{border-collapse:collapse;display:block;overflow-x:auto;margin:1rem 0}}td,th{{padding:.3rem .7rem;border-bottom:1px solid #8884;text-align:left}}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[str]) -> str:
+    """Return the format of a file: `format`, or the one of the suffix."""
+    if format is not None:
+        if format not in known:
+            raise ArgumentError("format", f"must be {_either(map(repr, known))}; got {format!r}")
+        return format
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    found = SUFFIXES.get(suffix, suffix.removeprefix("."))
+    if found not in known:
+        raise ArgumentError(
+            "path",
+            f"the format of {os.fspath(path)!r} is unknown",
+            (f"end it in {_either(f'.{name}' for name in known)}", Use("format")),
+        )
+    return found
+
+
+def _either(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
+def _csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """A table as CSV: numbers with all their digits, missing ones empty, lists as JSON."""
+    import csv
+    import io
+    import json
+
+    def cell(value: Any) -> Any:
+        value = plain_value(value)
+        return json.dumps(value, default=str) if isinstance(value, list | dict) else value
+
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([[cell(value) for value in row] for row in zip(*columns.values(), strict=True)])
+    return stream.getvalue().encode()
+
+
+def _parquet(frame: Any) -> bytes:
+    import io
+
+    import narwhals.stable.v2 as nw
+
+    stream = io.BytesIO()
+    try:
+        nw.from_native(frame, eager_only=True).write_parquet(stream)  # type: ignore[call-overload]
+    except ImportError as error:  # pandas writes it with pyarrow
+        raise MissingDependencyError("path", "a Parquet file requires pyarrow", "run pip install pyarrow") from error
+    return stream.getvalue()
+
+
+def markdown_text(text: str) -> str:
+    """Text as a line of Markdown, in which it changes nothing.
+
+    >>> print(markdown_text("a|b <c>"))
+    a\\|b \\<c>
+    """
+    marked = "".join(f"\\{c}" if c in "\\`*_|<[]" else c for c in " ".join(text.split()))
+    return f"\\{marked}" if marked[:1] in ("#", ">", "+", "-", "=") else marked
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Lines of a Markdown table; every cell is escaped."""
+    lines = [[markdown_text(str(cell)) for cell in row] for row in (headings, *rows)]
+    return [f"| {' | '.join(cells)} |" for cells in (lines[0], ["---"] * len(headings), *lines[1:])]
 
 
 def _holds_many(value: Any) -> bool:

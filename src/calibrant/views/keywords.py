@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..errors import UnknownArgumentError
 from ..input.predictions import Predictions
+from .view import Summary
 
 if TYPE_CHECKING:
     from ..metrics.registry import Metric
@@ -20,6 +21,7 @@ __all__ = [
     "check_keywords",
     "checks_keywords",
     "documents_keywords",
+    "noting_dropped",
     "parameter_lines",
     "shared_entry",
     "unknown_keyword",
@@ -80,6 +82,11 @@ prediction was correct). It is never inferred.""",
     "sum_tolerance": (
         "float, optional",
         "Largest accepted deviation of a row sum from 1; by default it follows the precision of the data, or the decimals of rounded ones.",
+    ),
+    "missing": (
+        '{"raise", "drop"}, default "raise"',
+        """What to do about rows with a missing label, probability, weight, group or feature: raise an error that counts them, or drop
+them. Printed results and `to_dict` state how many rows were dropped.""",
     ),
     "lens": (
         "str or Lens, optional",
@@ -171,9 +178,17 @@ def documents_keywords(
             entries = {**SHARED, **(table or {})}
             doc = _filled(function.__doc__, variable[0].name if variable else "", passed, entries)
             function.__doc__ = _with_sections(doc, sections or {})
-        return function
+        return _noting(function) if "missing" in passed and inspect.isfunction(function) else function
 
     return decorate
+
+
+def _noting(function: Callable[P, T]) -> Callable[P, T]:
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        return noting_dropped(function, *args, **keywords)
+
+    return call
 
 
 def _has_options(doc: str | None, variable: str) -> bool:
@@ -199,7 +214,7 @@ def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
     if not end or not missing:
         return doc
     added = [line for heading, text in missing for line in (heading, "-" * len(heading), *text.split("\n"), "")]
-    return "\n".join([*lines[:end], *added, *lines[end:]])
+    return "\n".join([*lines[:end], *([""] if lines[end - 1] else []), *added, *lines[end:]])
 
 
 def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARED) -> str:
@@ -330,6 +345,26 @@ def checks_keywords(
         return documents_keywords(taken=taken, view=view if table is not None else (), table=texts)(call)
 
     return decorate
+
+
+def noting_dropped(function: Callable[P, T], *args: P.args, **keywords: P.kwargs) -> T:
+    """Call a function; a result that it returns states how many rows were dropped because of missing values."""
+    if keywords.get("missing", "raise") != "raise":
+        from ..input.missing import dropped_by
+
+        with dropped_by() as context:
+            result = function(*args, **keywords)
+        dropped = context.found
+    else:
+        result = function(*args, **keywords)
+        held: Any = args[0] if args else keywords.get("y_true")
+        dropped = getattr(held, "dropped", None) if isinstance(held, (Predictions, Summary)) else None
+    if dropped is not None:
+        from ..util.results import Result
+
+        if isinstance(result, Result):
+            object.__setattr__(result, "dropped", dropped)  # results are frozen
+    return result
 
 
 def check_keywords(

@@ -235,7 +235,7 @@ class Selections:
         Parameters
         ----------
         *names : object
-            Groups, as passed in ``groups=``.
+            Groups, as passed in ``groups=``; with several groupings as `evaluate` names them, such as ``"contract: month"``.
 
         Returns
         -------
@@ -253,10 +253,16 @@ class Selections:
         def mask(p: Predictions) -> Array:
             if p.groups is None:
                 raise LensError("where", "select.group requires groups", Use("groups", None, "with one group per row"))
+            from ..input.grouping import groupings_of
+
+            chosen = np.zeros(p.n, bool)
             for name in names:
-                if name not in p.group_names:
-                    raise LensError("where", f"unknown group {name!r}", f"the groups are {list(p.group_names[:20])}")
-            return np.isin(p.groups, [p.group_names.index(name) for name in names])
+                found = [g for g in groupings_of(p) if name in g.labels]
+                if not found:
+                    known = [label for g in groupings_of(p) for label in g.labels]
+                    raise LensError("where", f"unknown group {name!r}", f"the groups are {known[:20]}")
+                chosen |= found[0].place[p.groups] == found[0].labels.index(name)
+            return chosen
 
         return Selection(f"group in {list(names)}", mask)
 

@@ -125,6 +125,10 @@ class Rows:
         return self._predictions.groups
 
     @property
+    def groupings(self) -> tuple[Any, ...]:
+        return self._predictions.groupings
+
+    @property
     def features(self) -> Array | None:
         return self._predictions.features
 
@@ -342,6 +346,8 @@ class View(_Weighted):
         self._classes = classes
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
+        # Of a sketch: whether different scores share a cell.
+        self.has_mixed_cells: Callable[[], bool] | None = None
 
     @property
     def classes(self) -> int | None:
@@ -469,6 +475,9 @@ class View(_Weighted):
 
 class Summary:
     """Base of summaries of rows, such as sketches, which provide views of the lenses that they were made with."""
+
+    dropped: Any = None
+    """The rows that were dropped because of missing values, where some were; a file of sketches does not keep it."""
 
     @property
     def n(self) -> int:

@@ -246,12 +246,13 @@ def test_rows_must_sum_to_one_and_have_a_group(tmp_path: Path, engine: str) -> N
         connection.execute(f"COPY (SELECT 1 AS y, 0.5 AS p, NULL::TEXT AS g) TO '{tmp_path / 'g.parquet'}'")
         connection.execute(f"COPY (SELECT 1 AS y, NULL::DOUBLE AS p) TO '{tmp_path / 'n.parquet'}'")
     with pytest.raises(
-        cal.GroupError, match=r'by: missing group in "g" in row 0 of .*g\.parquet; pass where to select the other rows'
+        cal.GroupError,
+        match=r"by: missing value in column 'g' in row 0 of .*g\.parquet; use missing='drop' to drop these rows",
     ):
         cal.scan(tmp_path / "g.parquet", by="g", engine=engine)
     with pytest.raises(
         cal.ProbabilityError,
-        match=r'prob: missing value in "p" in row 0 of .*n\.parquet; pass where to select the other rows',
+        match=r"prob: missing value in column 'p' in row 0 of .*n\.parquet; use missing='drop' to drop these rows",
     ):
         cal.scan(tmp_path / "n.parquet", engine=engine)
 
@@ -356,7 +357,7 @@ def test_groups_keep_their_names(tmp_path: Path, engine: str) -> None:
     [
         ("7,0.5", r"label: labels must be among the classes 0, 1; got '7' in row 30 of .*x\.csv; pass classes"),
         ("x,0.5", r"label: labels must be among the classes 0, 1; got 'x' in row 30 of .*x\.csv; pass classes"),
-        (",0.5", r"label: missing label in row 30 of .*x\.csv; pass where to select the other rows"),
+        (",0.5", r"label: missing value in column 'y' in row 30 of .*x\.csv; use missing='drop' to drop these rows"),
         ("1,N/A", r"""prob: expected numbers in "p", got the text 'N/A' in row 30"""),
         (
             "1,1.5",

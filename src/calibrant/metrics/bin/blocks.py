@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default
+from ...binning.parse import EQUAL_WIDTH, are_edges, bin_cells, bin_table, is_default, is_found_in_rows
 from ...errors import ArgumentError, UndefinedMetricError, Use
 from ...util import kernels
 from ...util.checks import check_whole
@@ -21,8 +21,13 @@ def rejected_share(view: View, alpha: float, binning: Any, bins: Any, min_block:
     """Compute the fraction of rows whose score is rejected by the binomial test of its block at level `alpha`."""
     if not 0 < alpha < 1:
         raise ArgumentError("alpha", f"must lie between 0 and 1; got {alpha!r}", "for example 0.05")
-    if isinstance(binning, str) and binning == "pava" and are_edges(bins) and is_default(binning):
-        binning = EQUAL_WIDTH  # edges replace the default
+    if (
+        isinstance(binning, str)
+        and binning == "pava"
+        and is_default(binning)
+        and (are_edges(bins) or is_found_in_rows(bins))
+    ):
+        binning = EQUAL_WIDTH  # edges and levels replace the default
     if isinstance(binning, str) and binning == "pava":
         if not is_default(bins):
             raise ArgumentError(

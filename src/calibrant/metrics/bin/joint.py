@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Bins
 from ...binning.partition import auto_binning, cells_of
+from ...binning.searches import SEARCHES
 from ...errors import ArgumentError, Drop, UndefinedMetricError, Use
 from ...util.checks import weight_per_class
 from ...views.view import VectorView
@@ -128,7 +129,7 @@ def gece_db(
     min_size: int = 10,
 ) -> float:
     """Generalised expected calibration error minus its expected value for calibrated forecasts."""
-    if isinstance(bins, str) and bins != "tcal":
+    if isinstance(bins, str) and bins in SEARCHES and bins != "tcal":
         raise ArgumentError(
             "bins", f"{bins!r} chooses bins by the labels, so that the value by chance is unknown", "give a number"
         )

@@ -105,7 +105,9 @@ def _residuals(view: View, form: str = "mean", edge: str = "clip") -> Floats | N
     },
     # Scores near 0 and 1 are shifted exactly, by their complement; only 0 and 1 themselves are not.
     reads_log_odds=lambda view, options: (
-        options["form"] == "logit" and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+        options["form"] == "logit"
+        and (options["edge"] == "drop" or bool((view.score * view.rest == 0).any()))
+        and "a shift of log-odds does not change scores of 0 and 1"
     ),
 )
 def calibration_in_the_large(

@@ -1,11 +1,12 @@
-// Interactive charts of the report, computed from sums over 300 cells of equal width.
+// Interactive charts of the report, computed from sums over cells of equal width.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("cells").textContent);
   const element = (id) => document.getElementById(id);
   const state = {
     lens: 0,
-    group: 0,
+    group: data.focus,
+    on: new Set(data.sides.flatMap((side, place) => (side.on ? [place] : []))),
     stop: data.stops.indexOf(data.bins),
     binning: data.binning,
     cut: Math.min(data.cells, Math.ceil(data.cells * (data.chosen === null ? 0 : data.chosen) - 1e-9)),
@@ -26,7 +27,7 @@
     const rows = sum(cells.n, from, to);
     const positives = sum(cells.p, from, to);
     const scores = sum(cells.s, from, to);
-    const bin = { low, high, rows, total, share: rows / total, positives, excess: scores - positives };
+    const bin = { low, high, rows, total, share: rows / total, positives, excess: scores - positives, weighted: Boolean(cells.q) };
     if (rows === 0) return { ...bin, mean_score: null, rate: null, gap: null, lower: null, upper: null, side: null };
     bin.mean_score = scores / rows;
     bin.rate = Math.min(1, Math.max(0, positives / rows));
@@ -63,7 +64,7 @@
     let number = 1;
     full.forEach((k, place) => {
       let reached = false;
-      while (number < count && before >= least(number, count, total)) {
+      while (number < count && before >= least(number, count, total, Boolean(cells.q))) {
         number += 1;
         reached = true;
       }
@@ -82,8 +83,8 @@
   }
 
   /** The least weight before a cell of bin `number`; sums of importance weights get some slack for rounding. */
-  function least(number, count, total) {
-    if (data.weights === "importance") return (number - 1e-9 * count) * (total / count);
+  function least(number, count, total, weighted) {
+    if (weighted) return (number - 1e-9 * count) * (total / count);
     const rest = (number * total) % count;
     return (number * total - rest) / count + (rest > 0 ? 1 : 0);
   }
@@ -122,7 +123,7 @@
   };
   const amount = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 1 });
   // Importance weights are relative, so their sums are shown as shares.
-  const rowsOf = (rows, total) => (data.weights === "importance" ? `${percent(rows / total)} of the weight` : amount(rows));
+  const rowsOf = (bin) => (bin.weighted ? `${percent(bin.rows / bin.total)} of the weight` : amount(bin.rows));
   const signed = (value) => (value === null ? "-" : `${value < -1e-12 ? "\u2212" : "+"}${Math.abs(value).toFixed(3)}`);
   const range = (low, high, write) => (low === null ? "" : `${write(low)} to ${write(high)}`);
 
@@ -133,21 +134,26 @@
     return series.lens === "class" ? `P(${series.name})` : series.name;
   }
 
-  const meanName = (series) => (series.lens === "top_label" ? "mean confidence" : "mean predicted probability");
-  const rateName = (series) => (series.lens === "top_label" ? "accuracy" : "observed rate");
+  const lens = () => data.lenses[state.lens];
+  const meanName = () => (lens().lens === "top_label" ? "mean confidence" : "mean predicted probability");
+  const rateName = () => (lens().lens === "top_label" ? "accuracy" : "observed rate");
 
   // ---- selection -----------------------------------------------------------------------------------------------------
 
-  const series = () => (state.group > 0 ? data.groups[state.group - 1] : data.lenses[state.lens]);
+  const series = () => data.sides[state.group].series[state.lens];
   const bins = () => tableOf(series().cells, state.binning, data.stops[state.stop]);
 
-  /** The cells for thresholds: by confidence of the top label, for all rows or the selected group. */
+  /** The sides in the diagram: those switched on, and the one whose numbers are shown; groups have no other lens than the first. */
+  const shownSides = () =>
+    data.sides.flatMap((side, place) => (side.series[state.lens] && (state.on.has(place) || place === state.group) ? [place] : []));
+
+  /** The cells for thresholds: by confidence of the top label, for the selected side. */
   function sureness() {
-    const chosen = state.group > 0 ? data.groups[state.group - 1] : data.lenses[0];
-    return chosen.sureness || (chosen.lens === "top_label" ? chosen.cells : null);
+    const chosen = data.sides[state.group].series[0];
+    return chosen.sureness || (data.lenses[0].lens === "top_label" ? chosen.cells : null);
   }
 
-  const rowsChosen = () => (state.group > 0 ? data.groups[state.group - 1].name : "all rows");
+  const rowsChosen = () => (data.sides.length > 1 && data.sides[state.group].name !== "All rows" ? data.sides[state.group].name : "all rows");
 
   // ---- the page ------------------------------------------------------------------------------------------------------
 
@@ -162,9 +168,9 @@
       const cells = [
         ["from", number(bin.low)],
         ["to", number(bin.high)],
-        ["rows", rowsOf(bin.rows, bin.total)],
-        [meanName(series()), number(bin.mean_score)],
-        [rateName(series()), number(bin.rate)],
+        ["rows", rowsOf(bin)],
+        [meanName(), number(bin.mean_score)],
+        [rateName(), number(bin.rate)],
         ["gap", signed(bin.gap)],
         ["interval", range(bin.lower, bin.upper, number)],
       ];
@@ -188,15 +194,62 @@
     const gap = (sum(chosen.cells.s) - sum(chosen.cells.p)) / total;
     const mass = state.binning === "equal_mass" ? " of equal mass" : "";
     write("said", `ECE with ${count} ${count === 1 ? "bin" : "bins"}${mass}: ${number(eceOf(found))}`);
-    const whose = state.group > 0 ? chosen.name : data.lenses.length > 1 ? lensText(chosen) : "All rows";
-    const size = data.weights === "importance" ? "" : `${amount(total)} rows; `;
-    const means = `${meanName(chosen)} ${percent(sum(chosen.cells.s) / total)}, ${rateName(chosen)} ${percent(sum(chosen.cells.p) / total)}`;
+    const side = data.sides[state.group].name;
+    const whose = data.lenses.length < 2 ? side : data.sides.length < 2 ? lensText(lens()) : `${side}, ${lensText(lens())}`;
+    const size = chosen.cells.q ? "" : `${amount(total)} rows; `;
+    const means = `${meanName()} ${percent(sum(chosen.cells.s) / total)}, ${rateName()} ${percent(sum(chosen.cells.p) / total)}`;
     write("said-more", `${whose}: ${size}${means}, difference ${signed(gap)}.`);
     write("bins-shown", String(count));
     element("bins").setAttribute("aria-valuetext", `${count} bins`);
     fillTable(found);
-    if (drawn.reliability) feed(entitled(drawn.reliability), { bins: found.filter((bin) => bin.rows > 0) });
-    if (drawn.histogram) feed(drawn.histogram, { bins: found });
+    if (data.sides.length > 1) {
+      write("numbers-of", side);
+      showLegend(count);
+    }
+    const { points, bars } = pictures(found);
+    if (drawn.reliability) feed(entitled(drawn.reliability), points);
+    if (drawn.histogram) {
+      const { heightTitle, heightMax } = heights(bars);
+      feed(drawn.histogram.signal("heightTitle", heightTitle).signal("heightMax", heightMax), bars);
+    }
+  }
+
+  /** One side is drawn with its distances from the diagonal; several as lines over each other, with the intervals of few or of the selected one. */
+  function pictures(found) {
+    const places = shownSides();
+    element("reliability").classList.toggle("overlaid", places.length > 1);
+    if (places.length < 2) return { points: { bins: found.filter((bin) => bin.rows > 0), lines: [], spans: [] }, bars: { bins: found, steps: [] } };
+    const tables = places.map((place) => [place, tableOf(data.sides[place].series[state.lens].cells, state.binning, data.stops[state.stop])]);
+    const look = (place) => {
+      const { colour, dash, shape } = data.sides[place];
+      return { place, colour: `var(--c${colour})`, dash: dash.split(" ").map(Number), shape };
+    };
+    const lines = tables.flatMap(([place, table]) => table.filter((bin) => bin.rows > 0).map((bin) => ({ ...bin, ...look(place) })));
+    const spans = lines.filter((bin) => bin.lower !== null && (places.length <= 3 || bin.place === state.group));
+    const steps = tables.flatMap(([place, table]) =>
+      table.flatMap((bin, k) => [bin.low, ...(k === table.length - 1 ? [bin.high] : [])].map((at) => ({ at, share: bin.share, ...look(place) }))),
+    );
+    return { points: { bins: [], lines, spans }, bars: { bins: [], steps } };
+  }
+
+  /** The axis of the histogram: rows or, for several sides, shares. */
+  const heights = ({ bins: found, steps }) =>
+    steps.length > 0
+      ? { heightTitle: data.words.share, heightMax: Math.max(...steps.map((step) => step.share)) }
+      : { heightTitle: data.words.rows, heightMax: Math.max(...found.map((bin) => bin.rows)) };
+
+  /** The list of sides: which are on, which have this lens, and the ECE of each. */
+  function showLegend(count) {
+    const places = new Set(shownSides());
+    for (const [place, entry] of [...element("legend").children].entries()) {
+      const own = data.sides[place].series[state.lens];
+      const box = entry.querySelector("input");
+      box.disabled = own === undefined;
+      box.checked = places.has(place);
+      entry.classList.toggle("off", !places.has(place));
+      const text = own === undefined ? "" : `ECE ${number(eceOf(tableOf(own.cells, state.binning, count)))}`;
+      entry.querySelector("output").textContent = text;
+    }
   }
 
   function showThreshold() {
@@ -211,7 +264,7 @@
       at.rows > 0 ? `Accuracy ${percent(at.accuracy)}, coverage ${percent(at.coverage)}` : "No row is answered",
     );
     const sureOf = at.lower === null ? "" : ` (${sure} interval ${range(at.lower, at.upper, percent)})`;
-    const counted = data.weights === "importance" || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
+    const counted = cells.q || data.soft ? percent(at.accuracy) : `${amount(at.right)} of ${amount(at.rows)}`;
     write("threshold-more", `Confidence \u2265 ${at.threshold.toFixed(3)}, ${rowsChosen()}: ${counted} answers correct${sureOf}.`);
     if (drawn.threshold) feed(drawn.threshold, { now: pointsAt(at) });
   }
@@ -239,9 +292,9 @@
     if (cells !== null && drawn.threshold) feed(drawn.threshold, curve(cells));
   }
 
-  /** The axes of the diagram bear the names of the selected lens; groups are those of the first. */
+  /** The axes of the diagram bear the names of the selected lens. */
   function entitled(view) {
-    const [mean, rate] = data.titles[state.group > 0 ? 0 : state.lens];
+    const [mean, rate] = data.titles[state.lens];
     return view.signal("meanTitle", mean).signal("rateTitle", rate);
   }
 
@@ -263,10 +316,11 @@
       ];
     }
     return [
+      ...("place" in datum ? [["", data.sides[datum.place].name]] : []),
       ["scores", range(datum.low, datum.high, number)],
-      ["rows", rowsOf(datum.rows, datum.total)],
-      [meanName(series()), number(datum.mean_score)],
-      [rateName(series()), number(datum.rate)],
+      ["rows", rowsOf(datum)],
+      [meanName(), number(datum.mean_score)],
+      [rateName(), number(datum.rate)],
       [`${sure} interval`, range(datum.lower, datum.upper, number)],
       ["gap", signed(datum.gap)],
     ];
@@ -307,17 +361,25 @@
   };
   const nothingFromOutside = { load: blocked, sanitize: blocked, http: blocked, file: blocked };
 
-  async function draw(name, id, sources) {
+  async function draw(name, id, sources, signals = {}) {
     // Expressions are interpreted, not compiled, so that the content security policy need not allow eval.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tip, loader: nothingFromOutside };
-    const spec = data.specs[name];
+    const spec = data.specs[name] || data.charts[name];
     // A scale without data has no domain, so the chart starts with its data.
     for (const part of [spec, ...(spec.layer || [])]) {
       if (part.data && part.data.name in sources) part.data.values = sources[part.data.name];
     }
+    for (const param of spec.params || []) if (param.name in signals) param.value = signals[param.name];
+    const meta = spec.usermeta || {};
+    if (meta.square || meta.narrow) {
+      // The plot is a square: its width is that of the page less the axis, as far as there is room.
+      spec.width = Math.min(420, element(id).clientWidth - 90);
+      if (meta.square) spec.height = spec.width;
+      spec.autosize = { type: "pad" };
+    }
     // Two entries of a legend may be wider than a narrow chart.
     if (element(id).clientWidth < 480) {
-      for (const { encoding } of spec.layer || []) if (encoding.color && encoding.color.legend) encoding.color.legend.columns = 1;
+      for (const { encoding = {} } of [spec, ...(spec.layer || [])]) if (encoding.color && encoding.color.legend) encoding.color.legend.columns = 1;
     }
     const result = await window.vegaEmbed(element(id), spec, options);
     drawn[name] = result.view;
@@ -350,22 +412,48 @@
     // Groups are stored for the main lens only, so selecting one resets the other.
     element("lens").addEventListener("change", (event) => {
       state.lens = Number(event.target.value);
-      state.group = 0;
-      element("group").value = "0";
+      if (!series()) state.group = data.focus;
+      element("group").value = String(state.group);
       showAll();
     });
     element("group").addEventListener("change", (event) => {
       state.group = Number(event.target.value);
-      state.lens = 0;
-      element("lens").value = "0";
+      if (!series()) state.lens = 0;
+      element("lens").value = String(state.lens);
       showAll();
     });
+    if (data.sides.length > 1) switchSides();
     element("cut").addEventListener("input", (event) => {
       state.cut = Number(event.target.value);
       showThreshold();
     });
     for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
+    // In the frame of a notebook, an address within the page would be resolved against that of the notebook.
+    for (const link of document.querySelectorAll('a[href^="#"]')) {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        element(link.hash.slice(1)).scrollIntoView();
+      });
+    }
     printWhole();
+  }
+
+  /** Switch sides on and off; the one whose numbers are shown gives way to the first that is left. */
+  function switchSides() {
+    const change = (places) => {
+      state.on = new Set(places);
+      if (state.on.size > 0 && !state.on.has(state.group)) {
+        state.group = [...state.on].sort((one, other) => one - other).find((place) => data.sides[place].series[state.lens]) ?? data.focus;
+        element("group").value = String(state.group);
+      }
+      showAll();
+    };
+    element("legend").addEventListener("change", (event) => {
+      const place = Number(event.target.value);
+      change(event.target.checked ? [...shownSides(), place] : shownSides().filter((other) => other !== place));
+    });
+    element("show-all").addEventListener("click", () => change(data.sides.keys()));
+    element("show-one").addEventListener("click", () => change([state.group]));
   }
 
   /** Open all folded parts for printing. */
@@ -393,19 +481,18 @@
     element("cut").value = String(state.cut);
     for (const button of document.querySelectorAll('input[name="binning"]')) button.checked = button.value === state.binning;
     choose("lens", data.lenses.map(lensText), 0);
-    choose("group", ["All rows", ...data.groups.map((group) => group.name)], 0);
+    choose("group", data.sides.map((side) => side.name), state.group);
     for (const part of document.querySelectorAll(".live")) part.hidden = false;
     listen();
     showAll();
     const found = bins();
     const cells = sureness();
+    const { points, bars } = pictures(found);
     const charts = [
-      draw("reliability", "reliability", { bins: found.filter((bin) => bin.rows > 0) }),
-      draw("histogram", "histogram", { bins: found }),
+      draw("reliability", "reliability", points),
+      draw("histogram", "histogram", bars, heights(bars)),
       ...(cells === null ? [] : [draw("threshold", "threshold-chart", curve(cells))]),
-      ...Object.keys(data.specs)
-        .filter((name) => name.startsWith("clinical-"))
-        .map((name) => draw(name, name, {})),
+      ...Object.keys(data.charts).map((name) => draw(name, name, {})),
     ];
     for (const chart of charts) await chart;
     for (const part of document.querySelectorAll(".still")) part.hidden = true;

@@ -2,50 +2,90 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import ArgumentError, ColumnError
+from ...errors import ArgumentError, ColumnError, Use
 from ...input.convert import match_columns
+from ...input.expressions import check_expression, condition_error, first_line, lossless, quoted
 from ...input.frames import CALIBRATED, PROB_PREFIXES, as_booleans, class_names, positive_last
+from ...input.grouping import plain_columns
 
 __all__ = [
     "CALIBRATED",
     "LABEL_NAMES",
+    "PREDICTION_NAMES",
     "PROB_NAMES",
     "Columns",
     "as_booleans",
     "check_class_order",
     "check_expression",
     "class_names",
+    "condition_error",
     "find_columns",
     "first_line",
+    "is_guessed",
     "like_classes",
     "lossless",
     "names_as_written",
+    "no_probabilities",
     "quoted",
     "score_options",
 ]
 
-LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "truth", "true_label", "class", "outcome", "actual")
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "y_true",
+    "y",
+    "target",
+    "targets",
+    "truth",
+    "ground_truth",
+    "true_label",
+    "true_class",
+    "class",
+    "outcome",
+    "actual",
+    "y_actual",
+    "y_test",
+    "observed",
+)
 PROB_NAMES = (
     "prob",
     "probs",
     "probability",
     "probabilities",
     "y_prob",
+    "y_probs",
     "y_proba",
     "y_score",
+    "y_scores",
+    "y_pred_prob",
+    "y_pred_proba",
+    "y_hat_prob",
     "score",
+    "scores",
     "p",
+    "p_hat",
+    "phat",
     "proba",
+    "pred_prob",
+    "pred_proba",
+    "predict_proba",
+    "predicted_prob",
+    "predicted_proba",
+    "predicted_probability",
+    "predicted_risk",
+    "risk",
     "p_1",
     "prob_1",
 )
+# Names of probabilities or of predicted classes; the values decide, and any name above takes precedence.
+PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "preds", "y_pred", "y_hat", "yhat")
 
 
 @dataclass(frozen=True)
@@ -60,35 +100,6 @@ class Columns:
     weight: str | None = None
     counts: str | None = None
     by: str | None = None
-
-
-def first_line(error: Exception) -> str:
-    """The message of an error, without the lines that point into the query."""
-    return str(error).strip().split("\n")[0]
-
-
-def condition_error(error: Exception, names: Sequence[str]) -> ArgumentError:
-    """The error for a condition on rows that DuckDB cannot evaluate."""
-    text = first_line(error)
-    unknown = re.search(r'column "(.*)" not found', text)
-    remedy = f"the columns are {', '.join(names[:20])}"
-    if unknown is None:
-        return ArgumentError("where", text, remedy)
-    name = unknown[1]
-    return ArgumentError(
-        "where", f"unknown column {name!r}", f"{remedy}; text is written in single quotes, as '{name}'"
-    )
-
-
-def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def lossless(name: str, type: str) -> str:
-    """A column as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
-    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
-    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
 
 
 # An integer, which programs write as 7 or, next to fractions and missing values, as 7.0.
@@ -122,44 +133,6 @@ def _is_spelled(number: type[int] | type[float], text: str) -> bool:
     return str(value) == text and (-(2**63) <= value < 2**63 if number is int else math.isfinite(value))
 
 
-def check_expression(connection: Any, where: str, argument: str = "--where") -> None:
-    """Raise unless the text is a single SQL expression without a second statement or a subquery."""
-    tree = json.loads(
-        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchone()[0]
-    )
-    if tree.get("error"):
-        raise ArgumentError(
-            argument,
-            f"not a valid SQL expression: {tree.get('error_message', where)}",
-            "for example \"country = 'FR' AND age > 60\"",
-        )
-    statements = tree["statements"]
-    if len(statements) != 1 or not _is_condition(statements[0]["node"]):
-        raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
-
-
-# Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
-_CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
-
-
-def _is_condition(node: dict[str, Any]) -> bool:
-    """Whether a parsed query consists of a single condition."""
-    if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
-        return False
-    condition = node["where_clause"]
-    blank = condition.get("function_name") == "row" and not condition.get("arguments")
-    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
-
-
-def _classes_within(tree: Any) -> Iterator[str]:
-    """The class of every part of an expression."""
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
-        yield tree["class"]
-    for part in parts:
-        yield from _classes_within(part)
-
-
 def find_columns(
     existing: list[str], columns: Columns, dashes: str = "--", *, labelled: bool = True
 ) -> tuple[str, list[str]]:
@@ -174,14 +147,19 @@ def find_columns(
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
-        label = next((lower[name] for name in LABEL_NAMES if name in lower), None if labelled else "")
+        usual = [lower[name] for name in LABEL_NAMES if name in lower and not _has_other_use(lower[name], columns)]
+        if len(usual) > 1 and labelled:
+            problem = f"could be any of the columns {', '.join(usual)}"
+            raise ColumnError(f"{dashes}label", problem, Use("label", usual[0], "or another"))
+        label = usual[0] if usual else None if labelled else ""
         if label is None:
             raise ColumnError(
                 f"{dashes}label",
                 "no column has a common name for labels",
                 f"name the column; the columns are {', '.join(existing[:20])}",
             )
-    others = [name for name in existing if name not in (label, columns.weight, columns.counts, columns.by)]
+    grouping = plain_columns(columns.by, existing, f"{dashes}by")
+    others = [name for name in existing if name not in (label, columns.weight, columns.counts, *grouping)]
     if given:
         option, name = given[0]
         spec = [part.strip() for part in name.split(",")]
@@ -190,6 +168,32 @@ def find_columns(
         # A pattern refers to scores, so the label is excluded even if its name matches.
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
     return label, positive_last(_usual_scores(others, existing, dashes), "")
+
+
+def _has_other_use(name: str, columns: Columns) -> bool:
+    """Whether another option names a column, on its own or in an expression."""
+    others = (
+        columns.prob,
+        columns.probs,
+        columns.logits,
+        columns.confidence,
+        columns.weight,
+        columns.counts,
+        columns.by,
+    )
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", given) for given in others if given)
+
+
+def is_guessed(columns: Columns, names: Sequence[str]) -> bool:
+    """Whether the scores are a column such as ``prediction`` that no option names, which may hold predicted classes."""
+    named = any(name for _, name in score_options(columns))
+    return not named and len(names) == 1 and names[0].lower() in PREDICTION_NAMES
+
+
+def no_probabilities(name: str, dashes: str = "--") -> ColumnError:
+    """The error for a column such as ``prediction`` whose values are classes."""
+    problem = f"the column {name!r} holds predicted classes instead of probabilities"
+    return ColumnError(f"{dashes}prob", problem, "name the column of probabilities")
 
 
 def _without_twins(names: list[str]) -> list[str]:
@@ -202,7 +206,11 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
     found = _several(others)
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
-        found = [lower[name] for name in PROB_NAMES if name in lower][:1]
+        found = [lower[name] for name in PROB_NAMES if name in lower]
+        found = found or [lower[name] for name in PREDICTION_NAMES if name in lower]
+        if len(found) > 1:
+            problem = f"could be any of the columns {', '.join(found)}"
+            raise ColumnError(f"{dashes}prob", problem, Use("prob", found[0], "or another"))
     several = f"{dashes}probs " if dashes else ""
     if not found:
         raise ColumnError(
@@ -238,7 +246,9 @@ def _several(others: list[str]) -> list[str]:
 
 def score_options(columns: Columns, dashes: str = "--") -> list[tuple[str, str | None]]:
     """The options that name scores, with their values."""
-    return [(dashes + name, getattr(columns, name)) for name in ("prob", "probs", "logits", "confidence")]
+    confidence = "confidence-column" if dashes else "confidence"
+    names = {"prob": "prob", "probs": "probs", "logits": "logits", confidence: "confidence"}
+    return [(dashes + option, getattr(columns, name)) for option, name in names.items()]
 
 
 def like_classes(names: Sequence[Any], known: Sequence[Any]) -> list[Any]:

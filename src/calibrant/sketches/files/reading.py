@@ -15,6 +15,7 @@ from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, 
 from ...input.convert import is_frame
 from ...util.files import read_start
 from .columns import check_expression, condition_error, first_line, quoted
+from .converting import as_table
 
 __all__ = [
     "CONFIG",
@@ -188,7 +189,7 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     for name in found:
         status = Path(name).stat()
         once.setdefault((status.st_dev, status.st_ino), name)
-    return list(once.values())
+    return [as_table(name) for name in once.values()]
 
 
 def _names_of(source: Any) -> list[str]:
@@ -267,16 +268,18 @@ def not_utf8(shown: str) -> FileError:
 
 # Common formats that are not supported, and the remedy.
 OTHERS = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), ("a spreadsheet", "save it as CSV")),
+    **dict.fromkeys(
+        (".xls", ".xlsb", ".ods"), ("a spreadsheet in another format than .xlsx", "save it as .xlsx or CSV")
+    ),
     **dict.fromkeys((".zip", ".tar", ".7z", ".bz2", ".xz"), ("an archive", "unpack it; .gz and .zst are supported")),
     **dict.fromkeys(
         (".pkl", ".pickle", ".joblib", ".pt", ".pth"), ("a pickle", "write the predictions as CSV or Parquet")
     ),
     **dict.fromkeys(
-        (".feather", ".arrow", ".orc", ".avro", ".h5", ".hdf5", ".sqlite"),
+        (".orc", ".avro", ".h5", ".hdf5", ".sqlite"),
         ("in an unsupported format", "write it as Parquet"),
     ),
-    ".npy": ("a single array", "save labels and probabilities with numpy.savez"),
+    ".npy": ("an array without columns", "save labels and probabilities as columns of a table"),
 }
 
 
@@ -366,8 +369,8 @@ def listed(paths: list[str]) -> str:
     return "[" + ", ".join(map(_literal, paths)) + "]"
 
 
-def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
-    """The dialect of a text file, with the names of Python's csv module; None if it does not begin with its header or is undetermined."""
+def dialect_of(connection: Any, path: str, kind: str) -> tuple[dict[str, Any], int] | None:
+    """The dialect of a text file, with the names of Python's csv module, and the number of lines above its header; None if undetermined."""
     import csv
 
     import duckdb
@@ -380,18 +383,18 @@ def dialect_of(connection: Any, path: str, kind: str) -> dict[str, Any] | None:
     except duckdb.Error:
         return None
     delimiter, quote, escape, skipped = found
-    if skipped or len(delimiter) != 1:
+    if len(delimiter) != 1:
         return None
     quote, escape = (sign if len(sign) == 1 and sign != "\0" else None for sign in (quote, escape))
     if quote is None:
-        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}
+        return {"delimiter": delimiter, "quoting": csv.QUOTE_NONE, "escapechar": "\\"}, int(skipped)
     doubled = escape in (None, quote)
     return {
         "delimiter": delimiter,
         "quotechar": quote,
         "doublequote": doubled,
         "escapechar": None if doubled else escape,
-    }
+    }, int(skipped)
 
 
 def named_types(option: str, types: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,21 +21,27 @@ from ...errors import (
     ProbabilityError,
     Use,
 )
-from ...input.convert import SUM_TOLERANCE, match_columns, rounding_of
+from ...input.convert import SUM_TOLERANCE, missing_values, rounding_of
 from ...input.frames import opposite_of, positive_of
+from ...input.grouping import Factor, parse_by
+from ...input.missing import DROP, Dropped, all_missing, is_missing_text
 from ..collection import ALL, Sketches, default_lenses
 from .columns import (
     Columns,
     as_booleans,
     check_class_order,
+    check_expression,
     class_names,
     condition_error,
     find_columns,
+    is_guessed,
     lossless,
     names_as_written,
+    no_probabilities,
     quoted,
 )
-from .reading import FILE, PRINTED, ROW, Source, open_source
+from .converting import original_of
+from .reading import FILE, PRINTED, ROW, Source, open_source, text
 from .sql import Scores, bad_rows, group_sketches, label_code
 
 __all__ = ["scan"]
@@ -57,6 +64,7 @@ def scan(
     table: str | None = None,
     engine: Engine = "auto",
     progress: Callable[[int], None] | None = None,
+    missing: Literal["raise", "drop"] = "raise",
 ) -> Sketches:
     """Summarize prediction files of any size in one pass.
 
@@ -75,7 +83,8 @@ def scan(
         of lists; by default recognized by name. Of two columns the second belongs to the positive class, unless the names indicate
         otherwise, as in ``p_yes, p_no`` and ``p_1, p_0``.
     by : str, optional
-        Column of groups; each group has sketches of its own.
+        Column of groups; each group has sketches of its own. An SQL expression such as ``"age >= 65"``, or combinations such as
+        ``"contract x age >= 65"``, are groups as well.
     where : str, optional
         SQL expression that selects rows.
     classes : sequence, optional
@@ -94,6 +103,9 @@ def scan(
         ``"auto"`` uses ``"arrow"`` if pyarrow is installed.
     progress : callable, optional
         Called with the number of rows read so far.
+    missing : {"raise", "drop"}, default "raise"
+        What to do about rows with a missing label, probability or group: raise an error, or drop them; the attribute ``dropped`` of
+        the result states how many.
 
     Returns
     -------
@@ -126,17 +138,128 @@ def scan(
     """
     if engine not in ("auto", "arrow", "sql"):
         raise ArgumentError("engine", f"must be 'auto', 'arrow' or 'sql'; got {engine!r}")
+    if missing not in ("raise", "drop"):
+        raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
-        if by is not None:
-            opened = opened.with_text(match_columns(list(opened.names), [by], "by")[0])
-        found = _scores(opened, label, prob, by, classes)
+        factors = _factors(opened, by)
+        for name in _kept_as_text(opened, factors):
+            opened = opened.with_text(name)
+        drop = missing == "drop"
+        found = _scores(opened, label, prob, by, factors, classes, drop)
+        dropped = None
+        if drop:
+            found, dropped = _without_missing(opened, found)
         kind = "binary" if found.k == 2 else "multiclass"
         asked = default_lenses(kind, found.k) if lenses is None else tuple(lenses)
         chosen = _named(asked, found.classes)
         sketches = _filled(opened, found, kind, chosen, scores, engine, progress)
         if sketches is None or not sketches.n:
             raise _no_rows(opened)
-        return _with_names_as_written(sketches) if by is not None and opened.kind in PRINTED else sketches
+        if len(factors) == 1 and factors[0].kind == "column" and opened.kind in PRINTED:
+            sketches = _with_names_as_written(sketches)
+        sketches.dropped = dropped
+        return sketches
+
+
+def _factors(opened: Source, by: str | None) -> tuple[Factor, ...]:
+    """What the groups are divided by; a sketch has one grouping, whose groups do not overlap."""
+    if by is None:
+        return ()
+    groupings = parse_by(by, opened.names, "by")
+    if len(groupings) > 1:
+        names = " x ".join(factor.name for grouping in groupings for factor in grouping)
+        raise GroupError(
+            "by", f"a sketch has one grouping; got {len(groupings)}", f"scan the files for each, or use {names!r}"
+        )
+    for factor in groupings[0]:
+        if factor.kind == "quantiles":
+            problem = f"{factor.name}: quantile groups require all rows at once"
+            raise GroupError(
+                "by", problem, f"use an expression with limits of your own, such as '{factor.column} >= 10'"
+            )
+    return groupings[0]
+
+
+def _kept_as_text(opened: Source, factors: tuple[Factor, ...]) -> list[str]:
+    """The columns whose values are names as they are written; a column that an expression reads keeps its type."""
+    read: set[str] = set()
+    for factor in factors:
+        if factor.kind == "expression":
+            read |= {name.lower() for name in check_expression(opened.connection, factor.column, "by")}
+    return [f.column for f in factors if f.kind == "column" and f.column.lower() not in read]
+
+
+def _group_sql(opened: Source, factors: tuple[Factor, ...]) -> str | None:
+    """The group of each row as SQL; NULL where a value is missing."""
+    if len(factors) <= 1 and all(factor.kind == "column" for factor in factors):
+        return lossless(factors[0].column, opened.types[factors[0].column]) if factors else None
+    parts = []
+    for factor in factors:
+        value = f"(\n{factor.column}\n)" if factor.kind == "expression" else quoted(factor.column)
+        parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
+    comma = text(", ")
+    group = f"({f' || {comma} || '.join(parts)})"
+    import duckdb
+
+    try:
+        opened.connection.execute(f"SELECT *, {group} FROM {opened.rows} LIMIT 0").fetchall()  # noqa: S608 - checked
+    except duckdb.BinderException as error:
+        if "GROUP BY" in str(error):
+            raise ArgumentError(
+                "by", "has an aggregate", "use an expression of each row, such as 'age >= 65'"
+            ) from error
+        raise condition_error(error, opened.names, "by") from error
+    return group
+
+
+# The SQL condition for text that stands for a missing value; see `input.missing`.
+NO_VALUE = "regexp_full_match({}, '\\s*(n/?a|#n/a|nan|null|<na>|nat)?\\s*', 'i')"
+
+
+def _absent(found: Scores) -> dict[str, str]:
+    """The SQL condition for a missing value of each column."""
+    label = f"coalesce({_is_no_label(found)}, true)"
+    probs = {_bare(name): f"coalesce(isnan(TRY_CAST({name} AS DOUBLE)), true)" for name in found.probs}
+    return {
+        found.name: label,
+        **probs,
+        **({} if found.group is None else {found.grouping or _bare(found.group): f"{found.group} IS NULL"}),
+    }
+
+
+def _bare(sql: str) -> str:
+    """The name of a column, or of a column and an entry of its lists, within an SQL expression."""
+    named = re.search(r'"((?:[^"]|"")*)"(\[\d+\])?', sql)
+    return sql if named is None else named[1].replace('""', '"') + (named[2] or "")
+
+
+def _missing(opened: Source, found: Scores) -> Dropped | None:
+    """The number of rows with missing values, of each column and in all; None if there are none. The rows are read once more."""
+    absent = _absent(found)
+    counts = ", ".join(f"count(*) FILTER ({condition})" for condition in absent.values())
+    query = f"SELECT count(*), count(*) FILTER ({_any(absent)}), {counts} FROM {found.table}"  # noqa: S608 - quoted names
+    rows, n, *each = opened.connection.execute(query).fetchone()
+    return Dropped(rows, n, {name: count for name, count in zip(absent, each, strict=True) if count}) if n else None
+
+
+def _any(conditions: dict[str, str]) -> str:
+    return " OR ".join(f"({condition})" for condition in conditions.values())
+
+
+def _without_missing(opened: Source, found: Scores) -> tuple[Scores, Dropped | None]:
+    """The rows without missing values, and how many were dropped; None if none were."""
+    dropped = _missing(opened, found)
+    if dropped is None:
+        return found, None
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, "prob")
+    return found._replace(table=f"(SELECT * FROM {found.table} WHERE NOT ({_any(_absent(found))}))"), dropped  # noqa: S608
+
+
+def _is_no_label(found: Scores) -> str:
+    """The SQL condition for a text such as NA in place of a label; it is not one if it is the name of a class."""
+    named = ", ".join(text(str(name)) for name in found.classes)
+    return f"({NO_VALUE.format(found.written)} AND {found.written} NOT IN ({named}))"
 
 
 def _with_names_as_written(sketches: Sketches) -> Sketches:
@@ -197,24 +320,33 @@ def _named_failures(opened: Source) -> Iterator[None]:
 
 
 def _scores(
-    opened: Source, label: str | None, prob: str | Sequence[str] | None, by: str | None, classes: Sequence[Any] | None
+    opened: Source,
+    label: str | None,
+    prob: str | Sequence[str] | None,
+    by: str | None,
+    factors: tuple[Factor, ...],
+    classes: Sequence[Any] | None,
+    drop: bool = False,
 ) -> Scores:
     """Labels and probabilities as SQL expressions."""
     known = list(opened.names)
     named = prob if prob is None or isinstance(prob, str) else ",".join(prob)
     found, names = find_columns(known, Columns(label=label, prob=named, by=by), dashes="")
-    grouped = None if by is None else match_columns(known, [by], "by")[0]
-    group = None if grouped is None else lossless(grouped, opened.types[grouped])
+    group = _group_sql(opened, factors)
+    plain = len(factors) == 1 and factors[0].kind == "column"
+    grouping = "" if plain else " x ".join(factor.name for factor in factors)
     pattern = prob if isinstance(prob, str) else ""
     of_columns = class_names(names, pattern) if len(names) > 1 else None
     if classes is not None and of_columns is not None:
         if len(names) == 2 and [str(name) for name in classes] == [str(name) for name in reversed(of_columns)]:
             names, of_columns = names[::-1], of_columns[::-1]
         check_class_order(classes, of_columns)
-    probs, types = _numbers(opened, names)
+    if is_guessed(Columns(prob=named), names):
+        _refuse_classes(opened, names[0])
+    probs, types = _numbers(opened, names, drop)
     k = max(2, len(probs))
     if classes is None and len(probs) == 1:
-        classes = _as_labelled(opened, found)
+        classes = _as_labelled(opened, found, drop)
     coded = _classes(opened.types[found], classes, of_columns, k)
     if len(coded) != k:
         raise ArgumentError("classes", f"has {len(coded)} names for {k} classes")
@@ -223,17 +355,29 @@ def _scores(
     tolerance = 1e-3 * rounding_of(k) if opened.kind in PRINTED else exact
     code = label_code(found, opened.types[found], coded)
     number = "FLOAT" if types == {"FLOAT"} else "DOUBLE"
-    return Scores(opened.rows, code, probs, group, coded, tolerance, number, f"CAST({quoted(found)} AS VARCHAR)")
+    written = f"CAST({quoted(found)} AS VARCHAR)"
+    return Scores(opened.rows, code, probs, group, coded, tolerance, number, written, found, grouping)
 
 
-def _as_labelled(opened: Source, label: str) -> list[str] | None:
+def _refuse_classes(opened: Source, name: str) -> None:
+    """Raise if a column such as ``prediction`` holds predicted classes."""
+    hard = f"coalesce(bool_and(TRY_CAST({quoted(name)} AS DOUBLE) IN (0, 1)), true)"
+    known = opened.types[name] in ("VARCHAR", "BOOLEAN")
+    if known or opened.connection.execute(f"SELECT {hard} FROM {opened.rows}").fetchone()[0]:  # noqa: S608 - quoted
+        raise no_probabilities(name, "")
+
+
+def _as_labelled(opened: Source, label: str, drop: bool = False) -> list[str] | None:
     """The names of two classes, the positive one last, if the first labels indicate it; otherwise None."""
     written = opened.with_text(label)
     if opened.types[label] not in ("BOOLEAN", "VARCHAR") or written.types[label] != "VARCHAR":
         return None
     first = f"SELECT {quoted(label)} AS label FROM {written.rows} LIMIT {BATCH_ROWS}"  # noqa: S608 - quoted
-    query = f"SELECT DISTINCT label FROM ({first}) WHERE label IS NOT NULL LIMIT 3"  # noqa: S608 - quoted
-    seen = [row[0] for row in opened.connection.execute(query).fetchall()]
+    query = f"SELECT DISTINCT label FROM ({first}) WHERE label IS NOT NULL"  # noqa: S608 - quoted
+    named = f"{query} AND NOT {NO_VALUE.format('label')}" if drop else query
+    seen = [row[0] for row in opened.connection.execute(f"{named} LIMIT 3").fetchall()]
+    if drop and len(seen) < 2:  # then such a text is the name of a class
+        seen = [row[0] for row in opened.connection.execute(f"{query} LIMIT 3").fetchall()]
     if opened.types[label] == "BOOLEAN" and {name.lower() for name in seen} <= {"true", "false"}:
         return None  # booleans, as in a typed file
     if len(seen) == 1:  # the same names on a day without positives, so that days can be merged
@@ -255,30 +399,37 @@ def _classes(label: str, given: Sequence[Any] | None, of_columns: list[Any] | No
     return tuple(str(name) for name in named) if text else tuple(named)
 
 
-def _numbers(opened: Source, names: list[str]) -> tuple[tuple[str, ...], set[str]]:
-    """The probabilities of a row as SQL, and the types of their columns."""
+def _numbers(opened: Source, names: list[str], drop: bool = False) -> tuple[tuple[str, ...], set[str]]:
+    """The probabilities of a row as SQL, and the types of their columns; with `drop`, a text such as NA is missing."""
     types = {opened.types[name] for name in names}
     listed = len(names) == 1 and opened.types[names[0]].endswith("]")
     if listed:
         types = {re.sub(r"\[\d*\]$", "", opened.types[names[0]])}
+    casts: dict[str, str] = {}
     for name in names:
         own = types if listed else {opened.types[name]}
         if not all(re.fullmatch(r"FLOAT|DOUBLE|DECIMAL.*|U?[A-Z]*INT(EGER)?", kind) for kind in own):
-            value, row = _first_text(opened, name) if own == {"VARCHAR"} else (None, None)
+            value, row = _first_text(opened, name, drop) if own == {"VARCHAR"} else (None, None)
+            if drop and own == {"VARCHAR"} and value is None:
+                casts[name] = f"TRY_CAST({quoted(name)} AS DOUBLE)"
+                continue
             got = f"type {opened.types[name]}" if value is None else f"the text {value!r}"
-            raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got {got}", row=row)
-    return _from_list(opened, names[0]) if listed else tuple(quoted(name) for name in names), types
+            remedy = DROP if value is not None and is_missing_text(value) else ""
+            raise ProbabilityError("prob", f"expected numbers in {quoted(name)}, got {got}", remedy, row=row)
+    if casts:
+        types = (types - {"VARCHAR"}) | {"DOUBLE"}
+    return _from_list(opened, names[0]) if listed else tuple(casts.get(name, quoted(name)) for name in names), types
 
 
-def _first_text(opened: Source, name: str) -> tuple[str | None, int | None]:
+def _first_text(opened: Source, name: str, drop: bool = False) -> tuple[str | None, int | None]:
     """The first entry of a column of text that is not a number, and its row; in a file without rows all columns are text."""
     column = quoted(name)
     if opened.connection.execute(f"SELECT 1 FROM {opened.rows} LIMIT 1").fetchone() is None:  # noqa: S608 - quoted
         raise _no_rows(opened)
     numbered = f"(SELECT {column} AS value, {_row_number(opened)} AS number FROM {opened.rows})"  # noqa: S608 - quoted
-    found = opened.connection.execute(
-        f"SELECT * FROM {numbered} WHERE value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL LIMIT 1"  # noqa: S608
-    ).fetchone()
+    bad = "value IS NOT NULL AND TRY_CAST(value AS DOUBLE) IS NULL"
+    bad += f" AND NOT ({NO_VALUE.format('value')} OR lower(trim(value)) = 'none')" if drop else ""
+    found = opened.connection.execute(f"SELECT * FROM {numbered} WHERE {bad} LIMIT 1").fetchone()  # noqa: S608
     return (None, None) if found is None else (found[0][:40], found[1])
 
 
@@ -415,22 +566,33 @@ def _located(opened: Source, found: Scores) -> CalibrantError | None:
         return None
     place, number, written, label, *rest = first
     values = rest[: len(found.probs)]
-    where: dict[str, Any] = {"row": number, "source": place or ""}
+    where: dict[str, Any] = {"row": number, "source": original_of(place) if place else ""}
+    absent = [value is None or math.isnan(value) for value in values]
+    no_group = found.group is not None and rest[-1] is None
+    if any(absent) or written is None or no_group:
+        return _missing_error(opened, found, where)
     for name, value in zip(found.probs, values, strict=True):
-        if value is None or not 0 <= value <= 1:
-            problem = (
-                f"missing value in {name}"
-                if value is None
-                else f"probabilities must be in [0, 1]; got {value:g} in {name}"
-            )
+        if not 0 <= value <= 1:
+            problem = f"probabilities must be in [0, 1]; got {value:g} in {name}"
             return ProbabilityError("prob", problem, SKIP, **where)
     if label is None or not 0 <= label < found.k:
         known = ", ".join(map(str, found.classes[:10]))
-        problem = (
-            "missing label" if written is None else f"labels must be among the classes {known}; got {written[:40]!r}"
-        )
-        return LabelError("label", problem, Use("classes") if written else SKIP, **where)
-    if found.group is not None and rest[-1] is None:
-        return GroupError("by", f"missing group in {found.group}", SKIP, **where)
+        problem = f"labels must be among the classes {known}; got {written[:40]!r}"
+        return LabelError("label", problem, Use("classes"), **where)
     problem = f"each row must sum to 1; got a sum of {sum(values):g}"
     return ProbabilityError("prob", problem, "rescale the rows first", **where)
+
+
+def _missing_error(opened: Source, found: Scores, where: dict[str, Any]) -> CalibrantError:
+    """The error for all missing values, with the location of the first."""
+    missing = _missing(opened, found)
+    assert missing is not None
+    group = "" if found.group is None else found.grouping or _bare(found.group)
+    kinds: dict[str, Any] = {found.name: (LabelError, "label"), group: (GroupError, "by")}
+    first = next(iter(missing.columns))
+    kind, argument = kinds.get(first, (ProbabilityError, "prob"))
+    count = sum(missing.columns.values())
+    listed = ", ".join(f"{name} {number:,}" for name, number in list(missing.columns.items())[:8])
+    problem = missing_values(count) + (f" ({listed})" if len(missing.columns) > 1 else f" in column {first!r}")
+    made: CalibrantError = kind(argument, problem, DROP, count=count, **where)
+    return made

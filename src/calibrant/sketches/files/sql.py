@@ -42,6 +42,10 @@ class Scores(NamedTuple):
     """FLOAT if all probabilities have single precision, which avoids a conversion."""
     written: str = "NULL"
     """The label as text."""
+    name: str = "label"
+    """The column of the labels."""
+    grouping: str = ""
+    """What the rows are grouped by, where it is more than a column."""
 
     @property
     def k(self) -> int:

@@ -1,0 +1,416 @@
+"""Configuration: defaults for the options of the commands, in ``calibrant.toml`` or in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ..errors import FileError
+from ..util.files import read_limited
+from .wording import note_options
+
+__all__ = [
+    "FAMILIES",
+    "apply_configuration",
+    "find_configuration",
+    "forget_configuration",
+    "is_configured",
+    "show_configuration",
+    "used_configuration",
+    "where_set",
+]
+
+OWN, PROJECT = "calibrant.toml", "pyproject.toml"
+# A configuration has a few hundred bytes; other tools fill pyproject.toml.
+MAX_BYTES = 1 << 20
+MAX_DOTS = 200
+# The keys at the top level: options that mean the same in every command that has them.
+SHARED = (
+    *("label", "prob", "probs", "logits", "confidence-column", "weight", "counts", "by", "where"),
+    *("classes", "pos-label", "outcome", "format", "table", "normalize", "clip", "drop-missing"),
+    *("metrics", "lens", "bins", "binning", "interval", "resamples", "seed", "meta"),
+)
+# Commands in which such an option means something else.
+EXCEPT = {"assess": ("by", "metrics"), "compare": ("logits",)}
+# Parameters that exclude each other: one that is given replaces the others where they were configured.
+FAMILIES = (
+    ("prob", "probs", "logits", "confidence"),
+    ("weight", "counts"),
+    ("classes", "pos_label"),
+    ("lens", "class_groups"),
+    ("metric", "metrics"),
+    ("accuracy", "coverage", "cost"),
+    ("every", "rows"),
+)
+# Options that choose or describe the configuration, or one call only.
+UNCONFIGURED = ("help", "version", "config", "no-config", "debug")
+
+
+class Setting(NamedTuple):
+    """A value in the configuration."""
+
+    table: str
+    """Name of the table; empty at the top level."""
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The content of a configuration file."""
+
+    path: Path
+    text: str
+    tables: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folder."""
+        return self.path.name
+
+    def error(self, problem: str, remedy: str = "", table: str = "", key: str | None = None) -> FileError:
+        """An error about a key of the file, with its line."""
+        place = f"[{table}] " if table else ""
+        line = self._line(table, key) if key is not None else None
+        at = "" if key is None else f"{place}{key:.60}" + ("" if line is None else f" (line {line})") + ": "
+        return FileError(self.name, at + problem, remedy)
+
+    def _line(self, table: str, key: str) -> int | None:
+        """The line of a key; None where it is not written as ``key = value`` below its table."""
+        prefix = "tool.calibrant" if self.name == PROJECT else ""
+        wanted, here = ".".join(filter(None, (prefix, table))), ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            line = line.strip()
+            if line.startswith("["):
+                here = line.strip("[]").replace(" ", "").replace('"', "")
+                if here == ".".join(filter(None, (wanted, key))):
+                    return number
+            elif here == wanted and line.partition("=")[0].strip().strip("\"'") == key:
+                return number
+        return None
+
+
+def find_configuration(folder: Path | None = None) -> Configuration | None:
+    """The configuration of the nearest folder that has one, up to the root of the git repository or of the file system."""
+    try:
+        start = (folder or Path.cwd()).absolute()
+    except OSError:  # the working folder was deleted
+        return None
+    for place in (start, *start.parents):
+        if place != start and _is_open(place):
+            continue
+        for name in (OWN, PROJECT):
+            if os.path.isfile(place / name):  # unlike Path.is_file, False in a folder that cannot be read
+                found = read_configuration(place / name)
+                if found is not None:
+                    return found
+        if os.path.exists(place / ".git"):
+            return None
+    return None
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether everyone can write to a folder, as to /tmp, so that a configuration in it may be anybody's."""
+    try:
+        return os.name == "posix" and bool(os.stat(folder).st_mode & 0o002)
+    except OSError:
+        return True
+
+
+def read_configuration(path: Path, *, named: bool = False) -> Configuration | None:
+    """The configuration in a file; None for a pyproject.toml without ``[tool.calibrant]``, which is an error if it was `named`."""
+    project = path.name == PROJECT
+    if project and not named:  # a file of other tools may be broken or large without concerning this one
+        try:
+            content = read_limited(path, MAX_BYTES)
+        except FileError:
+            return None
+        if b"calibrant" not in content:
+            return None
+    else:
+        content = read_limited(path, MAX_BYTES)
+    try:
+        text = content.decode("utf-8-sig")
+        if any(part.count(".") > MAX_DOTS and ".." not in part for part in text.replace("\n", "=").split("=")):
+            raise RecursionError  # tomllib takes minutes for a.a.a.a...
+        tables = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise FileError(path.name, f"is not valid TOML: {reason}", f"correct {path}, or use --no-config") from None
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise FileError(path.name, f"cannot be read: {reason}", f"correct {path}, or use --no-config") from None
+    if project:
+        tool = tables.get("tool", {})
+        own = tool.get("calibrant") if isinstance(tool, dict) else None
+        if own is None and named:
+            raise FileError(path.name, "has no table [tool.calibrant]", "add it, or name another file")
+        if not isinstance(own, dict):
+            return None
+        tables = own
+    return Configuration(path, text, tables)
+
+
+def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
+    """All settings of a configuration; a key that no command knows raises."""
+    for key, value in found.tables.items():
+        command = root.commands.get(key)
+        if isinstance(command, click.Command) and isinstance(value, dict):
+            yield from _settings_of_command(found, command, key, value)
+            continue
+        users = [name for name, each in root.commands.items() if key in _options(each)]
+        if key not in SHARED or not users:
+            problem, remedy = _unknown(key, [*SHARED, *root.commands], "key")
+            if isinstance(command, click.Command):
+                problem, remedy = "is a command and must be a table", f"write [{key}]"
+            elif users:
+                listed = " or ".join(f"[{name}]" for name in users)
+                problem, remedy = "belongs in the table of a command", f"move it below {listed}"
+            raise found.error(problem, remedy, "", key)
+        yield Setting("", key, value)
+
+
+def _settings_of_command(
+    found: Configuration, command: click.Command, table: str, content: Mapping[str, Any]
+) -> Iterator[Setting]:
+    known = _options(command)
+    inner = command.commands if isinstance(command, click.Group) else {}
+    for key, value in content.items():
+        if key in inner and isinstance(value, dict):
+            yield from _settings_of_command(found, inner[key], f"{table}.{key}", value)
+        elif key in known:
+            yield Setting(table, key, value)
+        else:
+            raise found.error(*_unknown(key, [*known, *inner], f"option of {table.replace('.', ' ')}"), table, key)
+
+
+def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key[:100], list(known), 1)
+    return f"unknown {kind}", f"did you mean {near[0]!r}?" if near else "`calibrant COMMAND --help` lists the options"
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command that can be configured, by their long names; for a group those of all its commands."""
+    if isinstance(command, click.Group):
+        return {key: option for each in command.commands.values() for key, option in _options(each).items()}
+    found = {}
+    for option in command.params:
+        for name in option.opts if isinstance(option, click.Option) else ():
+            if name.startswith("--") and name[2:] not in UNCONFIGURED:
+                found[name[2:]] = option
+    return found  # type: ignore[return-value]
+
+
+class _Used(NamedTuple):
+    configuration: Configuration
+    settings: dict[str, Setting]
+    """The settings in use, by parameter."""
+
+
+_used: ContextVar[_Used | None] = ContextVar("used", default=None)
+
+
+def forget_configuration() -> None:
+    """Forget the configuration of an earlier command."""
+    _used.set(None)
+
+
+def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
+    """Make the configuration the defaults of a command; `given` are the parameters on the command line."""
+    if given.get("no_config"):
+        if given.get("config") is not None:
+            raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
+        return
+    named = given.get("config")
+    found = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    if found is None:
+        return
+    root = context.find_root().command
+    assert isinstance(root, click.Group)
+    settings = list(settings_of(found, root))
+    path = _path_of(context)
+    tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
+    options = _options(context.command)
+    used: dict[str, Setting] = {}
+    values: dict[str, Any] = {}
+    for table in tables:
+        own = [setting for setting in settings if setting.table == table and setting.key in options]
+        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
+        _replace_family(values, {str(options[setting.key].name) for setting in own})
+        for setting in own:
+            name = str(options[setting.key].name)
+            values[name] = _value(found, context, options[setting.key], setting)
+            used[name] = setting
+    _replace_family(values, given)
+    used = {name: setting for name, setting in used.items() if name in values and name not in given}
+    context.default_map = values
+    _used.set(_Used(found, used))
+    note_options([f"--{setting.key}" for setting in used.values()])
+    if given.get("debug") and used:
+        from .screen import say
+
+        say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
+
+
+def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
+    """Whether a key at the top level applies to a command that has an option of this name."""
+    if setting.key == "by" and option.metavar == "COLUMN":  # a command with groups of one column only
+        return isinstance(setting.value, str) and not re.search(r"[,/<>=()]| x ", setting.value)
+    return setting.key not in EXCEPT.get(path[0], ())
+
+
+def _path_of(context: click.Context) -> list[str]:
+    """The names of the commands, from the outermost."""
+    names = []
+    at: click.Context | None = context
+    while at is not None and at.parent is not None:
+        names.append(str(at.info_name))
+        at = at.parent
+    return names[::-1]
+
+
+def _replace_family(values: dict[str, Any], given: Collection[str]) -> None:
+    """Remove what was configured and is replaced by something else of its family."""
+    for family in FAMILIES:
+        if any(name in given for name in family):
+            for name in family:
+                values.pop(name, None)
+
+
+def _value(found: Configuration, context: click.Context, option: click.Option, setting: Setting) -> Any:
+    """The value of a setting as the option takes it."""
+
+    def wrong(expected: str, value: Any) -> FileError:
+        got = {bool: "true" if value is True else "false", str: f"the text {value!r:.60}"}.get(type(value), repr(value))
+        return found.error(f"expected {expected}, got {got:.80}", "", setting.table, setting.key)
+
+    def one(value: Any, kind: click.ParamType) -> Any:
+        if isinstance(kind, type(click.INT)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise wrong("a whole number", value)
+        elif isinstance(kind, type(click.FLOAT)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise wrong("a number", value)
+        elif option.metavar in ("NUMBER", "VALUE") and type(value) is int:  # a number of bins, or a label
+            return str(value)
+        elif not isinstance(value, str):
+            raise wrong("text", value)
+        elif option.metavar in ("FILE", "FOLDER") and value != "-":
+            return _beside(found, value)
+        return value
+
+    value = setting.value
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise wrong("true or false", value)
+        return value
+    if option.multiple:
+        if isinstance(value, dict) and option.metavar == "KEY=VALUE":
+            return [f"{key}={_plain(each)}" for key, each in value.items()]
+        value = [one(each, option.type) for each in (value if isinstance(value, list) else [value])]
+    elif isinstance(option.type, click.Tuple):
+        if not isinstance(value, list) or len(value) != len(option.type.types):
+            raise wrong(f"a list of {len(option.type.types)} values", value)
+        value = [one(each, kind) for each, kind in zip(value, option.type.types, strict=True)]
+    elif isinstance(value, list) and "omma-separated" in (option.help or ""):
+        parts = [one(each, option.type) for each in value]
+        if not parts or any("," in part for part in parts):
+            raise wrong("a list of names without commas", value)
+        value = ",".join(parts)
+    else:
+        value = one(value, option.type)
+    try:
+        option.type_cast_value(context, value)
+    except click.BadParameter as error:
+        raise found.error(error.message.rstrip("."), "", setting.table, setting.key) from None
+    return value
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _beside(found: Configuration, path: str) -> str:
+    """A path relative to the folder of the configuration."""
+    folder = found.path.parent
+    return path if folder.absolute() == Path.cwd() else str(folder / path)
+
+
+def is_configured(parameter: str) -> bool:
+    """Whether a value comes from the configuration; as a default, it gives way to what it cannot be combined with."""
+    used = _used.get()
+    return used is not None and parameter in used.settings
+
+
+def used_configuration() -> dict[str, Any]:
+    """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
+    used = _used.get()
+    return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+
+
+def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:
+    """Print the settings of the configuration, and the commands that each applies to."""
+    from .screen import print_json, print_lines, print_table
+
+    found = find_configuration() if file is None else read_configuration(Path(file), named=True)
+    root = context.find_root().command
+    assert isinstance(root, click.Group)
+    rows = []
+    for setting in () if found is None else settings_of(found, root):
+        users = []
+        for path, command in _commands(root):
+            option = _options(command).get(setting.key)
+            tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
+            if option is None or setting.table not in tables:
+                continue
+            if setting.table or _is_meant(path, option, setting):
+                assert found is not None
+                _value(found, context, option, setting)  # raises if its type is wrong
+                users.append(" ".join(path))
+        rows.append((setting, users))
+    if as_json:
+        keys = [{**setting._asdict(), "commands": users} for setting, users in rows]
+        print_json({"file": None if found is None else str(found.path), "settings": keys})
+        return
+    if found is None:
+        print_lines([f"No configuration: neither {OWN} nor [tool.calibrant] in {PROJECT}, here or above."])
+        return
+    print_lines([f"Configuration: {found.path}", ""])
+    cells = [
+        [
+            s.key,
+            json.dumps(s.value, ensure_ascii=False, default=str),
+            f"[{s.table}]" if s.table else "top level",
+            ", ".join(u),
+        ]
+        for s, u in rows
+    ]
+    print_table(["option", "value", "set in", "commands"], cells, range(0))
+
+
+def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[list[str], click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*before, name))
+        else:
+            yield [*before, name], command
+
+
+def where_set(text: str, options: Collection[str] = ()) -> str:
+    """An error with the file that its option, the first word by default, was set in."""
+    used = _used.get()
+    option = next(iter(options), text.partition(":")[0]).removeprefix("--")
+    if used is None or option not in {setting.key for setting in used.settings.values()}:
+        return text
+    return f"{text} ({option} is set in {used.configuration.name})"

@@ -1,0 +1,123 @@
+"""The results of gates: lines on the screen, annotations of GitHub, JUnit XML and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .screen import clean
+
+__all__ = ["Checked", "annotation", "junit_xml", "markdown_table", "passed", "results_of", "summary_lines"]
+
+
+class Checked(NamedTuple):
+    """A gate for all rows or for one group."""
+
+    gate: str
+    place: str
+    value: float | None
+    limit: float | None
+    failed: bool
+    reason: str = ""
+    """Why it cannot be evaluated; empty where it can."""
+    relative: bool = False
+    """Whether the limit depends on a baseline."""
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.gate} cannot be evaluated{self.place}: {self.reason}"
+        if self.value is None:  # a test, without a limit
+            return f"{self.gate}{self.place}"
+        limit = f", the limit {self.limit:.6g}" if self.relative else ""
+        return f"{self.gate} {'holds' if self.failed else 'does not hold'}{self.place}: the value is {self.value:.6g}{limit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        state = "error" if self.reason else "failed" if self.failed else "passed"
+        place = self.place.strip() or "all rows"
+        return {"gate": self.gate, "place": place, "value": self.value, "limit": self.limit, "state": state}
+
+
+def passed(checked: Sequence[Checked]) -> list[str]:
+    """One line for each gate that holds nowhere."""
+    lines = []
+    for gate in dict.fromkeys(each.gate for each in checked):
+        places = [each for each in checked if each.gate == gate]
+        if not any(each.failed or each.reason for each in places):
+            one = str(places[0])
+            lines.append(one if len(places) == 1 else f"{gate} does not hold in any of {len(places)} places")
+    return lines
+
+
+def annotation(title: str, text: str) -> str:
+    """A line that GitHub shows as an error beside the job.
+
+    >>> annotation("a: b, c", "50%")
+    '::error title=a%3A b%2C c::50%25'
+    """
+    text, title = (clean(part).replace("%", "%25") for part in (text, title))
+    return f"::error title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"
+
+
+def junit_xml(checked: Sequence[Checked], title: str) -> bytes:
+    """The results as JUnit XML, with one test case for each gate and group."""
+    from xml.etree import ElementTree as tree
+
+    counts = {
+        "tests": str(len(checked)),
+        "failures": str(sum(each.failed for each in checked)),
+        "errors": str(sum(bool(each.reason) for each in checked)),
+    }
+    root = tree.Element("testsuites", {"name": "calibrant", **counts})
+    suite = tree.SubElement(root, "testsuite", {"name": _legal(title), **counts, "skipped": "0", "time": "0"})
+    for each in checked:
+        case = tree.SubElement(
+            suite, "testcase", {"classname": _legal(title), "name": _legal(each.gate + each.place), "time": "0"}
+        )
+        if each.reason or each.failed:
+            kind = "error" if each.reason else "failure"
+            tree.SubElement(case, kind, {"message": _legal(str(each)), "type": "gate"}).text = _legal(str(each))
+    tree.indent(root)
+    return tree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _legal(text: str) -> str:
+    """Text without the characters that XML cannot contain, such as control characters and lone surrogates."""
+    return re.sub(r"[^\t\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010fffd]", "\ufffd", text)
+
+
+def summary_lines(checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> list[str]:
+    """The results as Markdown, for a pull request."""
+    from ..reporting.plain import escaped
+
+    failed = sum(each.failed for each in checked)
+    undefined = sum(bool(each.reason) for each in checked)
+    several = f"{len(checked)} gate{'' if len(checked) == 1 else 's'}"
+    states = [f"{failed} of {several} failed" if failed else f"{several} passed" if not undefined else ""]
+    states += [f"{undefined} of {several} could not be evaluated"] if undefined else []
+    lines = [f"### {escaped(title)}" + (f": {', '.join(filter(None, states))}" if checked else "")]
+    if checked:
+        lines += ["", "| gate | rows | value | limit | result |", "| --- | --- | --- | --- | --- |"]
+    for each in sorted(checked, key=lambda one: not (one.failed or one.reason)):
+        numbers = ["" if value is None else f"{value:.6g}" for value in (each.value, each.limit)]
+        result = f"undefined: {escaped(each.reason)}" if each.reason else "**failed**" if each.failed else "passed"
+        place = each.place.strip().removeprefix("(").removesuffix(")") or "all"
+        lines.append(f"| {escaped(each.gate)} | {escaped(place)} | {' | '.join(numbers)} | {result} |")
+    return [*lines, *(["", *details] if details else [])]
+
+
+def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
+    """The results of gates in the output of ``--json``."""
+    listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
+    return {**listed, "failed": [str(each) for each in checked if each.failed]}
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+    from ..reporting.plain import escaped
+
+    cells = [[escaped(cell) for cell in row] for row in (headings, *rows)]
+    return [f"| {' | '.join(cells[0])} |", f"| {' | '.join('---' for _ in headings)} |"] + [
+        f"| {' | '.join(row)} |" for row in cells[1:]
+    ]

@@ -1,0 +1,114 @@
+"""Logs of language models on the command line: ``--format lm-eval`` and ``--format openai`` read them as a table of answers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ..errors import ArgumentError, CalibrantError
+from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_table
+from ..sketches.files.columns import Columns, score_options
+from .rows import LOGS, connect, kind_of_all, on_disk
+from .screen import clean, say
+
+__all__ = ["check_not_log", "is_log", "open_source"]
+
+
+def is_log(format: str | None) -> bool:
+    """Whether ``--format`` names a log of a language model."""
+    return format is not None and format.partition(":")[0] in LOGS
+
+
+def check_not_log(names: Sequence[str], columns: Columns) -> None:
+    """Raise if the columns are those of a log of a language model that was read as a table."""
+    if any(name for _, name in score_options(columns)):
+        return
+    kinds = {"lm-eval": {"doc_id", "filtered_resps"}, "openai": {"choices", "object"}}
+    batch = {"custom_id", "response"} <= set(names)
+    kind = "openai" if batch else next((kind for kind, own in kinds.items() if own <= set(names)), None)
+    if kind is not None:
+        what = "samples of lm-evaluation-harness" if kind == "lm-eval" else "responses with log probabilities"
+        raise ArgumentError("--format", f"the file looks like {what}", f"use --format {kind}")
+
+
+@contextmanager
+def open_source(
+    file: str, several: Sequence[Columns], format: str | None, event: bool = False
+) -> Iterator[tuple[list[str], list[Columns], str]]:
+    """The files of a name, the columns and the format; a log is written as a table, whose columns are the default.
+
+    With `event`, the command has no confidences: the correctness of an answer is then the event.
+    """
+    with on_disk(file) as paths:
+        if not is_log(format):
+            yield paths, list(several), kind_of_all(paths, format)
+            return
+        assert format is not None
+        with tempfile.TemporaryDirectory() as folder:
+            table = _read(paths, format, several[0].label)
+            path = str(Path(folder) / "answers.parquet")
+            _write(table, path)
+            yield [path], [_columns(one, table, event) for one in several], "parquet"
+
+
+def _read(paths: list[str], format: str, label: str | None) -> AnswerTable:
+    kind, _, detail = format.partition(":")
+    if kind == "lm-eval":
+        if detail and detail not in LENGTHS:
+            raise ArgumentError(
+                "--format",
+                f"unknown normalization {detail!r}",
+                f"write lm-eval, or lm-eval:{', lm-eval:'.join(LENGTHS)}",
+            )
+        return _told(lambda: harness_table(paths, cast(Any, detail or "none")))
+    choices: Any = [part.strip() for part in detail.split(",")] if "," in detail else detail or "ABCD"
+    known = None if label in ("label", "correct", "confidence", None) else label
+    failed: Literal["raise", "drop"] = "raise"
+    return _told(lambda: openai_table(paths, choices, known, 0, failed))
+
+
+def _told(read: Any) -> AnswerTable:
+    """The table, with a note on what was read; errors name options."""
+    options = {"path": "FILE", "label": "--label", "choices": "--format", "target": "FILE", "filter": "FILE"}
+    try:
+        table: AnswerTable = read()
+    except CalibrantError as error:
+        if error.argument not in (*options, "length_norm", "failed"):
+            raise
+        named = options.get(error.argument, "--format")
+        dropped = "failed" in str(error.remedy)  # an argument of Python
+        raise error.replaced(argument=named, **({"remedy": "remove these lines"} if dropped else {})) from None
+    rows = len(table.columns["confidence"])
+    what = (
+        f"{len(table.classes)} choices"
+        if table.classes is not None
+        else f"confidence and correctness, since {table.why}"
+    )
+    mass = table.columns.get("choice_mass")
+    more = "" if mass is None else f"; the choices have {mass.mean():.1%} of the probability on average"
+    say(clean(f"note: read {rows:,} answers with {what}{more}"), err=True)
+    return table
+
+
+def _write(table: AnswerTable, path: str) -> None:
+    connection = connect()
+    try:
+        connection.register("answers", table.columns)
+        connection.execute("COPY (SELECT * FROM answers) TO $path (FORMAT parquet)", {"path": path})
+    finally:
+        connection.close()
+
+
+def _columns(given: Columns, table: AnswerTable, event: bool) -> Columns:
+    """The columns that a command reads: the choices, or the confidence and the correctness."""
+    label = given.label if given.label in table.columns else None
+    if any(name for _, name in score_options(given)):
+        own = "correct" if given.confidence or given.prob == "confidence" else "label"
+        return replace(given, label=label or (own if own in table.columns else "correct"))
+    if table.classes is not None and label in (None, "label"):
+        return replace(given, label="label", probs="p_*")
+    return replace(given, label="correct", **{"prob" if event else "confidence": "confidence"})

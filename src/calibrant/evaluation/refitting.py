@@ -1,0 +1,247 @@
+"""Refitting a model: the rows it is trained on, copies of the estimator, and the rows of each resample or fold."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    ArgumentError,
+    InputTypeError,
+    LabelError,
+    ShapeError,
+    Use,
+)
+from ..inference.resampling import generator
+from ..input.convert import column, is_frame
+from ..input.frames import positive_of
+from ..input.predictions import Predictions
+from ..input.weights import read_groups
+
+__all__ = ["TrainingRows", "check_estimator", "cross_validation_folds", "fit_of", "given_resamples", "resampled_rows"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows: predictors, class codes (1 is the event of two), weights and clusters."""
+
+    X: Any
+    take: Callable[[Indices], Any]
+    y: NDArray[Any]
+    codes: NDArray[np.int64]
+    classes: tuple[Any, ...]
+    weight: Floats | None
+    groups: NDArray[Any] | None
+
+    @property
+    def n(self) -> int:
+        return len(self.codes)
+
+    @property
+    def k(self) -> int:
+        return len(self.classes)
+
+    @classmethod
+    def read(cls, X: Any, y: Any, groups: Any, sample_weight: Any, pos_label: Any) -> TrainingRows:
+        labels = column(y, "y").array
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 1:
+            raise ShapeError("y", f"expected one label per row, got shape {labels.shape}")
+        if labels.dtype.kind == "f" and np.isnan(labels).any():
+            row = int(np.isnan(labels).argmax())
+            raise LabelError("y", "missing label", "drop or fill these rows", row=row)
+        X, take, rows = _taker(X)
+        if rows != len(labels):
+            raise ShapeError("X", f"has {rows} rows, and y has {len(labels)}")
+        classes = _classes(labels, pos_label)
+        code = {name: place for place, name in enumerate(classes)}
+        codes = np.fromiter((code[value] for value in labels.tolist()), np.int64, len(labels))
+        # Reading the weights as those of predictions checks them.
+        checked = Predictions((codes > 0).astype(int), np.full(len(codes), 0.5), sample_weight=sample_weight)
+        weight = None if checked.weight is None else np.asarray(sample_weight, dtype=np.float64)
+        found, _ = read_groups(groups, len(labels))
+        if found is not None and found.max() < 1:
+            raise ArgumentError("groups", "holds a single cluster", "leave groups out")
+        return cls(X, take, labels, codes, classes, weight, found)
+
+    def predictions(self, probs: Floats, rows: Any = slice(None)) -> Predictions:
+        weight: dict[str, Any] = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        return Predictions(self.codes[rows], probs[rows], **weight)
+
+
+def _taker(X: Any) -> tuple[Any, Callable[[Indices], Any], int]:
+    """The predictors, a function that takes rows of them, and their number."""
+    if is_frame(X) and not isinstance(X, dict):
+        import narwhals.stable.v2 as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return X, lambda rows: frame[rows, :].to_native(), len(frame)
+    if not hasattr(X, "shape"):
+        try:
+            X = np.asarray(X)
+        except ValueError:
+            raise ShapeError("X", "rows have different lengths", "pass one row of predictors per label") from None
+    if len(X.shape) < 2:
+        raise ShapeError("X", f"expected one row of predictors per label, got shape {tuple(X.shape)}")
+    # Sparse matrices in coordinate form have no rows to take.
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    return X, lambda rows: X[rows], int(X.shape[0])
+
+
+def _classes(labels: NDArray[Any], pos_label: Any) -> tuple[Any, ...]:
+    """The classes in increasing order, of two the event last."""
+    names = list(set(labels.tolist()))
+    try:
+        names.sort()
+    except TypeError:
+        raise LabelError("y", "mixes labels that have no order, such as text and numbers or missing values") from None
+    if len(names) < 2:
+        raise LabelError(
+            "y", f"only the class {names[0] if names else None!r} occurs", "pass rows of at least two classes"
+        )
+    if len(names) > 2:
+        if pos_label is not None:
+            raise ArgumentError("pos_label", f"requires two classes, and y has {len(names)}", "leave it out")
+        return tuple(names)
+    if pos_label is not None:
+        if pos_label not in names:
+            raise LabelError("pos_label", f"{pos_label!r} does not occur in y", f"choose one of {names}")
+        place: int | None = names.index(pos_label)
+    else:
+        place = positive_of(names)
+    if place is None:
+        raise LabelError(
+            "y", f"which of {names[0]!r} and {names[1]!r} is the event is not determined", Use("pos_label", names[1])
+        )
+    return names[1 - place], names[place]
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise where an estimator cannot be refitted or gives no probabilities."""
+    if isinstance(estimator, type):
+        raise InputTypeError("estimator", "is a class", f"pass an instance, such as {estimator.__name__}()")
+    for needed in ("fit", "predict_proba"):
+        if not hasattr(estimator, needed):
+            hint = "pass a classifier with fit and predict_proba"
+            if needed == "predict_proba" and hasattr(estimator, "decision_function"):
+                hint = "wrap it, for example in calibrant.sklearn.CalibratedModel"
+            raise ArgumentError("estimator", f"{type(estimator).__name__} has no {needed}", hint)
+
+
+def _clone(estimator: Any) -> Any:
+    """An unfitted copy, by scikit-learn where it can."""
+    if hasattr(estimator, "get_params"):
+        try:
+            from sklearn.base import clone
+        except ImportError:
+            pass
+        else:
+            return clone(estimator)
+    return copy.deepcopy(estimator)
+
+
+def _weight_keyword(estimator: Any) -> str:
+    """The keyword by which an estimator, or the last step of a pipeline, accepts weights."""
+    steps = getattr(estimator, "steps", None)
+    last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (estimator, "")
+    parameters = inspect.signature(last.fit).parameters.values()
+    if any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters):
+        return f"{prefix}sample_weight"
+    raise ArgumentError(
+        "sample_weight",
+        f"{type(last).__name__}.fit does not accept weights",
+        "leave sample_weight out, or use another estimator",
+    )
+
+
+def fit_of(estimator: Any, data: TrainingRows) -> Callable[[Indices], tuple[Any, Floats]]:
+    """A function that fits a copy of the estimator to rows, and returns it with its probabilities for all rows."""
+    keyword = "" if data.weight is None else _weight_keyword(estimator)
+    original = np.arange(data.n)
+
+    def fit(rows: Indices) -> tuple[Any, Floats]:
+        model = _clone(estimator)
+        whole = len(rows) == data.n and bool((rows == original).all())
+        more = {} if data.weight is None else {keyword: data.weight[rows]}
+        model = model.fit(data.X if whole else data.take(rows), data.y[rows], **more) or model
+        probs = np.asarray(model.predict_proba(data.X), dtype=np.float64)
+        known = list(np.asarray(getattr(model, "classes_", sorted(data.classes))).tolist())
+        if probs.ndim == 1 and data.k == 2:
+            return model, probs
+        if probs.shape != (data.n, data.k) or set(known) != set(data.classes):
+            raise ShapeError(
+                "estimator", f"predict_proba returned shape {probs.shape} for {data.n} rows and {data.k} classes"
+            )
+        probs = probs[:, [known.index(name) for name in data.classes]]
+        return model, np.ascontiguousarray(probs[:, 1]) if data.k == 2 else probs
+
+    return fit
+
+
+def resampled_rows(data: TrainingRows, stratify: bool, rng: np.random.Generator) -> Indices:
+    """Rows of a bootstrap resample: of all rows, within classes, or whole clusters."""
+    if data.groups is not None:
+        order = np.argsort(data.groups, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(data.groups[order])) + 1)
+        return np.concatenate([parts[place] for place in rng.integers(len(parts), size=len(parts))])
+    if stratify:
+        rows = [np.flatnonzero(data.codes == code) for code in range(data.k)]
+        return np.concatenate([part[rng.integers(len(part), size=len(part))] for part in rows])
+    return rng.integers(data.n, size=data.n)
+
+
+def cross_validation_folds(
+    data: TrainingRows, folds: int, repeats: int, stratify: bool, seed: int
+) -> Iterator[tuple[Indices, Indices]]:
+    """Rows for training and test of every fold of every repeat."""
+    units = data.n if data.groups is None else int(data.groups.max()) + 1
+    if folds > units:
+        raise ArgumentError(
+            "folds",
+            f"must be at most the number of {'rows' if data.groups is None else 'clusters'}, {units}; got {folds}",
+        )
+    for repeat in range(repeats):
+        rng = generator(seed, repeat)
+        fold = np.empty(data.n, np.intp)
+        if data.groups is not None:
+            size, load = np.bincount(data.groups), np.zeros(folds)
+            mine = np.empty(units, np.intp)
+            for place in rng.permutation(units):
+                mine[place] = load.argmin()
+                load[mine[place]] += size[place]
+            fold = mine[data.groups]
+        else:
+            order = rng.permutation(data.n)
+            order = order[np.argsort(data.codes[order], kind="stable")] if stratify else order
+            fold[order] = np.arange(data.n) % folds
+        for place in range(folds):
+            yield np.flatnonzero(fold != place), np.flatnonzero(fold == place)
+
+
+def given_resamples(resamples: Iterable[Any], n: int, cross: bool) -> Iterator[Any]:
+    """Resamples of the user, checked."""
+    for place, given in enumerate(resamples):
+        parts = tuple(given) if cross else (given,)
+        if len(parts) != (2 if cross else 1):
+            raise ArgumentError("resamples", f"entry {place} is not a pair of training and test rows")
+        found = []
+        for part in parts:
+            try:
+                rows = np.asarray(part)
+            except ValueError:  # parts of different lengths
+                rows = np.empty(0)
+            if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) == 0 or rows.min() < 0 or rows.max() >= n:
+                what = "pairs (train, test) of row indices" if cross else "arrays of row indices"
+                raise ArgumentError("resamples", f"must be {what} from 0 to {n - 1}; see entry {place}")
+            found.append(rows.astype(np.intp))
+        yield tuple(found) if cross else found[0]

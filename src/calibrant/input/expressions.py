@@ -1,0 +1,89 @@
+"""SQL expressions of users: names, types and checks, for conditions on rows and for groups."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import ArgumentError
+
+__all__ = ["check_expression", "condition_error", "first_line", "lossless", "quoted"]
+
+
+def first_line(error: Exception) -> str:
+    """The message of an error, without the lines that point into the query."""
+    return str(error).strip().split("\n")[0]
+
+
+def condition_error(error: Exception, names: Sequence[str], argument: str = "where") -> ArgumentError:
+    """The error for an expression that DuckDB cannot evaluate."""
+    text = first_line(error)
+    unknown = re.search(r'column "(.*)" not found', text)
+    remedy = f"the columns are {', '.join(names[:20])}"
+    if unknown is None:
+        return ArgumentError(argument, text, remedy)
+    name = unknown[1]
+    return ArgumentError(
+        argument, f"unknown column {name!r}", f"{remedy}; text is written in single quotes, as '{name}'"
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def lossless(name: str, type: str) -> str:
+    """A column as SQL, in a type that NumPy represents without loss; dates and very large numbers as text."""
+    plain = re.fullmatch(r"BOOLEAN|FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type)
+    return quoted(name) if plain else f"CAST({quoted(name)} AS VARCHAR)"
+
+
+def check_expression(connection: Any, where: str, argument: str = "--where") -> list[str]:
+    """Return the columns that an SQL expression names; raise if it is not a single one, without a second statement or a subquery."""
+    tree = json.loads(
+        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchall()[0][0]
+    )
+    if tree.get("error"):
+        raise ArgumentError(
+            argument,
+            f"not a valid SQL expression: {tree.get('error_message', where)}",
+            "for example \"country = 'FR' AND age > 60\"",
+        )
+    statements = tree["statements"]
+    if len(statements) != 1 or not _is_condition(statements[0]["node"]):
+        raise ArgumentError(argument, "must be one SQL expression without subqueries", "for example \"country = 'FR'\"")
+    return list(dict.fromkeys(_columns_within(statements[0]["node"]["where_clause"])))
+
+
+# Clauses that may follow a condition; an unbalanced parenthesis in the condition would admit them.
+_CLAUSES = ("modifiers", "group_expressions", "having", "sample", "qualify")
+
+
+def _is_condition(node: dict[str, Any]) -> bool:
+    """Whether a parsed query consists of a single condition."""
+    if node["type"] != "SELECT_NODE" or any(node.get(clause) for clause in _CLAUSES):
+        return False
+    condition = node["where_clause"]
+    blank = condition.get("function_name") == "row" and not condition.get("arguments")
+    return not blank and not {"SUBQUERY", "PARAMETER"} & set(_classes_within(condition))
+
+
+def _classes_within(tree: Any) -> Iterator[str]:
+    """The class of every part of an expression."""
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    if isinstance(tree, dict) and isinstance(tree.get("class"), str):
+        yield tree["class"]
+    for part in parts:
+        yield from _classes_within(part)
+
+
+def _columns_within(tree: Any) -> Iterator[str]:
+    """The column of every reference in an expression."""
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    if isinstance(tree, dict) and tree.get("class") == "COLUMN_REF":
+        yield tree["column_names"][-1]
+    for part in parts:
+        yield from _columns_within(part)

@@ -1,0 +1,538 @@
+"""Groups of rows: by columns, quantiles of a column and SQL expressions, several of them and their combinations.
+
+``contract, tenure/4`` are two groupings: the values of the column `contract`, and four groups of the column `tenure` at its quartiles. ``contract x tenure/4``
+is one grouping, by their combinations. Anything else that is not a column is an SQL expression, such as ``age >= 65``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, ColumnError, GroupError, InputTypeError, ShapeError
+from .convert import column, is_frame, is_missing, match_columns, pick_columns
+from .expressions import check_expression, condition_error, first_line, quoted
+from .frames import column_names
+from .weights import group_values, read_groups
+
+__all__ = [
+    "Factor",
+    "GroupColumns",
+    "Grouping",
+    "as_group_columns",
+    "check_length",
+    "check_one_grouping",
+    "from_frame",
+    "group_columns",
+    "groupings_of",
+    "groups_of",
+    "parse_by",
+    "plain_columns",
+    "read_groupings",
+    "values_of_expressions",
+]
+
+Array = NDArray[Any]
+Kind = Literal["column", "quantiles", "expression"]
+# A column between double quotes, as in SQL, or the text before the slash; then the number of groups.
+_QUANTILES = re.compile(r'(?P<name>"(?:[^"]|"")+"|[^"]*?)\s*/\s*(?P<count>\d+)', re.DOTALL)
+_QUOTED = re.compile(r'"((?:[^"]|"")+)"', re.DOTALL)
+# Text that can only be meant as the name of a column, and is not given to SQL.
+_NAME = re.compile(r"[^\W\d][\w.-]*")
+EXAMPLE = 'for example "contract, tenure/4, age >= 65"'
+
+
+class Factor(NamedTuple):
+    """One division of the rows, as it was written."""
+
+    name: str
+    """The text."""
+    kind: Kind
+    column: str
+    """Name of the column; the expression itself, for an expression."""
+    count: int = 0
+    """Number of quantile groups."""
+
+
+@dataclass(frozen=True)
+class GroupColumns:
+    """Groupings of rows that have not been checked yet: the factors of each, and the values of each factor."""
+
+    factors: tuple[tuple[Factor, ...], ...]
+    values: Mapping[Factor, Any]
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are the values of a single column."""
+        return len(self.factors) == 1 and len(self.factors[0]) == 1 and self.factors[0][0].kind == "column"
+
+    def take(self, rows: Any) -> GroupColumns:
+        """Return the groupings of some rows."""
+        return GroupColumns(self.factors, {factor: values[rows] for factor, values in self.values.items()})
+
+    def missing(self) -> Array:
+        """Return a mask of the rows without a value in one of the columns."""
+        return np.logical_or.reduce([missing_in(values) for values in self.values.values()])
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One division of the rows into groups."""
+
+    name: str
+    """What divides them: a column, ``tenure/4``, an expression, or several of these with ``x`` between them."""
+    groups: tuple[Any, ...]
+    """Names of the groups within this grouping."""
+    labels: tuple[Any, ...]
+    """Names of the groups among those of all groupings."""
+    place: Array = field(repr=False)
+    """For each index of `Predictions.groups`, the index of its group."""
+    note: str = ""
+    """Remark, such as fewer quantile groups than requested."""
+
+
+def split_items(text: str, argument: str = "groups") -> list[str]:
+    """Split a text at commas outside of quotes and brackets.
+
+    >>> split_items('contract, round(tenure, -1), "a, b"/4')
+    ['contract', 'round(tenure, -1)', '"a, b"/4']
+    """
+    return _split(text, re.compile(","), argument)
+
+
+def _split(text: str, separator: re.Pattern[str], argument: str) -> list[str]:
+    """Split a text at a separator outside of quotes and brackets."""
+    parts, start, depth, at = [], 0, 0, 0
+    while at < len(text):
+        sign = text[at]
+        if sign in "'\"":
+            end = text.find(sign, at + 1)
+            if end < 0:
+                raise ArgumentError(argument, f"has a quotation mark without its counterpart: {text}", EXAMPLE)
+            at = end + 1
+            continue
+        depth += (sign in "([{") - (sign in ")]}")
+        found = separator.match(text, at) if depth == 0 else None
+        if found:
+            parts.append(text[start:at])
+            start = at = found.end()
+        else:
+            at += 1
+    return [part.strip() for part in (*parts, text[start:])]
+
+
+def parse_by(
+    by: str | Sequence[str], existing: Sequence[Any], argument: str = "groups"
+) -> tuple[tuple[Factor, ...], ...]:
+    """Return the factors of each grouping that a text, or a list of texts, describes; `existing` are the columns.
+
+    >>> parse_by("contract x tenure/4, age >= 65", ["contract", "tenure", "age"])[1]
+    (Factor(name='age >= 65', kind='expression', column='age >= 65', count=0),)
+    """
+    texts = [by] if isinstance(by, str) else list(by)
+    items: list[str] = []
+    for text in texts:
+        items += [text] if text in existing else split_items(text, argument)
+    if not all(items):
+        raise ArgumentError(argument, f"has an empty item: {', '.join(texts)!r}", EXAMPLE)
+    found = []
+    for item in items:
+        parts = [item] if item in existing else _split(item, re.compile(r"\s+x\s+"), argument)
+        found.append(tuple(_factor(part, existing, argument) for part in parts))
+    return tuple(dict.fromkeys(found))
+
+
+def _factor(text: str, existing: Sequence[Any], argument: str) -> Factor:
+    """Return what one item means: a column, quantile groups of one, or an expression."""
+    if text in existing:
+        return Factor(text, "column", text)
+    whole = _QUOTED.fullmatch(text)
+    if whole and (name := whole[1].replace('""', '"')) in existing:
+        return Factor(name, "column", name)
+    cut = _QUANTILES.fullmatch(text)
+    if cut:
+        inner = _QUOTED.fullmatch(cut["name"])
+        name = inner[1].replace('""', '"') if inner else cut["name"]
+        if name in existing or inner or _NAME.fullmatch(name):
+            match_columns(_texts(existing), [_literally(name, existing)], argument)
+            if int(cut["count"]) < 2:
+                raise ArgumentError(
+                    argument,
+                    f"{text}: at least 2 quantile groups are required",
+                    f"({text}) divides, {name}/4 has 4 groups",
+                )
+            return Factor(f"{name}/{int(cut['count'])}", "quantiles", name, int(cut["count"]))
+    if whole or _NAME.fullmatch(text) or (any(sign in text for sign in "*?[") and not re.search(r"[\s(<>=]", text)):
+        match_columns(_texts(existing), [_literally(text, existing)], argument)  # raises, with columns of similar names
+    return Factor(text, "expression", text)
+
+
+def _texts(existing: Sequence[Any]) -> list[str]:
+    return [name for name in existing if isinstance(name, str)]
+
+
+def _literally(name: str, existing: Sequence[Any]) -> str:
+    """Return a name; a pattern that matches columns would group by the first of them, so its signs are taken literally."""
+    return name if name in existing else re.sub(r"[*?\[]", "", name) or name
+
+
+def plain_columns(by: Any, existing: Sequence[Any], argument: str = "groups", *, quantiles: bool = True) -> list[str]:
+    """Return the columns that groups are read from by name, without those of expressions and, unless `quantiles`, of quantile groups."""
+    left_out = ("expression",) if quantiles else ("expression", "quantiles")
+    found = parse_by(by, existing, argument) if by else ()
+    return list(dict.fromkeys(f.column for factors in found for f in factors if f.kind not in left_out))
+
+
+def group_columns(
+    by: str | Sequence[str], existing: Sequence[Any], get: Callable[[str], Any], argument: str = "groups"
+) -> GroupColumns:
+    """Return the groupings by columns, quantiles and expressions; `get` returns a column by its name, with None for missing values."""
+    factors = parse_by(by, existing, argument)
+    every = list(dict.fromkeys(factor for each in factors for factor in each))
+    values = {factor: get(factor.column) for factor in every if factor.kind != "expression"}
+    values |= _expressed([factor for factor in every if factor.kind == "expression"], existing, get, argument)
+    return GroupColumns(factors, values)
+
+
+def from_frame(frame: Any, by: str | Sequence[str], argument: str = "groups") -> Any:
+    """Return the groupings by columns of a frame; a list with one text for each row holds the groups themselves."""
+    names = column_names(frame) or ()
+    if not isinstance(by, str) and not all(name in names for name in by) and len(by) == _rows(frame):
+        return by
+    return group_columns(by, names, lambda name: _column_of(frame, name, argument), argument)
+
+
+def _rows(frame: Any) -> int | None:
+    try:
+        return len(frame)
+    except TypeError:  # a lazy frame
+        return None
+
+
+def _column_of(frame: Any, name: str, argument: str) -> Any:
+    """Return a column as an array; None in place of missing values, where there are any."""
+    import narwhals.stable.v2 as nw
+
+    series = nw.from_native(pick_columns(frame, name, argument), series_only=True, allow_series=True)
+    if series.is_null().any():
+        return np.array([None if is_missing(value) else value for value in series.to_list()], dtype=object)
+    return column(series.to_native(), argument).array
+
+
+def _expressed(
+    factors: list[Factor], existing: Sequence[Any], get: Callable[[str], Any], argument: str
+) -> dict[Factor, Array]:
+    """Evaluate expressions in DuckDB over the columns that they name."""
+    if not factors:
+        return {}
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    try:
+        lower = {name.lower(): name for name in reversed(_texts(existing))}
+        used: dict[str, str] = {}
+        for factor in factors:
+            named = check_expression(connection, factor.column, argument)
+            used |= {lower[name.lower()]: "" for name in named if name.lower() in lower}
+        if not used:
+            unknown = next((name for f in factors for name in check_expression(connection, f.column, argument)), None)
+            if unknown is not None:
+                match_columns(_texts(existing), [_literally(unknown, ())], argument)
+            raise ArgumentError(argument, f"{factors[0].name} names no column", f"name one; {EXAMPLE}")
+        table = {name: _for_duckdb(get(name)) for name in used}
+        connection.register("rows that calibrant groups", table)
+        found = values_of_expressions(connection, '"rows that calibrant groups"', factors, _texts(existing), argument)
+        n = len(next(iter(table.values())))
+        for factor, values in found.items():
+            check_length(factor, len(values), n, argument)
+        return found
+    finally:
+        connection.close()
+
+
+def _for_duckdb(values: Any) -> Array:
+    """Return a column in a type that DuckDB reads."""
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
+        return array.astype(object)
+    return array.astype("datetime64[us]") if array.dtype.kind == "M" else array
+
+
+def check_length(factor: Factor, rows: int, n: int, argument: str) -> None:
+    """Raise if an expression does not have one value for each row, as an aggregate does not."""
+    if rows != n:
+        problem = f"{factor.name} has {rows:,} values for {n:,} rows"
+        raise ArgumentError(argument, problem, f"use an expression of each row, without aggregates; {EXAMPLE}")
+
+
+def values_of_expressions(
+    connection: Any, table: str, factors: Sequence[Factor], existing: Sequence[str], argument: str
+) -> dict[Factor, Array]:
+    """Evaluate expressions, and columns of quantiles in their own types, over a table of SQL."""
+    import duckdb
+
+    def select(cells: Sequence[str]) -> str:
+        listed = ", ".join(f"{cell} AS g{place}" for place, cell in enumerate(cells))
+        return f"SELECT {listed} FROM {table}"  # noqa: S608 - quoted names, and expressions that were checked
+
+    written = []
+    for factor in factors:
+        if factor.kind == "expression":
+            check_expression(connection, factor.column, argument)
+            written.append(f"(\n{factor.column}\n)")
+        else:
+            written.append(quoted(factor.column))
+    try:
+        types = [row[1] for row in connection.execute(f"DESCRIBE {select(written)}").fetchall()]
+        cells = [_cell(*each) for each in zip(factors, written, types, strict=True)]
+        found = connection.execute(select(cells)).fetchnumpy()
+    except duckdb.BinderException as error:
+        raise condition_error(error, existing, argument) from error
+    except duckdb.Error as error:
+        raise ArgumentError(argument, f"cannot be evaluated: {first_line(error)}", "check the expression") from error
+    return {factor: _whole(found[f"g{place}"]) for place, factor in enumerate(factors)}
+
+
+def _whole(values: Array) -> Array:
+    """Return real numbers that are all whole as integers, so that a decade is 60 and not 60.0."""
+    whole = values.dtype.kind == "f" and not missing_in(values).any() and bool((values == np.rint(values)).all())
+    return values.astype(np.int64) if whole and bool((np.abs(values) < 2**53).all()) else values
+
+
+def _cell(factor: Factor, cell: str, type: str) -> str:
+    """An expression as SQL, in a type that NumPy represents: values of groups as numbers or text, those of quantiles as numbers or dates."""
+    if re.fullmatch(r"DECIMAL.*|U?HUGEINT", type):
+        return f"CAST({cell} AS DOUBLE)"
+    if factor.kind == "quantiles" or re.fullmatch(r"FLOAT|DOUBLE|VARCHAR|U?(TINY|SMALL|BIG)?INT(EGER)?", type):
+        return cell
+    return f"CAST({cell} AS VARCHAR)"
+
+
+def read_groupings(
+    groups: Any, n: int, counts: Array | None = None
+) -> tuple[Array | None, tuple[Any, ...], tuple[Grouping, ...]]:
+    """Check groups: the index of the group of each row, the names of these groups, and the groupings that they are combinations of.
+
+    `counts` are the numbers of rows that each row represents, for quantiles.
+    """
+    if groups is None:
+        return None, (), ()
+    groups = as_group_columns(groups)
+    if not isinstance(groups, GroupColumns):
+        name = getattr(groups, "name", None)
+        code, names = read_groups(groups, n)
+        return code, names, (Grouping(name if isinstance(name, str) else "group", names, names, np.arange(len(names))),)
+    found = [_grouping(factors, groups, n, counts) for factors in groups.factors]
+    if groups.plain:
+        code, grouping = found[0]
+        return code, grouping.groups, (_labelled(grouping, grouping.groups),)
+    taken: set[Any] = set()
+    groupings = []
+    for code, grouping in found:
+        clash = len(found) > 1 and bool(taken & set(grouping.labels))
+        labels = tuple(f"{grouping.name}: {label}" for label in grouping.labels) if clash else grouping.labels
+        taken |= set(labels)
+        groupings.append((code, _labelled(grouping, labels)))
+    if len(groupings) == 1:
+        code, grouping = groupings[0]
+        return code, grouping.labels, (grouping,)
+    cells, code = np.unique(np.column_stack([code for code, _ in groupings]), axis=0, return_inverse=True)
+    named = [grouping for _, grouping in groupings]
+    names = tuple(", ".join(str(g.labels[c]) for g, c in zip(named, cell, strict=True)) for cell in cells.tolist())
+    placed = tuple(Grouping(g.name, g.groups, g.labels, cells[:, at], g.note) for at, g in enumerate(named))
+    return code.reshape(-1).astype(np.intp), names, placed
+
+
+def check_one_grouping(p: Any, purpose: str) -> None:
+    """Raise if predictions have several groupings, whose combinations are not meant where one is needed."""
+    if len(p.groupings) > 1:
+        names = ", ".join(grouping.name for grouping in p.groupings)
+        raise GroupError(
+            "groups", f"{purpose} require one grouping; got {len(p.groupings)}: {names}", "name one of them"
+        )
+
+
+def groupings_of(p: Any) -> tuple[Grouping, ...]:
+    """Return the groupings of predictions; groups that were not read from columns are one."""
+    if p.groups is None:
+        return ()
+    return p.groupings or (Grouping("group", p.group_names, p.group_names, np.arange(len(p.group_names))),)
+
+
+def as_group_columns(groups: Any) -> Any:
+    """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
+    if isinstance(groups, Mapping):
+        return _from_mapping(groups)
+    several = not isinstance(groups, GroupColumns) and getattr(groups, "ndim", 1) == 2
+    return _from_table(groups) if several else groups
+
+
+def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
+    """Iterate over the groups of predictions with at least one row: the grouping, the index of the group in it, and its rows."""
+    for grouping in groupings_of(p):
+        code = grouping.place[p.groups]
+        order = np.argsort(code, kind="stable")
+        ends = np.cumsum(np.bincount(code, minlength=len(grouping.groups)))
+        for group, rows in enumerate(np.split(order, ends[:-1])):
+            if len(rows):
+                yield grouping, group, rows
+
+
+def _labelled(grouping: Grouping, labels: tuple[Any, ...]) -> Grouping:
+    return Grouping(grouping.name, grouping.groups, labels, grouping.place, grouping.note)
+
+
+def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
+    """Groupings by columns that are passed by name; NAME/INTEGER has quantile groups."""
+    if not groups:
+        raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
+    values = {}
+    for name, given in groups.items():
+        cut = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
+        factor = Factor(str(name), "column", str(name))
+        if cut and int(cut["count"]) >= 2:
+            factor = Factor(name, "quantiles", cut["name"].strip('"'), int(cut["count"]))
+        values[factor] = given
+    return GroupColumns(tuple((factor,) for factor in values), values)
+
+
+def _from_table(groups: Any) -> Any:
+    """The columns of a frame, each a grouping; other tables of two dimensions have no names and are an error."""
+    if not is_frame(groups):
+        shape = tuple(getattr(groups, "shape", ()))
+        raise ShapeError(
+            "groups",
+            f"expected one group for each row, got shape {shape}",
+            'pass a dict of columns, {"region": region, ...}',
+        )
+    names = column_names(groups) or ()
+    factors = [Factor(str(name), "column", str(name)) for name in names]
+    return GroupColumns(
+        tuple((factor,) for factor in factors),
+        {factor: pick_columns(groups, factor.column, "groups") for factor in factors},
+    )
+
+
+def _grouping(factors: tuple[Factor, ...], given: GroupColumns, n: int, counts: Array | None) -> tuple[Array, Grouping]:
+    """Return the group of each row of one grouping, and its groups."""
+    coded = [_divided(factor, given.values[factor], n, counts) for factor in factors]
+    note = "; ".join(note for *_, note in coded if note)
+    name = " x ".join(factor.name for factor in factors)
+    if len(factors) == 1:
+        code, groups, _ = coded[0]
+        labels = tuple(_label(factors[0], group) for group in groups)
+        if len(set(labels)) < len(labels):  # the number 1 beside the text 1
+            labels = tuple(f"{name}: {group!r}" for group in groups)
+        return code, Grouping(name, groups, labels, np.arange(len(groups)), note)
+    cells, code = np.unique(np.column_stack([code for code, *_ in coded]), axis=0, return_inverse=True)
+    picked = [[groups[place] for (_, groups, _), place in zip(coded, cell, strict=True)] for cell in cells.tolist()]
+    groups = tuple(", ".join(map(str, names)) for names in picked)
+    labels = tuple(", ".join(_label(f, group) for f, group in zip(factors, names, strict=True)) for names in picked)
+    return code.reshape(-1).astype(np.intp), Grouping(name, groups, labels, np.arange(len(cells)), note)
+
+
+def _label(factor: Factor, group: Any) -> str:
+    return str(group) if factor.kind == "quantiles" else f"{factor.name}: {group}"
+
+
+def _divided(factor: Factor, values: Any, n: int, counts: Array | None) -> tuple[Array, tuple[Any, ...], str]:
+    """Return the index of the group of each row, the names of the groups, and a remark."""
+    try:
+        if factor.kind == "quantiles":
+            return _quantile_groups(factor, values, n, counts)
+        return *read_groups(values, n), ""
+    except GroupError as error:
+        if error.row is None or factor.kind == "column" or not error.problem.startswith("missing"):
+            raise
+        raise error.replaced(problem=f"missing value in {factor.name}") from None
+
+
+def missing_in(values: Any) -> Array:
+    """Return a mask of the missing values of a column, an array, or a list."""
+    if isinstance(values, np.ma.MaskedArray):
+        inner = np.asarray(values.data)
+        mask = np.ma.getmaskarray(values)
+        return mask if inner.dtype.kind == "O" else mask | missing_in(inner)
+    try:
+        array = column(values, "groups").array
+    except InputTypeError as error:
+        if error.row is None:
+            raise
+        array = np.array([None if is_missing(value) else 0 for value in values], dtype=object)
+    if array.dtype.kind == "M":
+        return np.isnat(array)
+    if array.dtype.kind == "f":
+        return np.isnan(array)
+    if array.dtype.kind == "O":
+        return np.array([is_missing(value) for value in array.tolist()], dtype=bool)
+    return np.zeros(len(array), bool)
+
+
+def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -> tuple[Array, tuple[str, ...], str]:
+    """Divide the rows at quantiles; equal values stay together, in the lower group.
+
+    The edge k of q is the smallest value that at least k/q of the rows do not exceed.
+    """
+    values = group_values(given, n)
+    if values.dtype.kind == "O":
+        values = _typed(values)
+    if values.dtype.kind not in "iufmM":
+        raise ColumnError(
+            "groups",
+            f"{factor.name}: quantile groups require numbers or dates, and the column holds {'text' if values.dtype.kind in 'OUS' else values.dtype.name}",
+            f"{factor.column} alone has one group for each value",
+        )
+    order = np.argsort(values, kind="stable")
+    reach = np.cumsum(np.ones(n, np.int64) if counts is None else counts[order])
+    total = int(reach[-1])
+    wanted = [-(-total * k // factor.count) for k in range(1, factor.count)]  # rounded up
+    edges = np.unique(values[order][np.searchsorted(reach, wanted, side="left")])
+    code = np.searchsorted(edges, values, side="left")
+    present, code = np.unique(code, return_inverse=True)
+    low = np.array([values[code == group].min() for group in range(len(present))])
+    high = np.array([values[code == group].max() for group in range(len(present))])
+    names = tuple(f"{factor.column} {a}" if a == b else f"{factor.column} {a} to {b}" for a, b in _shown(low, high))
+    note = ""
+    if len(names) < factor.count:
+        groups = "1 group" if len(names) == 1 else f"{len(names)} groups"
+        note = f"{factor.name}: {groups} instead of {factor.count}, since rows with equal values stay together"
+    return code.reshape(-1).astype(np.intp), names, note
+
+
+def _typed(values: Array) -> Array:
+    """Return objects that are all numbers, or all dates, as an array of these; others unchanged."""
+    import datetime
+    import decimal
+
+    kinds = {type(value) for value in values.tolist()}
+    if kinds and kinds <= {int, float, decimal.Decimal} and bool not in kinds:
+        return values.astype(np.float64)
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        return values.astype("datetime64[us]")
+    return values
+
+
+def _shown(low: Array, high: Array) -> Iterator[tuple[str, str]]:
+    """Return the ends of the groups as text, with as many digits as distinguish neighbouring groups."""
+    if low.dtype.kind in "iu":
+        return zip(map(str, low.tolist()), map(str, high.tolist()), strict=True)
+    if low.dtype.kind in "mM":
+        unit = (
+            "D" if low.dtype.kind == "M" and all((e == e.astype("datetime64[D]")).all() for e in (low, high)) else "s"
+        )
+        if low.dtype.kind == "m":
+            return zip(map(str, low), map(str, high), strict=True)
+        texts = (np.datetime_as_string(e, unit=unit, casting="unsafe") for e in (low, high))
+        return zip(*(text.tolist() for text in texts), strict=True)
+    for digits in range(3, 18):
+        a, b = ([f"{value:.{digits}g}" for value in ends.tolist()] for ends in (low, high))
+        apart = all(float(end) < float(start) for end, start in zip(b, a[1:], strict=False))
+        kept = all((x == y) == (p == q) for x, y, p, q in zip(a, b, low.tolist(), high.tolist(), strict=True))
+        if apart and kept:
+            break
+    return zip(a, b, strict=True)

@@ -1,0 +1,917 @@
+"""Logs of language models: samples of lm-evaluation-harness, and responses with token log probabilities in the format of OpenAI."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import glob
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, ColumnError, FileError, InputError, InputWarning, Use, warn_caller
+from .predictions import Predictions
+
+__all__ = ["AnswerTable", "harness_table", "openai_table", "read_lm_harness", "read_openai_logprobs"]
+
+Floats = NDArray[np.float64]
+LengthNorm = Literal["none", "characters", "bytes"]
+Target = Literal["auto", "index", "text"]
+
+# Text fields of a question longer than this are its content, not a property such as the subject.
+SHORT_TEXT = 80
+# A share of the probability on the choices below this is reported.
+LOW_MASS = 0.95
+# Log probabilities of this size mark a token that is not among the most probable ones.
+UNLISTED = -9000.0
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Fields with the correct answer of a record, in order of preference.
+TRUTHS = ("label", "answer", "target", "truth", "correct_answer", "expected", "gold")
+IDS = ("custom_id", "id", "question_id", "doc_id")
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """One row per question.
+
+    Parameters
+    ----------
+    columns : dict of str to numpy.ndarray
+        Task, number and properties of each question; ``confidence`` and ``correct`` of the chosen answer; and, if all questions have the
+        same number of choices, the ``label`` and one probability ``p_NAME`` for each choice.
+    classes : tuple or None
+        Names of the choices; None if their numbers differ or the correct one is unknown.
+    why : str
+        Why there are no probabilities of choices.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    classes: tuple[Any, ...] | None
+    why: str = ""
+
+    @property
+    def probs(self) -> list[str]:
+        """Columns of probabilities."""
+        return [f"p_{name}" for name in self.classes or ()]
+
+    def predictions(self, by: str | None, as_confidence: bool) -> Predictions:
+        """The choices as classes, or the confidence in the chosen answer and whether it is correct."""
+        groups = None
+        if by is not None:
+            if by not in self.columns:
+                listed = ", ".join(name for name in self.columns if not name.startswith("p_"))
+                raise ColumnError("by", f"unknown field {by!r}", f"the fields are {listed}")
+            groups = self.columns[by]
+        if self.classes is None or as_confidence:
+            right = self.columns["correct"].astype(np.int64)
+            return Predictions(right, self.columns["confidence"], input="confidence", groups=groups)
+        probs = np.column_stack([self.columns[name] for name in self.probs])
+        found = Predictions(self.columns["label"], probs, classes=list(self.classes), groups=groups)
+        found.label_name = "answer"
+        return found
+
+
+def read_lm_harness(
+    path: Any,
+    *,
+    length_norm: LengthNorm = "none",
+    filter: str | None = None,
+    target: Target = "auto",
+    by: str | None = "task",
+    as_confidence: bool = False,
+) -> Predictions:
+    """Read multiple-choice answers from the sample logs of lm-evaluation-harness.
+
+    The harness writes one file per task, ``samples_TASK_DATE.jsonl``, if it is run with ``--log_samples``. The probability of a choice is the
+    softmax of the log-likelihoods of all choices of the question.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        Log files (``.jsonl`` or ``.json``, also packed as ``.gz``), a pattern such as ``"results/model/samples_mmlu_*.jsonl"``, or a folder.
+    length_norm : {"none", "characters", "bytes"}, default "none"
+        Divide each log-likelihood by the length of the choice before the softmax, as the metrics ``acc_norm`` and ``acc_bytes`` of the
+        harness do. The result ranks the choices as these metrics do; it is not the probability of a text.
+    filter : str, optional
+        Filter whose responses are read. Required if a task has several and none is called ``"none"``.
+    target : {"auto", "index", "text"}, default "auto"
+        Whether the field ``target`` is the index of the correct choice, from 0, or its text or letter. By default an integer is an index
+        unless that contradicts the logged accuracy.
+    by : str or None, default "task"
+        Field used as the group of each question: ``"task"``, or a field of the documents, such as ``"subject"``.
+    as_confidence : bool, default False
+        Whether to keep only the confidence in the chosen answer and its correctness, as for questions with different numbers of choices.
+
+    Returns
+    -------
+    Predictions
+        With one class per choice. If the numbers of choices differ, or the correct choice is known only as the logged accuracy, with
+        ``input="confidence"``: the probability of the chosen answer, and whether it is correct.
+
+    Raises
+    ------
+    FileError
+        If a file does not exist, or a line is not valid JSON.
+    InputError
+        If a log-likelihood is missing or NaN, a question occurs twice, or correct answers contradict the logged accuracy.
+    ColumnError
+        If the log has no log-likelihoods of choices, as that of a task with generated text; the message lists its fields.
+
+    Warns
+    -----
+    InputWarning
+        If confidences are returned although `as_confidence` is False.
+
+    See Also
+    --------
+    read_openai_logprobs : Responses with log probabilities of tokens.
+    Predictions : Probabilities from other sources.
+
+    Notes
+    -----
+    Each answer is checked against the accuracy that the harness logged (``acc``; ``acc_norm`` or ``acc_bytes`` with `length_norm`). Ties go to
+    the first choice, as in the harness. If a task logs mutual information, the unconditional log-likelihoods are skipped.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> import calibrant as cal
+    >>> sample = {
+    ...     "doc_id": 0,
+    ...     "doc": {"subject": "anatomy"},
+    ...     "target": "1",
+    ...     "filter": "none",
+    ...     "filtered_resps": [["-1.5", "False"], ["-0.5", "True"]],
+    ...     "acc": 1.0,
+    ... }
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as log:
+    ...     print(json.dumps(sample), file=log, flush=True)
+    ...     predictions = cal.read_lm_harness(log.name, by="subject")
+    >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
+    ([[0.2689, 0.7311]], [1])
+    """
+    table = harness_table(path, length_norm, filter, target)
+    if table.classes is None and not as_confidence:
+        warn_caller(InputWarning("path", f"{table.why}; confidences and correctness are read"))
+    return table.predictions(by, as_confidence)
+
+
+class _Question(NamedTuple):
+    """One sample of the harness."""
+
+    place: str
+    task: str
+    doc: Any
+    fields: Mapping[str, Any]
+    scores: Floats
+    texts: tuple[str, ...] | None
+    target: Any
+    logged: Mapping[str, float]
+
+
+def harness_table(
+    path: Any, length_norm: LengthNorm = "none", filter: str | None = None, target: Target = "auto"
+) -> AnswerTable:
+    """The answers in sample logs of lm-evaluation-harness; parameters as for `read_lm_harness`."""
+    if length_norm not in LENGTHS:
+        raise ArgumentError("length_norm", f"must be 'none', 'characters' or 'bytes'; got {length_norm!r}")
+    if target not in ("auto", "index", "text"):
+        raise ArgumentError("target", f"must be 'auto', 'index' or 'text'; got {target!r}")
+    samples = [
+        (place, task, sample)
+        for file in _files(path, "samples_*.json*")
+        for place, task, sample in _samples(file, _records(file))
+    ]
+    questions = [_question(*one) for one in _of_one_filter(samples, filter)]
+    _refuse_repeats(questions)
+    questions = [one for _, one in sorted(enumerate(questions), key=lambda pair: (pair[1].task, pair[0]))]
+    probs = _normalized(questions, length_norm)
+    chosen = [int(p.argmax()) for p in probs]
+    logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
+    answers = _answers(questions, chosen, logged, target, LENGTHS[length_norm])
+    correct = [
+        bool(told) if answer is None else chosen[i] in answer
+        for i, (answer, told) in enumerate(zip(answers, logged, strict=True))
+    ]
+    columns = {
+        "task": _texts(one.task for one in questions),
+        "doc_id": _column([one.doc for one in questions]),
+        **_properties([one.fields for one in questions]),
+        "n_choices": np.array([len(p) for p in probs]),
+        "confidence": np.array([p.max() for p in probs]),
+        "correct": np.array(correct),
+    }
+    numbers = sorted({len(p) for p in probs})
+    unknown = sum(answer is None or len(answer) != 1 for answer in answers)
+    if len(numbers) > 1:
+        return AnswerTable(columns, None, f"questions have between {numbers[0]} and {numbers[-1]} choices")
+    if unknown:
+        what = "the correct choice is not the only one, or known only as the logged accuracy"
+        return AnswerTable(columns, None, f"in {unknown:,} of {len(questions):,} questions {what}")
+    classes = _class_names(questions, numbers[0])
+    columns["label"] = _column([classes[next(iter(answer))] for answer in answers if answer])
+    for place, name in enumerate(classes):
+        columns[f"p_{name}"] = np.array([p[place] for p in probs])
+    return AnswerTable(columns, classes)
+
+
+# The logged accuracy that belongs to each normalization.
+LENGTHS = {"none": "acc", "characters": "acc_norm", "bytes": "acc_bytes"}
+
+
+def _files(path: Any, inside: str) -> list[Path]:
+    """The files of a name, a pattern, a folder or a list of these."""
+    listed = path if isinstance(path, (list, tuple)) else [path]
+    found: list[Path] = []
+    for one in listed:
+        if not isinstance(one, (str, Path)):
+            raise ArgumentError("path", f"must be a file name, a pattern or a folder; got {one!r}")
+        place = Path(one)
+        if place.is_dir():
+            matched = sorted(place.glob(f"**/{inside}"))
+        elif place.exists():
+            matched = [place]
+        else:
+            matched = sorted(Path(name) for name in glob.glob(str(one), recursive=True))
+        if not matched:
+            problem = f"the folder has no file {inside}" if place.is_dir() else "no such file"
+            raise FileError(str(one), problem, "check the name")
+        found += matched
+    return list(dict.fromkeys(found))
+
+
+def _records(file: Path) -> list[tuple[str, Any]]:
+    """The JSON objects of a file with their places: one per line, or a list."""
+    try:
+        raw = file.read_bytes()
+        raw = gzip.decompress(raw) if file.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(str(file), f"cannot be read: {error}", "check the file") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError(str(file), "is not UTF-8 text", "give a JSON lines file") from None
+    if not text.strip():
+        raise FileError(str(file), "is empty", "check the program that wrote it")
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    found: list[tuple[str, Any]] = []
+    for number, line in lines:
+        try:
+            found.append((f"{file.name}, line {number:,}", json.loads(line)))
+        except ValueError as error:
+            whole = _one_document(text) if number == lines[0][0] else None
+            if whole is not None:
+                items = whole if isinstance(whole, list) else [whole]
+                return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(items)]
+            end = number == lines[-1][0]
+            remedy = "the line is truncated; delete it or write the log again" if end else "check the line"
+            raise FileError(str(file), f"line {number:,} is not valid JSON ({error})", remedy) from None
+    if len(found) == 1 and isinstance(found[0][1], list):
+        return [(f"{file.name}, entry {place:,}", item) for place, item in enumerate(found[0][1])]
+    return found
+
+
+def _one_document(text: str) -> Any:
+    """A JSON document that spans several lines; None if the text is not one."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _samples(file: Path, records: list[tuple[str, Any]]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Place, task and content of each sample; a file of results may hold the samples of several tasks."""
+    named = re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", re.sub(r"\.jsonl?(\.gz)?$", "", file.name))
+    task = named[1] if named else re.sub(r"^samples_|\.jsonl?(\.gz)?$", "", file.name)
+    for place, record in records:
+        if not isinstance(record, Mapping):
+            raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(record)}", "")
+        if isinstance(record.get("samples"), Mapping):
+            for name, several in record["samples"].items():
+                for number, sample in enumerate(several):
+                    yield f"{place}, sample {number:,} of {name}", str(name), sample
+        else:
+            yield place, str(record.get("task_name", task)), record
+
+
+def _of_one_filter(samples: Iterable[tuple[str, str, Any]], wanted: str | None) -> list[tuple[str, str, Any]]:
+    """The samples of one filter; of several, the one called none."""
+    samples = list(samples)
+    found: dict[str, dict[str, int]] = {}
+    for place, task, sample in samples:
+        if not isinstance(sample, Mapping):
+            raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(sample)}", "")
+        of_task = found.setdefault(task, {})
+        name = str(sample.get("filter", "none"))
+        of_task[name] = of_task.get(name, 0) + 1
+    chosen = {}
+    for task, counts in found.items():
+        name = wanted if wanted is not None else ("none" if "none" in counts else next(iter(counts)))
+        if name not in counts or (wanted is None and len(counts) > 1 and "none" not in counts):
+            listed = ", ".join(f"{one!r}" for one in counts)
+            problem = f"task {task} has the filters {listed}"
+            raise ArgumentError("filter", problem, f"choose one, such as {next(iter(counts))!r}")
+        chosen[task] = name
+    return [one for one in samples if str(one[2].get("filter", "none")) == chosen[one[1]]]
+
+
+def _question(place: str, task: str, sample: Mapping[str, Any]) -> _Question:
+    """A checked sample."""
+    responses = sample.get("filtered_resps", sample.get("resps"))
+    scores = None if not isinstance(responses, list) else _scores(responses)
+    if scores is None or len(scores) < 2:
+        fields = f"its fields are {', '.join(map(str, sample))}"
+        if scores is None and responses is not None:
+            problem = f"{place}: the responses are text, not log-likelihoods of choices, as for a task with generated answers ({fields})"
+            remedy = (
+                "evaluate a multiple-choice task, or write a table with a column of confidences and one of correctness"
+            )
+        elif responses is None:
+            problem, remedy = f"{place} has no filtered_resps or resps; {fields}", "run the harness with --log_samples"
+        else:
+            problem = (
+                f"{place} has the log-likelihood of {len(scores or ())} text; a choice requires two or more ({fields})"
+            )
+            remedy = "evaluate a multiple-choice task"
+        raise ColumnError("path", problem, remedy)
+    continuations = _continuations(sample.get("arguments"))
+    if continuations and len(continuations) == len(scores) and _has_unconditional(sample, continuations):
+        half = len(scores) // 2
+        scores, continuations = scores[:half], continuations[:half]
+    texts = tuple(text for _, text in continuations) if len(continuations) == len(scores) else None
+    doc = sample.get("doc")
+    _check_scores(place, scores)
+    logged = {
+        name: float(sample[name])
+        for name in LENGTHS.values()
+        if isinstance(sample.get(name), (int, float)) and math.isfinite(float(sample[name]))
+    }
+    if texts is not None and len(set(texts)) < len(texts):
+        texts = None  # the choices are in the contexts
+    return _Question(
+        place,
+        task,
+        sample.get("doc_id"),
+        doc if isinstance(doc, Mapping) else {},
+        scores,
+        texts,
+        sample.get("target"),
+        logged,
+    )
+
+
+def _scores(responses: list[Any]) -> Floats | None:
+    """The log-likelihood of each choice, which is written as a number or a text, alone or with a Boolean; None for other text."""
+    values = []
+    for response in responses:
+        one = response
+        while isinstance(one, (list, tuple)) and one and isinstance(one[0], (list, tuple)):
+            one = one[0]
+        if isinstance(one, (list, tuple)):
+            if not 1 <= len(one) <= 2 or (len(one) == 2 and str(one[1]).lower() not in ("true", "false", "1", "0")):
+                return None
+            one = one[0]
+        if isinstance(one, str) and (pair := re.fullmatch(r"[(\[]\s*([^,]+),\s*(?:True|False)\s*[)\]]", one)):
+            one = pair[1]
+        try:
+            values.append(float("nan") if one is None else float(one))
+        except (TypeError, ValueError):
+            return None
+    return np.array(values)
+
+
+def _check_scores(place: str, scores: Floats) -> None:
+    if np.isnan(scores).any():
+        raise InputError(
+            "path", f"{place}: {int(np.isnan(scores).sum())} of {len(scores)} log-likelihoods are missing or NaN"
+        )
+    if (scores > 1e-6).any():
+        raise InputError(
+            "path", f"{place}: log-likelihoods must not be positive; got {float(scores.max()):g}", "check the log"
+        )
+    if not (scores > -np.inf).any():
+        raise InputError("path", f"{place}: every choice has the log-likelihood -inf", "drop the question")
+
+
+def _continuations(arguments: Any) -> list[tuple[str, str]]:
+    """Context and continuation of each request, in the form of the current or of older versions; empty if unknown."""
+    if isinstance(arguments, Mapping):
+        entries = [list(one.values()) if isinstance(one, Mapping) else [] for one in arguments.values()]
+    else:
+        entries = [one if isinstance(one, list) else [] for one in arguments] if isinstance(arguments, list) else []
+    known = all(len(one) >= 2 and isinstance(one[1], str) for one in entries)
+    return [(str(one[0]), one[1]) for one in entries] if entries and known else []
+
+
+def _has_unconditional(sample: Mapping[str, Any], continuations: list[tuple[str, str]]) -> bool:
+    """Whether the second half are the unconditional log-likelihoods, for mutual information."""
+    half = len(continuations) // 2
+    second = continuations[half:]
+    same = [text for _, text in continuations[:half]] == [text for _, text in second]
+    return "acc_mutual_info" in sample and len(continuations) == 2 * half and same and all(not c for c, _ in second)
+
+
+def _refuse_repeats(questions: Sequence[_Question]) -> None:
+    seen: dict[Any, str] = {}
+    for one in questions:
+        key = (one.task, str(one.doc)) if one.doc is not None else (one.place,)
+        if key in seen:
+            problem = f"doc_id {one.doc} of task {one.task} occurs twice ({seen[key]}; {one.place})"
+            raise InputError("path", problem, "read the log of one run and one model at a time")
+        seen[key] = one.place
+
+
+def _normalized(questions: Sequence[_Question], length_norm: LengthNorm) -> list[Floats]:
+    """The probabilities of the choices of each question."""
+    if length_norm == "none":
+        return [_softmax(one.scores) for one in questions]
+    missing = next((one for one in questions if one.texts is None), None)
+    if missing is not None:
+        problem = f"{missing.place} does not log the text of each choice, whose length is required"
+        raise ArgumentError("length_norm", problem, Use("length_norm", "none"))
+    # The harness counts the choice without the delimiter before it, which may be a space or nothing.
+    for strip in (lambda text: text.removeprefix(" "), str.lstrip, str):
+        probs = []
+        for one in questions:
+            texts = [strip(text) for text in one.texts or ()]
+            sizes = [len(text if length_norm == "characters" else text.encode()) for text in texts]
+            if not all(sizes):
+                raise ArgumentError("length_norm", f"{one.place} has an empty choice", Use("length_norm", "none"))
+            probs.append(_softmax(one.scores / np.array(sizes)))
+        logged = [one.logged.get(LENGTHS[length_norm]) for one in questions]
+        answers = _answers(questions, [int(p.argmax()) for p in probs], logged, "auto", None)
+        told = zip(probs, answers, logged, strict=True)
+        if all(a is None or value is None or (int(p.argmax()) in a) == bool(value) for p, a, value in told):
+            break
+    return probs
+
+
+def _softmax(scores: Floats) -> Floats:
+    found = np.exp(scores - scores.max())
+    return np.asarray(found / found.sum())
+
+
+def _answers(
+    questions: Sequence[_Question],
+    chosen: Sequence[int],
+    logged: Sequence[float | None],
+    target: Target,
+    name: str | None,
+) -> list[set[int] | None]:
+    """The correct choices of each question, by task; None where they are known only as the logged accuracy.
+
+    Without a `name` of the logged accuracy, contradictions are not reported.
+    """
+    tasks: dict[str, list[int]] = {}
+    for i, one in enumerate(questions):
+        tasks.setdefault(one.task, []).append(i)
+    answers: list[set[int] | None] = [None] * len(questions)
+    for task, rows in tasks.items():
+        readings = [target] if target != "auto" else ["index", "text"]
+        tried = [{i: _meant(questions[i], how) for i in rows} for how in readings]
+        wrong = [
+            [
+                i
+                for i in rows
+                if (answer := found[i]) is not None
+                and logged[i] is not None
+                and (chosen[i] in answer) != bool(logged[i])
+            ]
+            for found in tried
+        ]
+        unclear = [list(found.values()).count(None) for found in tried]
+        best = min(range(len(tried)), key=lambda place: (unclear[place], len(wrong[place]), place))
+        if len(tried) > 1 and not wrong[0] and tried[0] != tried[1] and all(logged[i] is None for i in rows):
+            differ = next(i for i in rows if tried[0][i] != tried[1][i])
+            if tried[0][differ] is not None and tried[1][differ] is not None and name is not None:
+                problem = f"{questions[differ].place}: {questions[differ].target!r} is the index of a choice and the text of another"
+                raise ArgumentError("target", problem, (Use("target", "index"), Use("target", "text")))
+        if wrong[best] and name is not None:
+            first = questions[wrong[best][0]]
+            problem = (
+                f"in {len(wrong[best]):,} of {len(rows):,} questions of task {task} the field target contradicts the logged {name} "
+                f"(first: {first.place}, target {first.target!r}, most probable choice {chosen[wrong[best][0]]})"
+            )
+            raise InputError("target", problem, "check how the task scores its answers")
+        for i in rows:
+            answers[i] = tried[best][i]
+            if answers[i] is None:
+                answers[i] = _by_accuracy(questions[i], chosen[i], logged[i], name)
+    return answers
+
+
+def _by_accuracy(one: _Question, chosen: int, logged: float | None, name: str | None) -> set[int] | None:
+    """The correct choice from the logged accuracy: the chosen one, or the other of two; None if it is one of several others."""
+    if logged is None:
+        if name is None:
+            return None
+        listed = "" if one.texts is None else f"; the choices are {', '.join(map(repr, one.texts[:6]))}"
+        problem = f"{one.place}: the target {_shown(one.target)} is not one of {len(one.scores)} choices{listed}"
+        raise InputError("target", problem, f"log the metric {name}, which tells whether the answer is correct")
+    if logged:
+        return {chosen}
+    return {1 - chosen} if len(one.scores) == 2 else None
+
+
+def _meant(one: _Question, how: str) -> set[int] | None:
+    """The choices that the target names: an index from 0, a text, a letter, or a list of these; None if it names none."""
+    target = one.target
+    if isinstance(target, str) and re.fullmatch(r"\[.*\]", target.strip(), re.DOTALL):
+        try:
+            target = ast.literal_eval(target.strip())
+        except (ValueError, SyntaxError):
+            target = one.target
+    if isinstance(target, (list, tuple)):
+        several = [_place(one, part, how) for part in target]
+        return None if not several or None in several else {place for place in several if place is not None}
+    place = _place(one, target, how)
+    return None if place is None else {place}
+
+
+def _place(one: _Question, target: Any, how: str) -> int | None:
+    count = len(one.scores)
+    text = str(target).strip()
+    texts = [] if one.texts is None else [choice.strip() for choice in one.texts]
+    if how == "index" and re.fullmatch(r"\d{1,4}(\.0)?", text) and not isinstance(target, bool):
+        place = int(float(text))
+        return place if place < count else None
+    if texts.count(text) == 1:
+        return texts.index(text)
+    letter = text.strip("().: ")
+    if len(letter) == 1 and letter in LETTERS[:count]:
+        return LETTERS.index(letter)
+    if how == "text" and one.texts is None and re.fullmatch(r"\d{1,4}", text) and int(text) < count:
+        return int(text)
+    return None
+
+
+def _class_names(questions: Sequence[_Question], count: int) -> tuple[Any, ...]:
+    """The texts of the choices if all questions have the same, such as letters or yes and no; else their numbers."""
+    first = None if questions[0].texts is None else tuple(text.strip() for text in questions[0].texts)
+    usable = first is not None and len(set(first)) == count and all(re.fullmatch(r"[^,*]{1,80}", t) for t in first)
+    same = usable and all(
+        one.texts is not None and tuple(text.strip() for text in one.texts) == first for one in questions
+    )
+    return first if same and first is not None else tuple(range(count))
+
+
+# Names of columns that a field of a document cannot replace.
+OWN = ("task", "doc_id", "n_choices", "confidence", "correct", "label", "choice_mass", "id")
+
+
+def _properties(fields: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    """Short fields that all documents have, such as the subject."""
+    shared = [name for name in fields[0] if all(name in one for one in fields)] if fields else []
+    found = {}
+    for name in shared:
+        values = [one[name] for one in fields]
+        plain = all(isinstance(v, (str, int, float, bool)) and len(str(v)) <= SHORT_TEXT for v in values)
+        if plain and isinstance(name, str) and name not in OWN and not name.startswith("p_"):
+            found[name] = _column(values)
+    return found
+
+
+def _texts(values: Iterable[Any]) -> NDArray[Any]:
+    return np.array([str(value) for value in values], dtype=object)
+
+
+def _column(values: Sequence[Any]) -> NDArray[Any]:
+    """Values of one kind as an array; others as text."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int} or kinds <= {bool}:
+        return np.array(values)
+    if kinds <= {int, float}:
+        return np.array(values, dtype=np.float64)
+    return _texts(values)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def read_openai_logprobs(
+    path: Any,
+    choices: str | Sequence[str] = "ABCD",
+    *,
+    label: Any = None,
+    position: int = 0,
+    failed: Literal["raise", "drop"] = "raise",
+    by: str | None = None,
+    as_confidence: bool = False,
+) -> Predictions:
+    """Read multiple-choice answers from responses with token log probabilities in the format of OpenAI.
+
+    Chat completions (``choices[0].logprobs.content``), completions (``choices[0].logprobs.top_logprobs``), the Responses API and the output of the
+    Batch API are recognised, one response per line. Many servers of other models write the same formats. Request the log probabilities with
+    ``logprobs=True, top_logprobs=20``.
+
+    Parameters
+    ----------
+    path : str, path or list of these
+        Files (``.jsonl`` or ``.json``, also packed as ``.gz``), a pattern, or a folder of ``.jsonl`` files.
+    choices : str or sequence of str, default "ABCD"
+        The answers: the letters of a text, or a sequence such as ``["yes", "no"]``. Each must be one token.
+    label : str, mapping or array-like, optional
+        The correct answers: a field of the records, as a path such as ``"metadata.answer"``; a CSV or JSON lines file, or a mapping, from the
+        identifier (``custom_id``) to the answer; or one answer for each response. By default the first field of a record that is called
+        label, answer, target, truth, correct_answer, expected or gold, or else correct, which tells whether the response is correct.
+    position : int, default 0
+        Position of the token that is the answer; -1 is the last token, for responses that end with it.
+    failed : {"raise", "drop"}, default "raise"
+        Whether responses without log probabilities or without a choice at this position raise an error, or are left out with a warning.
+    by : str, optional
+        Field of the records used as the group of each response.
+    as_confidence : bool, default False
+        Whether to keep only the confidence in the chosen answer and its correctness.
+
+    Returns
+    -------
+    Predictions
+        With one class per choice, or with ``input="confidence"`` if only the correctness of each response is known.
+
+    Raises
+    ------
+    FileError
+        If a file does not exist, or a line is not valid JSON.
+    ColumnError
+        If there are no log probabilities or no correct answers; the message lists the fields found.
+    InputError
+        If responses failed, identifiers occur twice, or a correct answer is not a choice.
+
+    Warns
+    -----
+    InputWarning
+        If the choices have on average less than 95% of the probability, or responses were left out.
+
+    See Also
+    --------
+    read_lm_harness : Logs of lm-evaluation-harness.
+
+    Notes
+    -----
+    The probability of a choice is the sum over its tokens, with and without a leading space and punctuation (``"A"``, ``" A"``, ``"(A"``);
+    words match in any case, single letters in the given case. Probabilities are divided by their sum over the choices. A choice that is not
+    among the listed tokens has at most the probability of the least probable listed token, and at most the remaining mass; this bound,
+    shared by the missing choices, is its probability.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> import calibrant as cal
+    >>> top = [{"token": "A", "logprob": -0.3}, {"token": " B", "logprob": -1.5}]
+    >>> content = [{"token": "A", "logprob": -0.3, "top_logprobs": top}]
+    >>> record = {"answer": "A", "choices": [{"logprobs": {"content": content}}]}
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as log:
+    ...     print(json.dumps(record), file=log, flush=True)
+    ...     predictions = cal.read_openai_logprobs(log.name, "AB")
+    >>> predictions.probs.round(4).tolist(), predictions.labels.tolist()
+    ([[0.7685, 0.2315]], [0])
+    """
+    table = openai_table(path, choices, label, position, failed)
+    mass = float(table.columns["choice_mass"].mean())
+    if mass < LOW_MASS:
+        low = int((table.columns["choice_mass"] < 0.5).sum())
+        problem = f"the choices have {mass:.1%} of the probability on average, and less than half in {low:,} responses; the rest is left out"
+        warn_caller(InputWarning("choices", problem, "check the prompt, the choices and the position of the answer"))
+    return table.predictions(by, as_confidence)
+
+
+def openai_table(
+    path: Any,
+    choices: str | Sequence[str] = "ABCD",
+    label: Any = None,
+    position: int = 0,
+    failed: Literal["raise", "drop"] = "raise",
+) -> AnswerTable:
+    """The answers in responses with token log probabilities; parameters as for `read_openai_logprobs`."""
+    names = [name.strip() for name in choices] if not isinstance(choices, str) else list(choices.replace(" ", ""))
+    if len(names) < 2 or len({_bare(name) for name in names}) < len(names) or not all(names):
+        raise ArgumentError("choices", f"must be two or more different answers; got {choices!r}", 'for example "ABCD"')
+    if failed not in ("raise", "drop"):
+        raise ArgumentError("failed", f"must be 'raise' or 'drop'; got {failed!r}")
+    if isinstance(position, bool) or not isinstance(position, int):
+        raise ArgumentError("position", f"must be an integer; got {position!r}", "for example 0 or -1")
+    records = [(place, one) for file in _files(path, "*.jsonl*") for place, one in _records(file)]
+    for place, record in records:
+        if not isinstance(record, Mapping):
+            raise ColumnError("path", f"{place} is not a response; got {_shown(record)}", "")
+    answers = [_answer(record, names, position) for _, record in records]
+    bad = [i for i, answer in enumerate(answers) if isinstance(answer, str)]
+    if len(bad) == len(records):
+        fields = f"its fields are {', '.join(map(str, records[0][1]))}"
+        remedy = "request logprobs=True and top_logprobs=20, or give choices and position"
+        raise ColumnError("path", f"{records[0][0]}: {answers[0]} ({fields})", remedy)
+    if bad and failed == "raise":
+        problem = f"{len(bad):,} of {len(records):,} responses cannot be used; the first, {records[bad[0]][0]}: {answers[bad[0]]}"
+        raise InputError("path", problem, Use("failed", "drop"))
+    if bad:
+        warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
+    kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
+    ids = [_identifier(record) for _, record in records]
+    repeated = [one for one in ids if one is not None and ids.count(one) > 1] if len(set(ids)) < len(ids) else []
+    if repeated and any(one is not None for one in repeated):
+        raise InputError("path", f"the identifier {repeated[0]!r} occurs twice", "read the responses of one run")
+    given = _truths(label, records, ids)
+    found = [answers[i] for i in kept]
+    probs = np.array([answer[0] for answer in found])  # type: ignore[index]
+    columns: dict[str, NDArray[Any]] = {
+        **_properties([_own_fields(records[i][1]) for i in kept]),
+        "id": _texts("" if ids[i] is None else ids[i] for i in kept),
+        "choice_mass": np.array([answer[1] for answer in found]),  # type: ignore[index]
+        "confidence": probs.max(axis=1),
+    }
+    if given.correct is not None:
+        columns["correct"] = np.array([_is_right(given.correct[i], records[i][0]) for i in kept])
+        return AnswerTable(columns, None, "only the correctness of each response is known")
+    assert given.answers is not None
+    labels = np.array([_choice(given.answers[i], names, records[i][0]) for i in kept])
+    columns["correct"] = labels == probs.argmax(axis=1)
+    columns["label"] = np.array([names[place] for place in labels], dtype=object)
+    columns |= {f"p_{name}": probs[:, place] for place, name in enumerate(names)}
+    return AnswerTable(columns, tuple(names))
+
+
+def _bare(token: str) -> str:
+    """A token without space and punctuation; words without case."""
+    text = token.strip(" \t\n\r\u2581\u0120().:,;*\"'`[]{}")
+    return text if len(text) == 1 else text.lower()
+
+
+def _body(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The response of a record, which may be wrapped as by the Batch API."""
+    if isinstance(record.get("choices"), list) or isinstance(record.get("output"), list):
+        return record
+    for name in ("response", "body", "completion", "result", "output"):
+        inner = record.get(name)
+        if isinstance(inner, Mapping) and (found := _body(inner)) is not None:
+            return found
+    return None
+
+
+def _positions(body: Mapping[str, Any]) -> list[dict[str, float]]:
+    """For each position the listed tokens and their log probabilities."""
+    if isinstance(body.get("choices"), list):
+        logprobs = body["choices"][0].get("logprobs") if body["choices"] else None
+        if isinstance(logprobs, Mapping) and isinstance(logprobs.get("top_logprobs"), list):
+            tops, tokens = logprobs["top_logprobs"], logprobs.get("tokens") or []
+            own = logprobs.get("token_logprobs") or []
+            given = zip(tokens, own, strict=False)
+            pairs = [{} if value is None else {token: value} for token, value in given] or [{} for _ in tops]
+            return [{**pair, **(top or {})} for pair, top in zip(pairs, tops, strict=False)]
+        content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    else:
+        parts = [part for one in body["output"] if isinstance(one, Mapping) for part in one.get("content") or []]
+        content = [token for part in parts if isinstance(part, Mapping) for token in part.get("logprobs") or []]
+    listed = []
+    for one in content or []:
+        tokens = [one, *(one.get("top_logprobs") or [])]
+        listed.append({token["token"]: token["logprob"] for token in tokens})
+    return listed
+
+
+def _answer(record: Mapping[str, Any], names: Sequence[str], position: int) -> tuple[list[float], float] | str:
+    """The probability of each choice and their sum before scaling, or the reason why it is unknown."""
+    if record.get("error"):
+        return f"the request failed ({_shown(record['error'])})"
+    body = _body(record)
+    if body is None:
+        return "has no choices with log probabilities"
+    try:
+        positions = _positions(body)
+        listed = {token: float(value) for token, value in positions[position].items()} if positions else {}
+    except IndexError:
+        return f"has {len(positions)} tokens, and none at position {position}"
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return "has log probabilities in an unknown format"
+    if not positions:
+        return "has no log probabilities"
+    if any(math.isnan(value) or value > 1e-6 for value in listed.values()):
+        return "has log probabilities that are NaN or positive"
+    likely = {token: math.exp(value) for token, value in listed.items() if value > UNLISTED}
+    wanted = [_bare(name) for name in names]
+    sums = [math.fsum(p for token, p in likely.items() if _bare(token) == name) for name in wanted]
+    mass = math.fsum(sums)
+    if not mass:
+        shown = ", ".join(repr(token) for token in list(listed)[:5])
+        return f"none of the choices is among the tokens at position {position} ({shown})"
+    missing = sum(not p for p in sums)
+    rest = max(0.0, 1 - math.fsum(likely.values()))
+    bound = min(min(likely.values()), rest / missing) if missing else 0.0
+    filled = [p or bound for p in sums]
+    total = math.fsum(filled)
+    return [p / total for p in filled], min(mass, 1.0)
+
+
+class _Given(NamedTuple):
+    answers: Sequence[Any] | None
+    correct: Sequence[Any] | None
+
+
+def _truths(label: Any, records: Sequence[tuple[str, Any]], ids: Sequence[Any]) -> _Given:
+    """The correct answer, or the correctness, of each record."""
+    if label is None:
+        fields = [_own_fields(record) for _, record in records]
+        for name in (*TRUTHS, "correct"):
+            if all(name in one for one in fields):
+                values = [one[name] for one in fields]
+                return _Given(None, values) if name == "correct" else _Given(values, None)
+        found = ", ".join(map(str, fields[0])) or "none"
+        raise ColumnError(
+            "label", f"no field has the correct answers; the fields are {found}", "name a field or a file"
+        )
+    if isinstance(label, str) and not Path(label).is_file():
+        values = [_inside(record, label) for _, record in records]
+        absent = next((i for i, value in enumerate(values) if value is None), None)
+        if absent is not None:
+            listed = ", ".join(map(str, _own_fields(records[absent][1])))
+            raise ColumnError("label", f"{records[absent][0]} has no field {label!r}; its fields are {listed}", "")
+        return _Given(None, values) if label.split(".")[-1] == "correct" else _Given(values, None)
+    if isinstance(label, (str, Path)):
+        label = _key(Path(label))
+    if isinstance(label, Mapping):
+        known = {str(key): value for key, value in label.items()}
+        absent = next((i for i, one in enumerate(ids) if str(one) not in known), None)
+        if absent is not None:
+            problem = f"{records[absent][0]}: no correct answer for the identifier {ids[absent]!r}"
+            raise InputError("label", problem, f"the identifiers are {', '.join(list(known)[:3])}, ...")
+        return _Given([known[str(one)] for one in ids], None)
+    values = list(label)
+    if len(values) != len(records):
+        raise InputError("label", f"has {len(values):,} answers for {len(records):,} responses", "give one for each")
+    return _Given(values, None)
+
+
+def _key(file: Path) -> dict[str, Any]:
+    """Correct answers by identifier, from a CSV or JSON lines file."""
+    if re.search(r"\.jsonl?(\.gz)?$", file.name.lower()):
+        rows = [record for _, record in _records(file) if isinstance(record, Mapping)]
+    else:
+        text = file.read_text(encoding="utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text), delimiter="\t" if file.suffix.lower() == ".tsv" else ","))
+    names = list(rows[0]) if rows else []
+    key = next((name for name in IDS if name in names), None)
+    answer = next((name for name in TRUTHS if name in names), None)
+    if key is None or answer is None:
+        problem = f"{file} has no column {'custom_id or id' if key is None else 'answer or label'}"
+        raise ColumnError("label", f"{problem}; its columns are {', '.join(map(str, names))}", "rename them")
+    found = {str(row[key]): row[answer] for row in rows}
+    if len(found) < len(rows):
+        raise InputError("label", f"{file}: an identifier occurs twice", "give one answer for each")
+    return found
+
+
+def _own_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record that are not part of the response."""
+    response = ("choices", "response", "body", "object", "created", "model", "usage", "error", "system_fingerprint")
+    own = {name: value for name, value in record.items() if name not in response and name != "output"}
+    inner = record.get("metadata")
+    return {**(inner if isinstance(inner, Mapping) else {}), **own}
+
+
+def _inside(record: Any, name: str) -> Any:
+    """The value of a field, given by a path with dots."""
+    if isinstance(record, Mapping) and name in record:
+        return record[name]
+    for part in name.split("."):
+        record = record.get(part) if isinstance(record, Mapping) else None
+    return record
+
+
+def _identifier(record: Mapping[str, Any]) -> Any:
+    return next((record[name] for name in IDS if record.get(name) is not None), None)
+
+
+def _choice(answer: Any, names: Sequence[str], place: str) -> int:
+    """The place of the correct answer among the choices; an integer counts from 0."""
+    wanted = [_bare(name) for name in names]
+    text = _bare(str(answer))
+    if text in wanted:
+        return wanted.index(text)
+    number = re.fullmatch(r"\d+", text)
+    if number and not isinstance(answer, bool) and int(text) < len(names):
+        return int(text)
+    raise InputError(
+        "label", f"{place}: the correct answer {_shown(answer)} is not among the choices {', '.join(names)}"
+    )
+
+
+RIGHT = {"true": True, "correct": True, "right": True, "yes": True, "1": True, "1.0": True}
+RIGHT |= {"false": False, "incorrect": False, "wrong": False, "no": False, "0": False, "0.0": False}
+
+
+def _is_right(value: Any, place: str) -> bool:
+    text = str(value).strip().lower()
+    if text not in RIGHT:
+        raise InputError("label", f"{place}: correct must be true or false; got {_shown(value)}")
+    return RIGHT[text]

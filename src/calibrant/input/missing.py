@@ -1,0 +1,446 @@
+"""Rows with missing values: finding and dropping them, and the error that counts them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    Argument,
+    CalibrantError,
+    GroupError,
+    InputError,
+    InputTypeError,
+    LabelError,
+    ProbabilityError,
+    Remedy,
+    ShapeError,
+    Use,
+    WeightError,
+)
+from .convert import _as_array, _from_frame_library, _native, is_missing, missing_values
+from .grouping import GroupColumns, as_group_columns
+
+if TYPE_CHECKING:
+    from .predictions import Predictions
+
+__all__ = [
+    "DROP",
+    "Dropped",
+    "all_missing",
+    "dropped_by",
+    "dropping",
+    "explained",
+    "is_missing_text",
+    "missing_error",
+    "missing_labels",
+    "missing_rows",
+    "on_same_rows",
+    "without_missing",
+]
+
+Bools = NDArray[np.bool_]
+
+DROP: Remedy = Use("missing", "drop", "to drop these rows")
+# Text that stands for a missing value, besides blanks.
+_TEXT = re.compile(r"\s*(n/?a|#n/a|nan|null|none|<na>|nat)?\s*", re.IGNORECASE)
+ERRORS: dict[str, type[InputError]] = {
+    "y_true": LabelError,
+    "y_prob": ProbabilityError,
+    "sample_weight": WeightError,
+    "counts": WeightError,
+    "groups": GroupError,
+}
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows that were dropped because of missing values.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows before.
+    n : int
+        Number of rows dropped.
+    columns : dict of str to int
+        Number of rows with a missing value, by column or argument. A row may have several.
+    kept : numpy.ndarray of bool, optional
+        Mask of the rows that remain, where all were in memory.
+    applied : bool, default False
+        Whether the rows were dropped before the values became predictions.
+    """
+
+    rows: int
+    n: int
+    columns: dict[str, int]
+    kept: Bools = field(default_factory=lambda: np.zeros(0, bool), repr=False, compare=False)
+    applied: bool = False
+
+    @classmethod
+    def of(cls, masks: Mapping[str, Bools], *, applied: bool = False) -> Dropped:
+        """Return what is dropped, given the mask of the missing rows of each column.
+
+        Parameters
+        ----------
+        masks : mapping of str to numpy.ndarray of bool
+            Missing rows of each column.
+        applied : bool, default False
+            As for the class.
+
+        Returns
+        -------
+        Dropped
+            The rows that are missing in any column.
+        """
+        absent = np.logical_or.reduce(list(masks.values()))
+        columns = {name: int(mask.sum()) for name, mask in masks.items() if mask.any()}
+        return cls(len(absent), int(absent.sum()), columns, ~absent, applied)
+
+    def plus(self, other: Dropped | None) -> Dropped:
+        """Return the rows dropped from both of two parts of the data.
+
+        Parameters
+        ----------
+        other : Dropped or None
+            Those of the other part.
+
+        Returns
+        -------
+        Dropped
+            Their sums.
+        """
+        if other is None:
+            return self
+        names = dict.fromkeys([*self.columns, *other.columns])
+        columns = {name: self.columns.get(name, 0) + other.columns.get(name, 0) for name in names}
+        return Dropped(self.rows + other.rows, self.n + other.n, columns)
+
+    def origin(self, row: int | None) -> int | None:
+        """Return the number of a remaining row among all rows."""
+        return row if row is None or not len(self.kept) else int(np.flatnonzero(self.kept)[row])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the number of rows given and dropped, and the rows with a missing value by column."""
+        return {"rows": self.rows, "dropped": self.n, "missing": dict(self.columns)}
+
+    def __str__(self) -> str:
+        """One line, such as ``3 of 1,000 rows dropped because of missing values (label 2, p 1)``."""
+        return f"{self.n:,} of {self.rows:,} rows dropped because of missing values ({_counted(self.columns)})"
+
+
+def _counted(columns: Mapping[str, int]) -> str:
+    shown = [f"{name} {count:,}" for name, count in columns.items()]
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more columns" if len(shown) > 8 else "")
+
+
+def is_missing_text(text: str) -> bool:
+    """Whether a text stands for a missing value.
+
+    >>> [is_missing_text(text) for text in ("", " ", "NA", "n/a", "nan", "None", "null", "0", "no", "Nancy")]
+    [True, True, True, True, True, True, True, False, False, False]
+    """
+    return _TEXT.fullmatch(text) is not None
+
+
+def missing_rows(value: Any, *, texts: bool = True) -> Bools:
+    """Return the mask of the rows of an array, sequence, series or tensor with a missing entry.
+
+    Parameters
+    ----------
+    value
+        One or two dimensions.
+    texts
+        Whether text such as ``NA`` stands for a missing value, as in a column of numbers.
+    """
+    mask = np.zeros(0, bool)
+    if isinstance(value, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(value)
+        value = np.where(mask, None, np.ma.getdata(value).astype(object)) if value.dtype.kind == "O" else value.data
+    array = _plain(value)
+    found = _entries(array, texts)
+    if mask.size:
+        found = found | mask
+    return np.asarray(found.reshape(len(found), -1).any(axis=1) if found.ndim > 1 else found)
+
+
+def _plain(value: Any) -> NDArray[Any]:
+    """An array with its missing entries as None or NaN, where conversion for use would raise."""
+    if isinstance(value, (list, tuple)):
+        try:
+            array = _as_array(value, "")[0]
+        except ShapeError:  # a missing list among lists
+            array = None
+        if array is None or array.dtype.kind in "US":  # NumPy would turn a missing entry into text
+            array = np.empty(len(value), object)
+            for row, entry in enumerate(value):
+                array[row] = entry
+        return array
+    if not isinstance(value, np.ndarray) and type(value).__module__.split(".")[0] != "torch":
+        found = _from_frame_library(value, "", nulls=True)
+        if found is not None:
+            return found
+        if hasattr(value, "to_numpy") and not hasattr(value, "__array__"):
+            return np.asarray(value.to_numpy(zero_copy_only=False))
+    return _as_array(value, "")[0]
+
+
+def _entries(array: NDArray[Any], texts: bool) -> Bools:
+    kind = array.dtype.kind
+    if kind == "f":
+        return np.isnan(array)
+    if kind in "mM":
+        return np.isnat(array)
+    if kind == "O":
+        found = [_is_missing_entry(entry, texts) for entry in array.ravel().tolist()]
+        return np.array(found, bool).reshape(array.shape)
+    if kind in "US" and texts:
+        names, place = np.unique(array, return_inverse=True)
+        return np.array([_is_missing_entry(name, True) for name in names.tolist()], bool)[place.reshape(array.shape)]
+    return np.zeros(array.shape, bool)
+
+
+def _is_missing_entry(entry: Any, texts: bool) -> bool:
+    if isinstance(entry, str):
+        return texts and is_missing_text(entry)
+    if isinstance(entry, (list, tuple, np.ndarray)):
+        return any(_is_missing_entry(inner, texts) for inner in entry)
+    return is_missing(entry)
+
+
+def _parts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    """The columns of all arguments by name, with the argument each belongs to."""
+    import narwhals.stable.v2 as nw
+
+    found: dict[str, tuple[str, Any]] = {}
+    for argument, value in given.items():
+        if value is None:
+            continue
+        name = names.get(argument, argument)
+        if isinstance(value, GroupColumns):
+            found |= {factor.name: (argument, values) for factor, values in value.values.items()}
+            continue
+        native = None if isinstance(value, (np.ndarray, list, tuple)) else _native(value, argument)
+        if isinstance(native, nw.LazyFrame):
+            native = native.collect()
+        if isinstance(native, nw.DataFrame) and len(native.columns) > 1:
+            for series in native.iter_columns():
+                found[str(series.name)] = (argument, series.to_native())
+        else:
+            found[name] = (argument, value)
+    return found
+
+
+def find_missing(
+    given: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
+) -> dict[str, tuple[str, Bools]]:
+    """Return the mask of missing rows of each column that has some, with the argument it belongs to.
+
+    In groups a text such as ``NA`` is a name. In labels it is, if it is one of the classes `known` or if it leaves fewer than two
+    other labels: it is then the name of a class.
+    """
+    found = {}
+    for name, (argument, value) in _parts(given, names).items():
+        mask = missing_rows(value, texts=argument not in ("y_true", "groups"))
+        if argument == "y_true":
+            mask = missing_labels(value, mask, known)
+        if mask.any():
+            found[name] = (argument, mask)
+    return found
+
+
+def missing_labels(value: Any, missing: Bools, known: Collection[str] = ()) -> Bools:
+    """Return the mask of missing labels with those that are text such as ``NA``, unless that is the name of a class."""
+    array = _plain(value.data if isinstance(value, np.ma.MaskedArray) else value)
+    if array.ndim != 1 or array.dtype.kind not in "OU":
+        return missing
+    texts = [isinstance(label, str) for label in array.tolist()]
+    if not any(texts):
+        return missing
+    seen = {str(label) for label, absent in zip(array.tolist(), missing.tolist(), strict=True) if not absent}
+    words = {label for label in seen - set(known) if is_missing_text(label) and label.strip().lower() != "none"}
+    if not words or len(seen - words) < 2:
+        return missing
+    return missing | np.array([text and label in words for text, label in zip(texts, array.tolist(), strict=True)])
+
+
+def without_missing(
+    given: Mapping[str, Any], names: Mapping[str, str], known: Collection[str] = ()
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Return the arguments without the rows in which one is missing, and what was dropped; None if nothing was."""
+    given = {**given, "groups": as_group_columns(given.get("groups"))}
+    found = find_missing(given, names, known)
+    if not found:
+        return dict(given), None
+    masks = [mask for _, mask in found.values()]
+    if len({len(mask) for mask in masks}) > 1:
+        return dict(given), None  # the lengths are compared later
+    dropped = Dropped.of({name: mask for name, (_, mask) in found.items()})
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, next(iter(found.values()))[0])
+    kept = {
+        argument: value if value is None or _length(value) != dropped.rows else _kept(value, dropped.kept)
+        for argument, value in given.items()
+    }
+    for argument in {argument for argument, _ in found.values()} - {"y_true", "groups"}:
+        kept[argument] = _numbers_of_text(kept[argument])
+    return kept, dropped
+
+
+def _numbers_of_text(value: Any) -> Any:
+    """Numbers that are text because of a text among them such as ``NA``; other values unchanged."""
+    array = np.asarray(value) if isinstance(value, (list, np.ndarray)) else None
+    if array is None or not (array.dtype.kind in "US" or (array.dtype.kind == "O" and isinstance(array.flat[0], str))):
+        return value
+    try:
+        return array.astype(np.float64)
+    except ValueError:
+        return value
+
+
+def all_missing(dropped: Dropped, argument: str) -> InputError:
+    """The error for data without a complete row."""
+    problem = f"all {dropped.rows:,} rows have missing values ({_counted(dropped.columns)}), so none is left"
+    return InputError(argument, problem, "check the columns, or the program that wrote them")
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, GroupColumns):
+        return _length(next(iter(value.values.values())))
+    if hasattr(value, "collect") and not hasattr(value, "__len__"):
+        return len(value.collect())
+    return len(value)
+
+
+def _kept(value: Any, kept: Bools) -> Any:
+    """Some rows of an array, sequence, series, frame or tensor, of the same type."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(value, np.ndarray):
+        return value[kept]
+    if isinstance(value, GroupColumns):
+        return GroupColumns(value.factors, {factor: _kept(values, kept) for factor, values in value.values.items()})
+    if isinstance(value, (list, tuple)):
+        return [entry for entry, keep in zip(value, kept.tolist(), strict=True) if keep]
+    rows = np.flatnonzero(kept)
+    if type(value).__module__.split(".")[0] == "torch":
+        return value[sys.modules["torch"].as_tensor(rows, device=value.device)]
+    native = _native(value, "")
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(native, (nw.DataFrame, nw.Series)):
+        return native[rows.tolist()].to_native()
+    return value.take(rows) if hasattr(value, "take") else np.asarray(value)[kept]
+
+
+def missing_error(found: Mapping[str, tuple[str, Bools]], error: CalibrantError | None = None) -> CalibrantError:
+    """The one error for all missing values: how many in each column, and the first of their rows."""
+    columns = {name: int(mask.sum()) for name, (_, mask) in found.items()}
+    count = sum(columns.values())
+    row = min(int(np.argmax(mask)) for _, mask in found.values())
+    (name, (argument, _)), *others = found.items()
+    problem: tuple[str | Argument, ...] = (missing_values(count),)
+    if others:
+        listed = [
+            (Argument(name) if name == each[0] else name, f" {columns[name]:,}, ") for name, each in found.items()
+        ]
+        problem = (f"{missing_values(count)} (", *(part for pair in listed[:8] for part in pair))
+        end = problem[-1]
+        assert isinstance(end, str)
+        problem = (*problem[:-1], f"{end[:-2]}, ...)" if len(listed) > 8 else f"{end[:-2]})")
+    elif name != argument:
+        problem = (f"{missing_values(count)} in column {name!r}",)
+    same = error is not None and error.argument.partition(" ")[0] == argument
+    kind: Any = type(error) if same else ERRORS.get(argument, InputError)
+    column = error.column if same and error is not None and error.row == row and not others else None
+    return kind(argument, problem, DROP, row=row, column=column, count=count)  # type: ignore[no-any-return]
+
+
+def explained(
+    error: CalibrantError,
+    given: Mapping[str, Any],
+    names: Mapping[str, str],
+    known: Collection[str],
+    dropped: Dropped | None,
+) -> CalibrantError:
+    """The error of invalid rows: that of missing values if there are any, with the number of the row among all rows."""
+    if dropped is not None:
+        return error if error.row is None else error.replaced(row=dropped.origin(error.row))
+    if error.row is None or not isinstance(error, (InputError, InputTypeError)) or isinstance(error, ShapeError):
+        return error
+    try:
+        found = find_missing({**given, "groups": as_group_columns(given.get("groups"))}, names, known)
+    except (CalibrantError, TypeError, ValueError):  # the values cannot be read at all
+        return error
+    at_fault = any(error.row < len(mask) and mask[error.row] for _, mask in found.values())
+    return missing_error(found, error) if at_fault else error
+
+
+_latest: ContextVar[Dropped | None] = ContextVar("latest", default=None)
+
+
+def dropping(dropped: Dropped) -> None:
+    """Note what was dropped, for the result of the function that runs."""
+    _latest.set(dropped)
+
+
+class dropped_by:
+    """Context in which rows may be dropped; ``found`` is what was."""
+
+    found: Dropped | None = None
+
+    def __enter__(self) -> dropped_by:
+        self._token = _latest.set(None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.found = _latest.get()
+        _latest.reset(self._token)
+
+
+def on_same_rows(parts: Mapping[str, Predictions]) -> dict[str, Predictions]:
+    """Return predictions of models on the rows that none of them dropped, so that they stay paired."""
+    if all(part.dropped is None for part in parts.values()):
+        return dict(parts)
+    rows = {name: _origins(part) for name, part in parts.items()}
+    lengths = {_given_rows(part) for part in parts.values()}
+    if len(lengths) > 1 or all(np.array_equal(each, next(iter(rows.values()))) for each in rows.values()):
+        return dict(parts)
+    shared = np.zeros(lengths.pop(), np.int64)
+    columns: dict[str, int] = {}
+    for name, part in parts.items():
+        shared[rows[name]] += 1
+        for column, count in ({} if part.dropped is None else part.dropped.columns).items():
+            called = column if columns.get(column, count) == count else f"{column} of {name}"
+            columns[called] = count
+    kept = shared == len(parts)
+    dropped = Dropped(len(kept), int((~kept).sum()), columns, kept)
+    if not kept.any():
+        raise all_missing(dropped, "y_prob")
+    together = {}
+    for name, part in parts.items():
+        together[name] = part.take(kept[rows[name]])
+        together[name].kept, together[name].dropped = kept, dropped
+    dropping(dropped)
+    return together
+
+
+def _given_rows(part: Predictions) -> int:
+    if part.dropped is not None:
+        return part.dropped.rows
+    return part.n if part.kept is None else len(part.kept)
+
+
+def _origins(part: Predictions) -> NDArray[np.int64]:
+    """The numbers of the rows among those given."""
+    rows = np.arange(_given_rows(part))
+    if part.dropped is not None and part.dropped.applied:
+        rows = rows[part.dropped.kept]
+    return rows if part.kept is None else rows[part.kept]

@@ -1,0 +1,262 @@
+"""Several sides on one page: models, periods, before and after and groups over each other, switched on and off; and reports in a notebook."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.input.predictions import Predictions
+from calibrant.reporting import Report
+from calibrant.reporting.comparing import ReportComparison, compare_reports
+from calibrant.reporting.html import render_report
+from calibrant.reporting.interactive import interactive
+from calibrant.reporting.overlay import FEW, report_sides
+from calibrant.util.results import number
+
+from .chromium import LOCAL, Browser
+from .pages import DIVISORS, GROUP, LABEL, MANY_LABEL, MANY_PROB, SCORE, one_view, quick_report
+from .test_hostile_names import HOSTILE
+from .test_page_in_use import A4, wider_than
+
+MODELS = {"old </script>": SCORE, "new": np.sqrt(SCORE), "\u202ethird \U0001f600": SCORE**2}
+DRAWN = """(() => { const r = calibrantReport; return r.drawn.last.then(() => ({
+  lines: r.drawn.reliability.data("lines"), bins: r.drawn.reliability.data("bins"), spans: r.drawn.reliability.data("spans"),
+  steps: r.drawn.histogram.data("steps"), group: r.state.group,
+  legend: [...document.querySelectorAll("#legend li")].map(li => [li.querySelector("bdi").textContent, li.querySelector("output").textContent]) })) })()"""
+
+
+def small(found: ReportComparison, reports: list[Report]) -> ReportComparison:
+    """The same comparison with other reports."""
+    sides = tuple(replace(found.sides[0], name=report.title) for report in reports)
+    return replace(found, sides=sides, reports=tuple(reports))
+
+
+@pytest.fixture(scope="module")
+def models() -> ReportComparison:
+    return compare_reports(LABEL, MODELS, metrics=["brier"], interval=0.8, n_resamples=50)
+
+
+@pytest.fixture(scope="module")
+def periods(models: ReportComparison) -> ReportComparison:
+    """A hundred and twenty periods with dense cells."""
+    rng = np.random.default_rng(9)
+    score = rng.random(20_000)
+    dense = interactive(Predictions(rng.random(20_000) < score, score))
+    reports = [replace(models.reports[0], title=f"week {k}", cells=dense) for k in range(120)]
+    return replace(small(models, reports), kind="periods", metrics=())
+
+
+def tick(place: int) -> str:
+    return f"document.querySelectorAll('#legend input')[{place}].click()"
+
+
+def test_models_over_each_other_are_those_of_the_library(
+    browser: Browser, models: ReportComparison, tmp_path: Path
+) -> None:
+    path = models.save(tmp_path / "models.html")
+    assert path.read_text() == models.to_html()
+    with browser.page(path) as page:
+        page.run("calibrantReport.ready")
+        for bins in (15, 6):
+            page.run(
+                f"(e => {{ e.value = {DIVISORS.index(bins)}; e.dispatchEvent(new Event('input')) }})(document.getElementById('bins'))"
+            )
+            shown = page.run(DRAWN)
+            for place, scores in enumerate(MODELS.values()):
+                curve = cal.calibration_curve(LABEL, scores, bins=bins, interval=0.8)
+                full = curve.weight > 0
+                points = [point for point in shown["lines"] if point["place"] == place]
+                for key in ("mean_score", "rate", "lower", "upper"):
+                    expected = getattr(curve, key)[full]
+                    np.testing.assert_allclose([point[key] for point in points], expected, rtol=0, atol=1e-12)
+                shares = [step["share"] for step in shown["steps"] if step["place"] == place]
+                np.testing.assert_allclose(shares[:-1], curve.weight / len(LABEL), rtol=0, atol=1e-12)
+                assert shown["legend"][place][1] == f"ECE {number(cal.ece(LABEL, scores, bins=bins))}"
+        assert [name for name, _ in shown["legend"]] == ["old </script>", "new", "[U+202E]third \U0001f600"]
+        assert not shown["bins"]
+        # A side that is switched off goes, and the last that is left is drawn alone.
+        page.run(tick(0))
+        shown = page.run(DRAWN)
+        assert {point["place"] for point in shown["lines"]} == {1, 2}
+        assert shown["group"] == 1
+        page.run(tick(2))
+        shown = page.run(DRAWN)
+        assert (shown["lines"], shown["steps"], shown["spans"]) == ([], [], [])
+        assert sum(bin["rows"] for bin in shown["bins"]) == len(LABEL)
+        page.run("document.getElementById('show-all').click()")
+        assert {point["place"] for point in page.run(DRAWN)["lines"]} == {0, 1, 2}
+        x, y = page.run(
+            "(e => { e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = e.getBoundingClientRect();"
+            " return [b.x + b.width / 2, b.y + b.height / 2] })"
+            "([...document.querySelectorAll('#reliability .mark-symbol.role-mark path')].at(-1))"
+        )
+        page.hover(x, y)
+        assert "[U+202E]third" in page.run("document.getElementById('tip').innerText")
+        assert page.problems == []
+        assert all(url.startswith(LOCAL) for url in page.requests)
+        assert page.run("document.querySelectorAll('script').length") == 4
+
+
+def test_classes_of_two_models(browser: Browser, tmp_path: Path) -> None:
+    """The selected lens is that of all sides."""
+    flat = (MANY_PROB + 0.25) / 2
+    found = compare_reports(MANY_LABEL, {"a": MANY_PROB, "b": flat}, metrics=["brier"], interval=0.5, n_resamples=20)
+    with browser.page(found.save(tmp_path / "many.html")) as page:
+        page.run("calibrantReport.ready")
+        page.run("(e => { e.value = '3'; e.dispatchEvent(new Event('change')) })(document.getElementById('lens'))")
+        legend = page.run(DRAWN)["legend"]
+        for (_, text), probs in zip(legend, (MANY_PROB, flat), strict=True):
+            view = one_view(Predictions(MANY_LABEL, probs), "class:2")
+            assert text == f"ECE {number(cal.ece(view, bins=15))}"
+        page.run("(e => { e.value = '1'; e.dispatchEvent(new Event('change')) })(document.getElementById('group'))")
+        assert page.run("calibrantReport.state.lens") == 3
+        assert page.run("document.getElementById('said-more').textContent").startswith("b, P(2): ")
+        assert page.problems == []
+
+
+def test_many_periods(browser: Browser, periods: ReportComparison, tmp_path: Path) -> None:
+    """A small diagram of each, few of them drawn at the start, below two megabytes, on a screen and on paper."""
+    path = periods.save(tmp_path / "periods.html")
+    assert path.stat().st_size < 2_000_000
+    with browser.page(path, width=390) as page:
+        page.run("calibrantReport.ready")
+        assert page.run("document.querySelectorAll('#legend svg.small').length") == 120
+        assert page.run("calibrantReport.data.cells") == 60
+        assert len({point["place"] for point in page.run(DRAWN)["lines"]}) <= 3
+        assert page.run("document.documentElement.scrollWidth") <= 390
+        page.run(tick(7))
+        assert 7 in {point["place"] for point in page.run(DRAWN)["lines"]}
+        assert page.problems == []
+        page.resize(A4, 970)
+        page.emulate(media="print")
+        assert wider_than(page, A4) == []
+        assert page.run(
+            "document.querySelector('#legend').scrollHeight <= document.querySelector('#legend').clientHeight"
+        )
+
+
+def test_ten_models_of_a_hundred_classes_are_small_enough(models: ReportComparison) -> None:
+    rng = np.random.default_rng(10)
+    probs = rng.dirichlet(np.full(100, 0.1), 3000)
+    cells = interactive(Predictions(rng.integers(0, 100, 3000), probs))
+    reports = [replace(models.reports[0], title=f"m{k}", cells=cells) for k in range(10)]
+    page = small(models, reports).to_html()
+    assert len(page.encode()) < 2_000_000
+    data = json.loads(re.search(r'id="cells">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert len(data["lenses"]) == 21
+    assert all(len(side["series"]) == 21 for side in data["sides"])
+
+
+def test_thirty_groups_are_small_diagrams(reports: dict[str, Report]) -> None:
+    groups = [f"g{k % 30}" for k in range(len(LABEL))]
+    found = replace(reports["binary"], cells=interactive(Predictions(LABEL, SCORE, groups=groups)))
+    sides = report_sides(found)
+    assert len(sides.sides) == 31 > FEW
+    assert [side.on for side in sides.sides].count(True) == 2
+    for side, name in zip(sides.sides[1:], found.cells.groups, strict=True):  # type: ignore[union-attr]
+        held = np.array(groups) == name.name
+        curve = cal.calibration_curve(LABEL[held], SCORE[held], bins=15)
+        np.testing.assert_allclose(
+            [np.nan if bin.rate is None else bin.rate for bin in side.bins], curve.rate, rtol=0, atol=1e-12
+        )
+    assert len(render_report(found).encode()) < 2_000_000
+
+
+def test_without_scripts_all_sides_are_in_the_picture(
+    browser: Browser, models: ReportComparison, tmp_path: Path
+) -> None:
+    with browser.page(models.save(tmp_path / "still.html"), scripts=False) as page:
+        assert page.run("document.querySelector('#diagram .still').naturalWidth") > 300
+        assert page.run("document.querySelectorAll('#legend li svg.key').length") == 3
+        assert page.run("[...document.querySelectorAll('#legend input')].every(e => e.offsetHeight === 0)")
+        assert page.run("document.querySelectorAll('.differences tbody tr').length") == 3
+
+
+def test_hostile_names_of_sides(browser: Browser, models: ReportComparison, tmp_path: Path) -> None:
+    names = [name[:400] for name in HOSTILE if name.strip() and "\ud800" not in name][:40]
+    reports = [replace(models.reports[k % 3], title=name) for k, name in enumerate(names)]
+    found = replace(small(models, reports), kind="periods", title=HOSTILE[1], metadata={HOSTILE[0]: HOSTILE[3]})
+    with browser.page(found.save(tmp_path / "hostile.html"), width=390) as page:
+        page.run("calibrantReport.ready")
+        page.run("document.getElementById('show-all').click()")
+        page.run("calibrantReport.drawn.last.then(() => 1)")
+        assert page.run("typeof window.got") == "undefined"
+        assert page.run("document.querySelectorAll('script').length") == 4
+        assert page.run("document.querySelectorAll('iframe, base, link, object, embed').length") == 0
+        assert page.run("document.documentElement.scrollWidth") <= 390
+        assert page.problems == []
+
+
+NOTEBOOK = [
+    "import calibrant as cal\nfrom tests.browser.pages import LABEL, SCORE, GROUP, quick_report",
+    "first = quick_report(LABEL, SCORE, by=GROUP, title='</iframe> first')\nfirst",
+    "cal.compare_reports(LABEL, {'a': SCORE, 'b': SCORE**2}, metrics=['brier'], interval=0.5, n_resamples=20)",
+    "first",
+]
+
+
+def outputs(cells: list[str]) -> list[str]:
+    """What the cells of a notebook show, as a front end gets it."""
+    space: dict[str, Any] = {}
+    shown = []
+    for cell in cells:
+        tree = ast.parse(cell)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), space)
+        if last is not None:
+            assert isinstance(last, ast.Expr)
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), space)._repr_html_())
+    return shown
+
+
+def test_reports_in_a_notebook_do_not_disturb_each_other(browser: Browser, tmp_path: Path) -> None:
+    """Each output has a frame of its own, interactive, which sees nothing of the notebook and leaves it alone."""
+    path = tmp_path / "notebook.html"
+    shown = "".join(f'<div class="output">{html}</div>' for html in outputs(NOTEBOOK))
+    path.write_text(f"<!doctype html><h2 id=metrics>The notebook</h2>{shown}<p id=end>end</p>", encoding="utf-8")
+    with browser.page(path, height=3000) as page:
+        assert page.run("document.querySelectorAll('.output > div > iframe').length") == 3
+        assert page.run("document.getElementById('end').textContent") == "end"
+        assert page.run("document.querySelector('iframe').getBoundingClientRect().height") > 600
+        assert len(page.frames) == 3
+        for frame, sides in zip(page.frames, (4, 2, 4), strict=True):
+            frame.run("calibrantReport.ready")
+            assert frame.run("calibrantReport.data.sides.length") == sides
+            assert frame.run("document.querySelectorAll('#reliability svg').length") == 1
+            assert frame.run("(() => { try { return parent.document.title } catch { return 'apart' } })()") == "apart"
+        first, _, last = page.frames
+        first.run(tick(1))
+        assert first.run("calibrantReport.state.on.has(1)") is False
+        assert last.run("calibrantReport.state.on.has(1)") is True
+        first.run("document.documentElement.style.scrollBehavior = 'auto'")
+        first.run("document.querySelector('nav a[href=\"#metrics\"]').click()")
+        assert first.run("location.href") == "about:srcdoc"
+        assert first.run("scrollY") > 0
+        assert page.problems == []
+        assert all(url.startswith((*LOCAL, "about:")) for url in page.requests)
+
+
+def test_where_frames_are_removed_the_table_is_shown(reports: dict[str, Report]) -> None:
+    html = reports["binary"]._repr_html_()
+    inner = re.search(r'<iframe srcdoc="[^"]*" [^>]*>(.*)</iframe></div>$', html, flags=re.S)
+    assert inner is not None
+    assert "<table>" in inner[1]
+    assert "<script" not in html
+
+
+def test_groups_of_a_report_start_over_each_other(browser: Browser, tmp_path: Path) -> None:
+    found = quick_report(LABEL, SCORE, by=GROUP)
+    with browser.page(found.save(tmp_path / "groups.html"), dark=True) as page:
+        page.run("calibrantReport.ready")
+        shown = page.run(DRAWN)
+        assert {point["place"] for point in shown["lines"]} == {0, 1, 2, 3}
+        assert {point["place"] for point in shown["spans"]} == {0}
+        assert page.problems == []

@@ -1,0 +1,116 @@
+"""Files of other formats and columns of other names, as people have them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import calibrant as cal
+
+Run = Callable[..., tuple[int, str, str]]
+RNG = np.random.default_rng(0)
+P = RNG.random(200)
+Y = (RNG.random(200) < P).astype(int)
+THREE = RNG.dirichlet([1, 1, 1], 200)
+LABELS = np.array([RNG.choice(3, p=row) for row in THREE])
+TABLE = pd.DataFrame({"churn": Y, "p": P, "region": np.where(P > 0.5, "a", "b"), "day": pd.Timestamp("2026-03-05")})
+
+
+def value(run: Run, *arguments: object) -> float:
+    code, out, error = run("evaluate", *arguments, "--metrics", "brier", "--json")
+    assert code == 0, error
+    return float(json.loads(out)["metrics"][0]["value"])
+
+
+def test_feather_and_arrow(run: Run, tmp_path: Path) -> None:
+    feather, stream = tmp_path / "t.feather", tmp_path / "t.arrow"
+    TABLE.to_feather(feather)
+    with pa.ipc.new_stream(stream, pa.Schema.from_pandas(TABLE)) as writer:
+        writer.write_table(pa.Table.from_pandas(TABLE), max_chunksize=64)
+    expected = cal.brier(Y, P)
+    for file, more in ((feather, ()), (stream, ()), (feather, ("--stream",))):
+        assert value(run, file, "--label", "churn", "--where", "day < '2027-01-01'", *more) == pytest.approx(expected)
+    assert cal.scan(feather, label="churn").n == 200
+    (tmp_path / "bad.feather").write_bytes(b"ARROW1 and nothing else")
+    code, _, error = run("evaluate", tmp_path / "bad.feather")
+    assert (code, "cannot be read as an Arrow file" in error) == (2, True)
+
+
+def test_a_spreadsheet(run: Run, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    file = tmp_path / "t.xlsx"
+    TABLE.to_excel(file, index=False)
+    assert value(run, file, "--label", "churn", "--by", "region") == pytest.approx(cal.brier(Y, P))
+    book = openpyxl.load_workbook(file)
+    book.active["B7"] = "NA"
+    book.save(file)
+    code, _, error = run("evaluate", file, "--label", "churn")
+    assert (code, "--prob: missing value in column 'p' on line 7" in error) == (2, True)
+    book.create_sheet("notes")["A1"] = "made by hand"
+    book.save(file)
+    assert "has several sheets with content: 'Sheet1', 'notes'" in run("evaluate", file)[2]
+
+
+def test_a_spreadsheet_without_the_reader(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
+    code, _, error = run("evaluate", tmp_path / "t.xlsx")
+    assert (code, "requires openpyxl; run pip install openpyxl, or save it as CSV" in error) == (2, True)
+
+
+def test_arrays_in_files_of_their_own(run: Run, tmp_path: Path) -> None:
+    for name, array in {
+        "probs": THREE,
+        "logits": np.log(THREE),
+        "labels": LABELS,
+        "weights": np.arange(200) % 3,
+    }.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    np.save(tmp_path / "names.npy", np.array(["cat", "dog", "eel"])[LABELS])
+    np.save(tmp_path / "table.npy", np.array(list(zip(Y, P, strict=True)), [("y", int), ("p", float)]))
+    probs, labels, weights = (tmp_path / f"{name}.npy" for name in ("probs", "labels", "weights"))
+    expected = cal.brier(LABELS, THREE)
+    assert value(run, probs, "--label", labels) == pytest.approx(expected)
+    assert value(run, tmp_path / "logits.npy", "--label", labels) == pytest.approx(expected)
+    assert value(run, probs, "--label", tmp_path / "names.npy", "--classes", "cat,dog,eel") == pytest.approx(expected)
+    weighted = cal.brier(LABELS, THREE, sample_weight=np.arange(200) % 3)
+    assert value(run, probs, "--label", labels, "--weight", weights) == pytest.approx(weighted)
+    assert value(run, tmp_path / "table.npy") == pytest.approx(cal.brier(Y, P))
+    assert "holds one array, without labels; name their file, as --label labels.npy" in run("evaluate", probs)[2]
+    np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
+    assert "is not a readable .npy file" in run("evaluate", tmp_path / "objects.npy")[2]
+
+
+@pytest.mark.parametrize("more", [(), ("--stream",)])
+def test_names_of_columns(run: Run, tmp_path: Path, more: tuple[str, ...]) -> None:
+    file = tmp_path / "t.csv"
+
+    def told(**columns: object) -> str:
+        pd.DataFrame(columns).to_csv(file, index=False)
+        code, out, error = run("evaluate", file, "--metrics", "brier", "--json", *more)
+        return error if code else f"{json.loads(out)['metrics'][0]['value']:.6f}"
+
+    expected, hard = f"{cal.brier(Y, P):.6f}", (P > 0.5).astype(int)
+    for label, prob in (
+        ("outcome", "y_pred_proba"),
+        ("y_true", "prediction"),
+        ("ground_truth", "predicted_probability"),
+    ):
+        assert told(**{label: Y, prob: P}) == expected
+    assert told(y=Y, prediction=hard, proba=P) == expected  # classes beside probabilities
+    assert (
+        told(y=Y, target=Y, p=P) == "error: --label: could be any of the columns y, target; use --label y or another\n"
+    )
+    assert (
+        told(y=Y, score=P, p=P) == "error: --prob: could be any of the columns score, p; use --prob score or another\n"
+    )
+    classes = "error: --prob: the column 'prediction' holds predicted classes instead of probabilities"
+    assert told(y=Y, prediction=hard).startswith(classes)
+    assert told(y=Y, prediction=np.where(P > 0.5, "yes", "no")).startswith(classes)

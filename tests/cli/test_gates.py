@@ -1,0 +1,246 @@
+"""Gates: the grammar of conditions, baselines, and their results for CI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant.cli.conditions import Gates, Place, check, metric_conditions, places_of
+from calibrant.cli.gate_results import Checked, annotation, junit_xml, summary_lines
+from calibrant.errors import ArgumentError, FileError
+
+Run = Callable[..., tuple[int, str, str]]
+RNG = np.random.default_rng(8)
+SCORES = RNG.beta(2, 2, 400).round(5)
+EVENTS = (RNG.random(400) < SCORES**1.5).astype(int)
+GROUPS = np.array(["monthly", "two, year", ">65"])[RNG.integers(0, 3, 400)]
+HOSTILE = 'a|b\x07<script>"&\n::error::%0A\ud800'
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"y": EVENTS, "p": SCORES, "q": SCORES**1.5, "g": GROUPS})
+    frame.to_csv("rows.csv", index=False)
+    return "rows.csv"
+
+
+def conditions(*texts: str, baseline: str | None = "x.json") -> list[str]:
+    relative = any("baseline" in text for text in texts)
+    return [str(each) for each in metric_conditions(Gates(texts, baseline if relative else None))]
+
+
+def test_conditions_are_parsed() -> None:
+    assert conditions("ece>0.05") == ["ece > 0.05"]
+    assert conditions("ECE >= 5e-2", "Expected calibration error.high < .5") == ["ece >= 0.05", "ece.high < 0.5"]
+    assert conditions("esce < -0.05", "ece.upper > +1") == ["esce < -0.05", "ece.high > 1"]
+    assert conditions("ece@two, year > 0.1", "ece.low@>65 > 0.1") == ["ece@two, year > 0.1", "ece.low@>65 > 0.1"]
+    assert conditions("AUC < 0.8", "average precision<0.5") == ["auroc < 0.8", "average_precision < 0.5"]
+    assert conditions("ece > baseline+0.01") == ["ece > baseline + 0.01"]
+    assert conditions("ece > 1.1*baseline - 2 * baseline.low") == ["ece > 1.1 * baseline - 2 * baseline.low"]
+    assert conditions("ece > 0.05", "ece>.05") == ["ece > 0.05"]  # the same twice
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ece", "'ece' is not a condition; write it as \"ece > 0.05\""),
+        ("ece >", "is not a condition"),
+        ("> 0.05", "is not a condition"),
+        ("ece = 0.05", "is not a condition"),
+        ("ece <> 0.05", "is not a condition"),
+        ("0 < ece < 1", "is not a condition"),
+        ("ece > nan", "expected a number, got nan at character 7"),
+        ("ece > 5%", "unexpected '%' at character 8"),
+        ("ece > 0.1 0.2", "unexpected '0.2' at character 11"),
+        ("ece > 1.1 x baseline", "unexpected 'x' at character 11"),
+        ("ece > 1.1 *", "ends too early at character 12"),
+        ("ece > __import__('os')", "expected a number or 'baseline', got '__import__' at character 7"),
+        ("ece > 1 ** 2", "got '*' at character 10"),
+        ("ece.hgh > 1", "ece has no field 'hgh'; use value, low, high, pvalue, by_chance"),
+        ("auroc.low > 1", "auroc has no field 'low'; use value"),
+        ("ecee > 1", "ecee"),
+        ("ece@ > 1", "names no group after @"),
+        ("ece > baseline", "requires a baseline; add --baseline FILE"),
+    ],
+)
+def test_what_is_wrong_with_a_condition_is_named(text: str, message: str) -> None:
+    with pytest.raises((ArgumentError, cal.errors.CalibrantError)) as raised:
+        metric_conditions(Gates((text,)))
+    assert message in str(raised.value)
+    assert raised.value.argument == "--fail-if"
+
+
+def test_undefined_values_are_never_a_pass() -> None:
+    found = metric_conditions(Gates(("ece != 0.1", "ece.high > 0.1")))
+    for fields in ({"value": None, "reason": "why"}, {"value": float("nan")}, {"value": "x"}, {"value": True}, {}):
+        checked = check(found, [Place("", {"ece": fields})])
+        assert all(each.reason and not each.failed for each in checked)
+        with pytest.raises(ArgumentError, match="cannot be evaluated"):
+            Gates(()).finish(checked, "title")
+    infinite = check(found[:1], [Place("", {"ece": {"value": "inf"}})])  # as JSON has it
+    assert infinite[0].failed
+    assert infinite[0].value == np.inf
+
+
+def test_gates_apply_to_all_rows_and_groups(rows: str, run: Run) -> None:
+    part = GROUPS == "two, year"
+    code, out, err = run(
+        *("evaluate", rows, "--by", "g", "--metrics", "brier", "--json"),
+        *("--fail-if", "ece@g=two, year > 0", "--fail-if", "ece@>65 > 1", "--fail-if", "auroc@all < 0.99"),
+        *("--fail-if", "average_precision < 0", "--fail-if", "brier.high@all > 0.01"),
+    )
+    assert code == 1, err
+    found = json.loads(out)
+    assert [each["metric"] for each in found["metrics"]] == ["brier", "ece"]
+    value = cal.ece(EVENTS[part], SCORES[part])
+    assert f"gate failed: ece@g=two, year > 0 holds (group two, year): the value is {value:.6g}\n" in err
+    assert "gate passed: ece@>65 > 1 does not hold (group >65)" in err
+    area = cal.evaluation.auroc(EVENTS, SCORES)
+    assert f"gate failed: auroc@all < 0.99 holds: the value is {area:.6g}\n" in err
+    assert "gate passed: average_precision < 0 does not hold in any of 4 places" in err
+    assert found["header"]["average_precision"] == pytest.approx(cal.evaluation.average_precision(EVENTS, SCORES))
+    assert [each["state"] for each in found["gates"]].count("failed") == len(found["failed"]) == 3
+    expected = cal.interval(EVENTS, SCORES, metric="brier", n_resamples=200, rng=0)  # the interval was implied
+    assert found["gates"][-1]["value"] == pytest.approx(expected.high)
+    code, _, err = run("evaluate", rows, "--by", "g", "--fail-if", "ece@weekly > 0")
+    assert code == 2
+    assert "unknown group 'weekly'; use all, " in err
+    assert "name the column of groups" in run("evaluate", rows, "--fail-if", "ece@weekly > 0")[2]
+
+
+def test_baselines(rows: str, run: Run) -> None:
+    evaluated = ["evaluate", rows, "--metrics", "ece,brier", "--by", "g"]
+    Path("base.json").write_text(run(*evaluated, "--json")[1])
+    run("scan", rows, "--by", "g", "--out", "base.sketch")
+    run("report", rows, "--no-recalibration", "--metrics", "ece", "--out", "report.json")
+    worse = ["--prob", "q", "--fail-if", "ece > baseline", "--fail-if", "auroc < baseline - 0.001"]
+    for file in ("base.json", "base.sketch"):
+        code, _, err = run(*evaluated, *worse, "--baseline", file)
+        assert code == 0, err
+        assert "gate passed: ece > baseline does not hold in any of 4 places" in err
+        code, _, err = run(*evaluated, "--prob", "p", "--fail-if", "ece >= 1 * baseline - 0.001", "--baseline", file)
+        assert (code, err.count("gate failed: ece")) == (1, 4)
+    code, _, err = run("evaluate", rows, "--fail-if", "ece > baseline + 1e-9", "--baseline", "report.json")
+    assert code == 0, err
+    for more, message in (
+        (["--by", "g", "--fail-if", "ece > baseline"], "report.json has no results for group >65"),
+        (["--fail-if", "smece > baseline"], "report.json has no smece; evaluate it there with --metrics smece"),
+        (["--fail-if", "ece > baseline.adjusted"], "there is no adjusted"),
+        (["--lens", "top_label", "--fail-if", "ece > baseline"], "other options of metrics: none instead of lens"),
+        (["--bins", "9", "--fail-if", "ece > baseline"], "other options of metrics: none instead of bins=9"),
+        (["--fail-if", "ece > 0.1"], "--baseline: no gate refers to it"),
+        ([], "--baseline: has no effect without gates; add --fail-if"),
+    ):
+        code, _, err = run("evaluate", rows, "--metrics", "ece", "--baseline", "report.json", *more)
+        assert code == 2
+        assert message in err
+    Path("other.json").write_text(Path("base.json").read_text().replace('"classes": 2', '"classes": 3'))
+    assert "other classes (3 instead of 2)" in run("evaluate", rows, *worse, "--baseline", "other.json")[2]
+    for text, message in (("{", "is not JSON"), ("[]", "has no metrics"), ('{"metrics": 3}', "has no metrics")):
+        Path("bad.json").write_text(text)
+        assert f"bad.json: {message}" in run("evaluate", rows, *worse, "--baseline", "bad.json")[2]
+    assert "no such file" in run("evaluate", rows, *worse, "--baseline", "none.json")[2].lower()
+
+
+def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
+    code, _, err = run(
+        *("compare", rows, "--models", "q,p", "--resamples", "200", "--fail-if", "brier > 1.01 * baseline"),
+        *("--fail-if", "difference.low > 0", "--fail-if", "difference.pvalue > 2", "--fail-if", "Brier score > 0.9"),
+    )
+    assert code == 1
+    models = cal.compare(EVENTS, {"q": SCORES**1.5, "p": SCORES}, metric="brier", n_resamples=200, rng=0)
+    assert f"(model p): the value is {models['p', 'q'].low:.6g}\n" in err
+    assert err.count("gate failed: brier > 1.01 * baseline holds (model p)") == 1
+    assert "use brier or difference" in run("compare", rows, "--models", "q,p", "--fail-if", "ece > 0.1")[2]
+    report = ["report", rows, "--no-recalibration", "--metrics", "brier", "--out", "r.md", "--by", "g"]
+    code, _, err = run(*report, "--fail-if", "ece > 0", "--fail-if", "accuracy < 0.01", "--fail-if", "ece.adjusted > 2")
+    assert (code, err.count("gate failed: ece > 0")) == (1, 4)
+    assert "gate passed: ece.adjusted > 2 does not hold in any of 3 places" in err  # only groups have it
+    assert Path("r.md").exists()
+    compared = ["report", rows, rows, "--compare", "models", "--fail-if", "ece > 0"]
+    assert "--fail-if: cannot be combined with --compare" in run(*compared)[2]
+
+
+def test_results_for_ci(rows: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "step.md")
+    Path("step.md").write_text("before\n")
+    gates = ["--fail-if", "ece > 0", "--fail-if", "ece > 1"]
+    evaluated = ["evaluate", rows, "--metrics", "ece", "--json", *gates]
+    code, out, err = run(*evaluated, "--junit", "gates.xml", "--summary", "gates.md")
+    assert code == 1
+    assert json.loads(out)["failed"]  # standard output is JSON alone
+    assert "::error title=calibrant evaluate rows.csv%3A gate failed::ece > 0 holds: the value is" in err
+    suite = ElementTree.parse("gates.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    assert [case.get("name") for case in suite] == ["ece > 0", "ece > 1"]
+    text = Path("gates.md").read_text()
+    assert text.startswith("### calibrant evaluate rows.csv: 1 of 2 gates failed\n\n| gate |")
+    assert "| ece > 0 | all | " in text
+    assert Path("step.md").read_text() == f"before\n{text}\n"
+    code, _, err = run(*evaluated, "--annotations", "none")
+    assert "::error" not in err
+    assert Path("step.md").read_text() == f"before\n{text}\n"
+    assert "--summary: names the file of --junit" in run(*evaluated, "--junit", "x", "--summary", "x")[2]
+    assert "--junit: has no effect" in run("evaluate", rows, "--junit", "x.xml")[2]
+    assert run("evaluate", rows, "--metrics", "ece", "--summary", "plain.md")[0] == 0
+    assert Path("plain.md").read_text().startswith("### calibrant evaluate rows.csv\n")
+
+
+def test_hostile_names_stay_text() -> None:
+    checked = [
+        Checked("ece > 0", f" (group {HOSTILE})", 1.0, 0.0, True),
+        Checked("n < 1", "", None, None, False, HOSTILE),
+    ]
+    root = ElementTree.fromstring(junit_xml(checked, HOSTILE))
+    assert root[0].get("errors") == "1"
+    assert "<script>" in root[0][0].get("name")
+    assert all(sign not in root[0][0].get("name") for sign in ("\x07", "\n", "\ud800"))
+    lines = summary_lines(checked, "t")
+    assert len(lines) == 6
+    assert lines[4].count("|") - lines[4].count("\\|") == 6
+    assert "\n" not in annotation(HOSTILE, HOSTILE)
+    assert annotation("a", "50%\n::x") == "::error title=a::50%25\ufffd::x"
+
+
+def test_places_of_other_documents() -> None:
+    assert places_of({"after": {"metrics": [{"metric": "ece", "value": 1}]}})[0].measures["ece"]["value"] == 1
+    assert places_of({"horizons": [{"horizon": 1, "measures": {"brier": {"value": 2}}}]})[0].measures["brier"]
+    assert places_of({"groups": 3, "metrics": [3, {"x": 1}]})[0].measures == {}
+    with pytest.raises(FileError):
+        Gates((), baseline="none.json").earlier()
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.errors.BoundaryScoresWarning")
+def test_options_of_metrics(rows: str, run: Run) -> None:
+    frame = pd.read_csv(rows)
+    frame.loc[:5, "p"] = 1.0
+    frame.to_csv(rows, index=False)
+    Path("calibrant.toml").write_text('[evaluate]\nmetrics = "cox_slope"\noption = { edge = "drop" }\n')
+    expected = cal.cox_slope(frame["y"], frame["p"], edge="drop")
+    assert json.loads(run("evaluate", rows, "--json")[1])["metrics"][0]["value"] == pytest.approx(expected)
+    found = run("evaluate", rows, "--json", "--no-config", "--metrics", "cox_slope", "--option", "cox_slope.edge=clip")
+    assert json.loads(found[1])["metrics"][0]["value"] == pytest.approx(cal.cox_slope(frame["y"], frame["p"]))
+    assert json.loads(found[1])["options"] == {"cox_slope.edge": "clip"}
+    assert run("assess", rows, "--metric", "cox_slope", "--option", "edge=drop")[1].startswith(
+        f"cox_slope = {expected:.4g}"
+    )
+    for words, message in (
+        (["evaluate", rows, "--option", "edge"], "'edge' is not of the form key=value"),
+        (["evaluate", rows, "--option", "a=1", "--option", "a=2"], "'a' was given twice"),
+        (["evaluate", rows, "--metrics", "ece", "--option", "norm_=1"], "did you mean 'norm'?"),
+        (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
+        (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
+        (["evaluate", rows, "--for", "clinical", "--option", "edge=drop"], "--option: cannot be combined"),
+    ):
+        code, _, err = run(*words, "--no-config")
+        assert code == 2
+        assert message in err

@@ -1,0 +1,119 @@
+"""One page for everything: the data in it are the numbers of the results, and the forms of before and after agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+from calibrant import Predictions
+from calibrant.cli import main
+from calibrant.reporting.interactive import interactive
+from calibrant.reporting.overlay import PageSide, overlay
+from calibrant.reporting.wording import signed
+from calibrant.util.results import number
+
+RNG = np.random.default_rng(12)
+SCORE = np.round(RNG.random(800), 2)
+LABEL = (RNG.random(800) < SCORE**1.3).astype(int)
+GROUP = np.array(["a", "b"])[np.arange(800) % 2]
+
+
+def embedded(page: str) -> dict[str, Any]:
+    """The data of the script."""
+    found = re.search(r'<script type="application/json" id="cells">(.*?)</script>', page)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+def binned(cells: dict[str, list[float]], bins: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean score and rate of bins of equal width, and their ECE, by plain sums."""
+    n, p, s = (np.array(cells[key], dtype=float).reshape(bins, -1).sum(axis=1) for key in ("n", "p", "s"))
+    with np.errstate(invalid="ignore"):
+        return s / n, p / n, float(np.abs(s - p).sum() / n.sum())
+
+
+@pytest.mark.parametrize("words", [{}, {"counts": np.arange(800) % 3}, {"sample_weight": np.linspace(0.1, 2, 800)}])
+def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) -> None:
+    models = {"old": SCORE, "new": SCORE**2}
+    found = cal.compare_reports(LABEL, models, metrics=["brier"], interval=0.5, n_resamples=20, **words)
+    data = embedded(found.to_html())
+    assert [side["name"] for side in data["sides"]] == list(models)
+    for side, scores in zip(data["sides"], models.values(), strict=True):
+        for bins in (10, 15):
+            mean_score, rate, ece = binned(side["series"][0]["cells"], bins)
+            curve = cal.calibration_curve(LABEL, scores, bins=bins, **words)
+            np.testing.assert_allclose(mean_score, curve.mean_score, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(rate, curve.rate, rtol=0, atol=1e-12)
+            assert ece == pytest.approx(cal.ece(LABEL, scores, bins=bins, **words), abs=1e-12)
+        assert ece == pytest.approx(cal.evaluate(LABEL, scores, metrics="ece", **words)["ece"], abs=1e-12)
+    (difference,) = cal.compare(LABEL, models, metric="brier", level=0.5, n_resamples=40, rng=0, **words).differences
+    assert signed(difference.difference, 4) in found.to_html()
+
+
+def test_groups_are_sides_of_the_report() -> None:
+    found = cal.report(LABEL, SCORE, by=GROUP, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+    data = embedded(found.to_html())
+    assert [side["name"] for side in data["sides"]] == ["All rows", "a", "b"]
+    for side, held in zip(data["sides"], (GROUP != "", GROUP == "a", GROUP == "b"), strict=True):
+        assert binned(side["series"][0]["cells"], 15)[2] == pytest.approx(cal.ece(LABEL[held], SCORE[held]), abs=1e-12)
+
+
+def test_coarser_cells_are_the_same_sums() -> None:
+    """Where the page would be too large, five cells become one; bins are the same, and classes that have no room are named."""
+    probs = RNG.dirichlet(np.ones(5), 300)
+    cells = interactive(Predictions(RNG.integers(0, 5, 300), probs))
+    sides = [PageSide(name, cells.lenses, ()) for name in ("one", "two")]
+    whole, few, least = (overlay(sides, "Model", max_bytes=size) for size in (10**6, 40_000, 6_000))
+    assert (whole.cells, few.cells, least.cells) == (300, 60, 60)
+    for fine, coarse in zip(whole.lenses, few.lenses, strict=True):
+        for mine, theirs in zip(binned(fine.cells.to_dict(), 15), binned(coarse.cells.to_dict(), 15), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
+        edges = {k: rows for k, rows, _ in fine.cells.on_edge}
+        assert [(5 * k, rows) for k, rows, _ in coarse.cells.on_edge] == [
+            (k, n) for k, n in edges.items() if k % 5 == 0
+        ]
+    assert 1 <= len(least.lenses) < 6
+    assert "not selectable on this page" in least.left_out[0]
+    assert all(len(side.series) == len(least.lenses) for side in least.sides)
+
+
+def test_sides_with_different_classes_share_what_they_have() -> None:
+    """Periods may have different classes: only lenses that all have can be selected."""
+    parts = {}
+    for name, classes in (("one", ["a", "b", "c"]), ("two", ["a", "b", "d"])):
+        parts[name] = Predictions(RNG.choice(classes, 200), RNG.dirichlet(np.ones(3), 200), classes=classes)
+    found = cal.compare_reports(parts, kind="periods", metrics=["ece"], interval=0.5, n_resamples=20)
+    data = embedded(found.to_html())
+    assert [lens["name"] for lens in data["lenses"]] == ["top_label", "a", "b"]
+    assert found.to_html() == found.to_html()
+
+
+def test_run_shows_before_and_after_with_differences(tmp_path: Path) -> None:
+    for name, cut in (("v", slice(0, 400)), ("t", slice(400, 800))):
+        frame = pd.DataFrame({"y": LABEL[cut], "p": np.clip(SCORE[cut] ** 2, 0.001, 0.999)})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    words = f"run --validation {tmp_path / 'v.csv'} --test {tmp_path / 't.csv'} --out {tmp_path / 'o'}"
+    with pytest.raises(SystemExit):
+        main([*words.split(), *["--metrics", "nll", "--interval", "0.5", "--resamples", "20", "--method", "platt"]])
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    told = json.loads((tmp_path / "o" / "metrics.json").read_text())
+    assert [change["metric"] for change in told["changes"]] == ["nll", "brier", "smece", "ece"]
+    for change in told["changes"]:
+        (each,) = change["differences"]
+        assert (each["first"], each["second"]) == ("after", "before")
+        assert signed(each["difference"], 4) in page
+        assert f"{number(each['low'])} to {number(each['high'])}" in page
+    data = embedded(page)
+    assert [(side["name"], side["on"]) for side in data["sides"]] == [("Before", True), ("After", True)]
+    assert data["focus"] == 1
+    after = pd.read_parquet(tmp_path / "o" / "calibrated.parquet")
+    for side, column in zip(data["sides"], ("p", "p_calibrated"), strict=True):
+        expected = cal.ece(after["y"], after[column])
+        assert binned(side["series"][0]["cells"], 15)[2] == pytest.approx(expected, abs=1e-12)
