@@ -582,6 +582,7 @@ class Inference(NamedTuple):
         """Return the result with its interval and p-value, or a note why it has none."""
         from ..inference.intervals import interval
         from ..inference.pair_resampling import resampling_seconds
+        from ..inference.resampling import remember
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
@@ -591,6 +592,8 @@ class Inference(NamedTuple):
             return replace(result, note=NO_TIME)
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p
+        if not isinstance(p, Sketches) and result.value is not None:
+            remember(m, p, options, result.value)
         if isinstance(p, Sketches):
             source = p.sketch(result.lens)  # type: ignore[assignment]
             draws.pop("lens", None)
