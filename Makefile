@@ -50,6 +50,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/catalogue.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/commands.py
 	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
 	PYTHONPATH=src .bench/bin/python -m experiments.migration
 

@@ -49,7 +49,7 @@ ROOMS = {
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
             Section("What is measured", ("input.predictions", "views.view")),
-            Section("Logs of language models", ("input.language_models",)),
+            Section("Logs of language models", ("input.language_models", "input.stated_confidence")),
             Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),

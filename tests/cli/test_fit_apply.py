@@ -442,7 +442,7 @@ def test_run_does_the_whole_workflow(tmp_path: Path, validation: Path, new_rows:
     assert f"accepts {accepted.mean():.1%} of the rows, with an accuracy of {right.mean():.1%}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.count("<h2 ") == 7
-    assert "Before: reliability diagram" in page
+    assert "<bdi>Before</bdi></label>" in page
     assert "temperature" in page[page.index('id="recalibration"') : page.index('id="threshold"')]
     assert all(f"<li>{escape(line)}</li>" in page for line in found["summary"])
     assert f"{found['before']['metrics'][0]['value']:.4f}" in page

@@ -123,3 +123,46 @@ def test_responses_with_a_file_of_answers(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["metrics"][0]["value"] == pytest.approx(0.2)
     assert "use --format openai" in run("evaluate", tmp_path / "batch.jsonl")[2]
     assert "no field has the correct answers" in run("evaluate", tmp_path / "batch.jsonl", "--format", "openai")[2]
+
+
+def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(5)
+    said = rng.choice([50, 60, 80, 90, 95, 100], 300)
+    right = rng.random(300) < 0.3 + 0.005 * said
+    lines = ["stated,score,answer,truth,verdict,feel"]
+    for s, r in zip(said, right, strict=True):
+        lines.append(f"{s}%,{s},A,{'A ' if r else 'B'},{'right' if r else 'wrong'},{'high' if s > 80 else 'low'}")
+    path = tmp_path / "stated.csv"
+    path.write_text("\n".join(lines))
+    expected = cal.ece(right.astype(int), said / 100, bins="levels", input="confidence")
+    for confidence, label, note in (
+        ("stated", "verdict", "percentages"),
+        ("score", "verdict", "numbers from 0 to 100"),
+        ("score / 100", "answer = truth", ""),
+        ("stated", "answer == truth", "percentages"),
+        ("stated", "verdict = 'right'", "percentages"),
+    ):
+        options = ("--confidence-column", confidence, "--label", label)
+        code, out, err = run("evaluate", path, *options, "--metrics", "ece", "--bins", "levels", "--json")
+        assert code == 0, err
+        assert json.loads(out)["metrics"][0]["value"] == pytest.approx(expected, abs=1e-12)
+        assert note in err
+    options = ("--confidence-column", "stated", "--label", "verdict")
+    out = run("evaluate", path, *options, "--metrics", "ece")[1]
+    assert "the scores have 6 distinct values, some of which share a bin; --bins levels has one bin for each" in out
+    assert "distinct" not in run("evaluate", path, *options, "--metrics", "brier")[1]
+    out = run("select", path, *options, "--coverage", "0.5")[1]
+    assert "<- threshold" in out
+    calibrator = tmp_path / "c.json"
+    fit = ("--prob", "stated", "--label", "verdict", "--method", "histogram_levels", "--out", calibrator)
+    assert run("fit", path, *fit)[0] == 0
+    assert run("evaluate", path, *options, "--calibrator", calibrator, "--metrics", "ece")[0] == 0
+    for bad, words in (
+        (("--confidence-column", "feel", "--label", "verdict"), "300 of 300 confidences are not numbers: "),
+        (("--confidence-column", "score / 10", "--label", "verdict"), "--confidence-column: the scale is ambiguous"),
+        (("--confidence-column", "scor / 100", "--label", "verdict"), "--confidence-column: unknown column 'scor'"),
+        (("--confidence-column", "stated", "--label", "answer = trut"), "--label: unknown column 'trut'"),
+    ):
+        code, _, err = run("evaluate", path, *bad)
+        assert code == 2
+        assert words in err

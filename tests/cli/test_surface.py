@@ -263,7 +263,9 @@ def test_errors_speak_of_what_is_on_the_command_line(tmp_path: Path, rows: Path,
     )
     assert run("compare", text, "--models", "p,q")[2].startswith("error: --models: expected numbers, got the text")
     assert run("evaluate", rows, "--interval", "95")[2].startswith("error: --interval: must lie between 0 and 1")
-    assert run("evaluate", rows, "--calibrator", rows)[2].endswith("; give a file written by save or `calibrant fit`\n")
+    assert run("evaluate", rows, "--calibrator", rows)[2].endswith(
+        "; give a file written by calibrant.save or `calibrant fit`\n"
+    )
     assert run("fit", rows, "--where", "y = 0", "--out", tmp_path / "m.json")[2].startswith(
         "error: --label: recalibration requires rows of at least two classes"
     )

@@ -119,7 +119,7 @@ def test_isotonic_pools_levels_whose_rates_fall() -> None:
     said = np.repeat([0.8, 0.85, 0.9], 100)
     right = np.r_[np.arange(100) < 70, np.arange(100) < 95, np.arange(100) < 80].astype(int)
     levels = [0.8, 0.85, 0.9]
-    table = cal.HistogramBinning(bins=100).fit(said, right).predict_proba(levels)[:, 1]
+    table = cal.HistogramBinning(bins="levels").fit(said, right).predict_proba(levels)[:, 1]
     pooled = cal.IsotonicCalibration().fit(said, right).predict_proba(levels)[:, 1]
     assert table == pytest.approx([0.7, 0.95, 0.8])
     assert pooled == pytest.approx([0.7, 0.875, 0.875])

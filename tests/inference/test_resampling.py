@@ -9,6 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import CalibrantWarning
+from calibrant.inference import cells
 from calibrant.inference.pair_resampling import Series, skce_draws
 from calibrant.inference.resampling import PredictionSampler, generator
 from calibrant.metrics.kernel import pairs
@@ -253,3 +254,31 @@ def test_a_warning_about_a_resample_does_not_reach_the_user(workers: int) -> Non
     assert 0 < found.pvalue <= 1
     with pytest.warns(CalibrantWarning, match="sorted by labels"):
         cal.skce_ul(np.sort(y), p)
+
+
+def test_metrics_that_share_their_resamples_have_the_values_of_each_alone() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.7, 2, 900)
+    y = (rng.random(900) < p).astype(int)
+    wanted = ["ece", "mce", "drmsce_bcs", "vce", "brier"]
+    table = cal.evaluate(y, p, metrics=wanted, interval=0.95, assess=True, n_resamples=200, rng=3)
+    for result in table.results:
+        alone = cal.interval(y, p, metric=result.metric, n_resamples=200, rng=3)
+        test = cal.assess(y, p, metric=result.metric, n_resamples=200, rng=3)
+        assert (result.value, result.low, result.high) == (alone.value, alone.low, alone.high)
+        assert (result.value, result.pvalue) == (test.statistic, test.pvalue)
+
+
+def test_what_is_shared_is_made_once_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "SHARED_BYTES", 10)
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name
+
+    keys = ["a", "b", "a", "b"]
+    with cells.sharing():
+        assert [cells.shared(key, lambda key=key: make(key), 6) for key in keys] == keys  # type: ignore[misc]
+    assert made == ["a", "b", "b"]  # no room for the second
+    assert cells.shared("a", lambda: make("c")) == "c"

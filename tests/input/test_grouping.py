@@ -53,7 +53,7 @@ def quantile_groups(values: list[float], count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["tenure", "age", "few", "same"])
-@pytest.mark.parametrize("count", [2, 4, 7])
+@pytest.mark.parametrize("count", [2, 7])
 def test_quantile_groups_are_those_of_the_definition(name: str, count: int) -> None:
     values = FRAME[name].tolist()
     expected: dict[int, set[int]] = {}
@@ -102,9 +102,10 @@ def test_counts_are_repeated_rows() -> None:
         ("day/2", {"day/2": None}),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_what_by_means(by: Any, names: dict[str, Any], library: str) -> None:
-    p = grouped(by, FRAME if library == "pandas" else pl.from_pandas(FRAME))
+def test_what_by_means(by: Any, names: dict[str, Any]) -> None:
+    p = grouped(by)
+    if "senior" in by or "day" in by:
+        assert members(p) == members(grouped(by, pl.from_pandas(FRAME)))
     assert {g.name: g.groups for g in p.groupings if names[g.name] is not None} == {
         name: groups for name, groups in names.items() if groups is not None
     }
@@ -137,6 +138,8 @@ def test_mappings_and_frames_have_one_grouping_in_each_column() -> None:
     assert members(both) == members(grouped("contract, few"))
     with pytest.raises(cal.ShapeError, match="pass a dict of columns"):
         cal.Predictions(FRAME.y, FRAME.p, groups=np.zeros((N, 2)))
+    with pytest.raises(cal.ArgumentError, match="'contract' is None"):
+        cal.Predictions(FRAME.y, FRAME.p, groups={"contract": None})
     with pytest.raises(cal.InputError, match="another order"):
         cal.Predictions(FRAME.y, FRAME.p, groups={"contract": FRAME.contract.iloc[::-1]})
 

@@ -232,7 +232,7 @@ def test_losses_are_those_of_the_metrics(distribution: tuple[int, ...], loss: st
     found = cal.recalibrate(data.y_true, data.y_prob, loss=loss, method="temperature", sample_weight=weight)  # type: ignore[arg-type]
     plain, mapped = found.candidates
     p = cal.Predictions(data.y_true, data.y_prob, sample_weight=weight)
-    held = _held_out(cal.TemperatureScaling(), p, fold_of_rows(TrainingData(p), 5), 5)
+    held = _held_out({"own": cal.TemperatureScaling()}, p, fold_of_rows(TrainingData(p), 5), 5)["own"]
     before, after = (getattr(cal, loss)(data.y_true, q, sample_weight=weight) for q in (data.y_prob, held))
     assert plain.loss == pytest.approx(before, rel=1e-12)
     assert mapped.loss == pytest.approx(after, rel=1e-12)

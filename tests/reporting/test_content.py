@@ -111,7 +111,7 @@ def test_the_share_of_error_removed_is_that_of_held_out_data(multiclass: Report)
     found = multiclass.recalibration
     p = Predictions(LABELS, PROBS)
     fold = fold_of_rows(TrainingData(p), 5)
-    held = _held_out(METHODS[found.method](), p, fold, 5)
+    held = _held_out({"own": METHODS[found.method]()}, p, fold, 5)["own"]
     before, after = cal.smece(LABELS, PROBS), cal.smece(LABELS, held)
     assert (found.before, found.after) == (before, after)
     assert found.pvalue_after == assess(LABELS, held).pvalue

@@ -295,7 +295,7 @@ def _value(found: Configuration, context: click.Context, option: click.Option, s
         got = {bool: "true" if value is True else "false", str: f"the text {value!r:.60}"}.get(type(value), repr(value))
         return found.error(f"expected {expected}, got {got:.80}", "", setting.table, setting.key)
 
-    def one(value: Any, kind: click.ParamType) -> Any:
+    def one(value: Any, kind: Any) -> Any:
         if isinstance(kind, type(click.INT)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise wrong("a whole number", value)

@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 from ..evaluation.clinical import ROWS, clinical_summary
 from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
-from ..evaluation.measure import Evaluation, calibrated, choose_metrics, evaluate
+from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult, numeric_columns
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
@@ -305,7 +305,8 @@ def _spoken(result: Evaluation, streamed: str | None) -> Evaluation:
 
     results = tuple(map(spoken, result.results))
     groups = {name: _spoken(part, streamed) for name, part in result.groups.items()}
-    found: Evaluation = result._replaced(results=results, groups=groups)
+    remarks = tuple(text.replace(LEVELS_KEYWORD, "--bins levels") for text in result.remarks)
+    found: Evaluation = result._replaced(results=results, groups=groups, remarks=remarks)
     return found
 
 

@@ -81,7 +81,8 @@ def _told(read: Any) -> AnswerTable:
             raise
         named = options.get(error.argument, "--format")
         dropped = "failed" in str(error.remedy)  # an argument of Python
-        raise error.replaced(argument=named, **({"remedy": "remove these lines"} if dropped else {})) from None
+        changes: dict[str, Any] = {"remedy": "remove these lines"} if dropped else {}
+        raise error.replaced(None, argument=named, **changes) from None
     rows = len(table.columns["confidence"])
     what = (
         f"{len(table.classes)} choices"

@@ -132,7 +132,7 @@ def written_option(
     return click.option(name, cls=kind, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
-class FormatChoice(click.Choice):
+class FormatChoice(click.Choice[str]):
     """The formats of files; those of logs may have a detail after a colon."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

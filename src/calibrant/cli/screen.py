@@ -89,10 +89,11 @@ def _finite(content: Any) -> Any:
 
 
 @contextmanager
-def resampling_bar(title: str = "resampling", *, whole: bool = False) -> Iterator[None]:
+def resampling_bar(title: str = "resampling", *, whole: bool = False, at_once: bool = False) -> Iterator[None]:
     """Show a transient progress bar on standard error during resampling, if it is a terminal.
 
-    With `whole`, the bar shows the progress of the whole command from the start; otherwise the number of resamples, if any.
+    With `whole`, the bar shows the progress of the whole command from the start; otherwise the number of resamples, if any. With `at_once`, it moves
+    from the start as well, for commands that do long work before they resample.
     """
     if not is_terminal(sys.stderr):
         yield
@@ -112,8 +113,8 @@ def resampling_bar(title: str = "resampling", *, whole: bool = False) -> Iterato
     amount = TaskProgressColumn() if whole else MofNCompleteColumn()
     columns = TextColumn(title), BarColumn(), amount, TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=None if whole else 100.0)
-    if whole:
+    task = bar.add_task("", total=None if whole or at_once else 100.0)
+    if whole or at_once:
         bar.start()
 
     def tell(done: int, count: int) -> None:

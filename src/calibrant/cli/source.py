@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, FileError
+from ..errors import ArgumentError, FileError, InputError
 from ..input.convert import match_columns, rounding_of
 from ..input.frames import ColumnNames, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
+from ..input.stated_confidence import are_percentages, read_confidences
 from ..sketches.files.columns import (
     PROB_NAMES,
     Columns,
@@ -26,9 +27,11 @@ from ..sketches.files.columns import (
 )
 from ..sketches.files.reading import PRINTED
 from ..util.files import read_arrays
+from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
 from .rows import Rows, connect, open_rows
+from .screen import clean, say
 
 __all__ = [
     "Columns",
@@ -194,16 +197,19 @@ def _from_table(
     try:
         rows = open_rows(connection, paths, shown, kind, where=where, table=table)
         check_not_log(rows.names, columns)
+        named_columns = rows.names
+        rows = with_expressions(rows, columns)
         typed = rows
         by = parse_by(columns.by, rows.names, "--by") if columns.by else ()
         named = dict.fromkeys(factor.column for each in by for factor in each if factor.kind == "column")
         wanted = dict.fromkeys([*_wanted(rows.names, columns), *named])
         label = next(iter(wanted))
         # Names of classes and groups are kept as text; DuckDB would read yes as true and 1.10 as 1.1.
-        written = [("--label", label)] if rows.types[label] == "BOOLEAN" else []
+        written = [("--label", label)] if rows.types[label] == "BOOLEAN" and label in named_columns else []
         written += [("--by", name) for name in named]
         if rows.printed and written:
             rows = open_rows(connection, paths, shown, kind, where=where, table=table, as_text=written)
+            rows = with_expressions(rows, columns)
         listed = [
             f"{lossless(name, rows.types[name])} AS {quoted(name)}" if name in named else quoted(name)
             for name in wanted
@@ -250,6 +256,8 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         words["input"] = "logit"
     if columns.confidence:
         words["input"] = "confidence"
+    if scores.ndim == 1 and (columns.confidence or are_percentages(_distinct_texts(scores))):
+        words["y_prob"] = scores = _confidences(scores, "--confidence-column" if columns.confidence else "--prob")
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     several = scores.ndim == 2 and len(names) > 1
@@ -282,6 +290,24 @@ def are_classes(scores: Any) -> bool:
 
     values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
     return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
+
+
+def _confidences(values: Any, option: str) -> Any:
+    """Stated confidences as probabilities; a note states how they were read. Probabilities are unchanged."""
+    import numpy as np
+
+    if values.dtype.kind == "f" and not (np.ma.filled(values, 0) > 1).any():
+        return values
+    try:
+        found, note = read_confidences(values, argument=option)
+    except InputError as error:
+        if "scale is ambiguous" in str(error.problem):
+            column = f"{option} 'COLUMN / 100'"
+            raise error.replaced(remedy=f"divide them, for example with {column}") from None
+        raise
+    if note:
+        say(clean(f"note: confidences were read as {note}"), err=True)
+    return found
 
 
 def numbers_of_text(values: Any) -> Any:
@@ -342,6 +368,7 @@ def _truth_values(labels: Any) -> Any:
     import numpy as np
 
     truth = {seen: value for seen in _distinct_texts(labels) for value in as_booleans([seen]) or ()}
+    truth |= {seen: seen.lower() == "right" for seen in _distinct_texts(labels) if seen.lower() in ("right", "wrong")}
     known = truth and len(truth) == len(_distinct_texts(labels))
     return np.array([truth[label] for label in labels]) if known else labels
 

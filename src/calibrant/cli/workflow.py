@@ -201,7 +201,7 @@ def run(
     asked = read_options(
         None, metrics, None, interval, resamples, seed, False, accuracy, confidence_level, outcome, metadata
     )
-    with warnings_as_lines(), resampling_bar():
+    with warnings_as_lines(), resampling_bar("working", at_once=True):
         result = _found(
             _choices_only(read(validation, **source), source),
             _choices_only(read(test, **source), source),

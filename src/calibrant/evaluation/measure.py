@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import as_default, check_written
-from ..binning.rules import LEVELS
+from ..binning.rules import LEVELS, few_levels
 from ..errors import (
     PASS_ROWS,
     Argument,
@@ -247,7 +247,26 @@ def evaluate(
         for (label, name, group, _), (part, found) in zip(parts, measured, strict=True):
             groups[label] = Evaluation(header_of(part, outcome), found, {}, grouping=name, group=group)
     remarks = tuple(grouping.note for grouping in predictions.groupings if by is not None and grouping.note)
+    if bins is None and binning is None and any("bins" in m.options for m in plan):
+        remarks += _few_levels(predictions)
     return Evaluation(header_of(predictions, outcome), tuple(results), groups, left_out, remarks)
+
+
+# How bins for few levels are asked for, which the command line writes as an option.
+LEVELS_KEYWORD = 'bins="levels"'
+
+
+def _few_levels(p: Predictions) -> tuple[str, ...]:
+    """A remark if the scores have few distinct values, some of which share a bin of equal width."""
+    if p.kind not in ("binary", "confidence"):
+        return ()
+    score = p.probs if p.probs.ndim == 1 else p.probs[:, -1]
+    levels = few_levels(score, float(p.weight.sum()) if p.weight is not None and p.weight_kind == "counts" else None)
+    if levels is None or len(levels) < 3 or len(np.unique(np.ceil(levels * 15))) == len(levels):
+        return ()
+    return (
+        f"the scores have {len(levels)} distinct values, some of which share a bin; {LEVELS_KEYWORD} has one bin for each",
+    )
 
 
 def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os.PathLike[str]) -> Predictions:
@@ -563,6 +582,7 @@ class Inference(NamedTuple):
         """Return the result with its interval and p-value, or a note why it has none."""
         from ..inference.intervals import interval
         from ..inference.pair_resampling import resampling_seconds
+        from ..inference.resampling import remember
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
@@ -572,6 +592,8 @@ class Inference(NamedTuple):
             return replace(result, note=NO_TIME)
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p
+        if not isinstance(p, Sketches) and result.value is not None:
+            remember(m, p, options, result.value)
         if isinstance(p, Sketches):
             source = p.sketch(result.lens)  # type: ignore[assignment]
             draws.pop("lens", None)

@@ -425,7 +425,8 @@ class Evaluation(Result):
         if self.infers_groups and len(self.results) > DETAILED:
             lines.append(f"intervals and p-values of the groups are shown for at most {DETAILED} metrics")
         if self.infers_groups and len(self.groups) > WORST:
-            lines.append(f"the worst {WORST} of {len(self.groups)} groups are shown")
+            ranked = all(part.results[0].adjusted is not None for part in self.groups.values())
+            lines.append(f"{'the worst ' if ranked else ''}{WORST} of {len(self.groups):,} groups are shown")
         for reason in dict.fromkeys(skipped.reason for skipped in self.left_out):
             listed = ", ".join(f"{s.metric} (about {s.seconds:.3g} s)" for s in self.left_out if s.reason == reason)
             lines.append(f"left out, {reason}: {listed}")

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import LensError, ShapeError
+from ..errors import ArgumentError, CalibrantError, LensError, ShapeError
 from ..input.predictions import Predictions
 from ..metrics.reliability_curve import one_question
 from ..sketches.collection import Sketches
-from ..util.results import Result, html_table, number
+from ..util.checks import check_positive
+from ..util.files import write_atomic
+from ..util.results import PICTURES, TABLES, TEXTS, Result, format_of, html_table, number
 from ..views.keywords import PREDICTION_KEYWORDS, check_keywords
 from ..views.lenses import Lens, shared_name
 from ..views.resolve import resolve, views_of
 from ..views.view import Summary, VectorView, View
-from .canvas import ground_of, ink_on, is_ours, keep_room, setting, small_size, tones_of
+from .canvas import ground_of, ink_on, is_ours, keep_room, picture, setting, small_size, tones_of
 from .labels import relabel
 
 if TYPE_CHECKING:
@@ -261,8 +266,8 @@ def points_of(ax: Axes) -> tuple[Floats, Floats]:
     """Points along the curves and the intervals on the axes, in axes coordinates; shaded areas are ignored."""
     found = [np.empty((0, 2))]
     for line in ax.lines:
-        if line.get_gid() in SERIES and len(line.get_xdata()):
-            places = np.asarray(line.get_xydata(), dtype=np.float64)
+        places = np.asarray(line.get_xydata(), dtype=np.float64)
+        if line.get_gid() in SERIES and len(places):
             steps = np.linspace(0, len(places) - 1, 20 * len(places))
             found.append(np.column_stack([np.interp(steps, np.arange(len(places)), values) for values in places.T]))
     for bars in drawn(ax, "interval"):
@@ -303,7 +308,67 @@ class Diagram(Result):
         return list(columns), cells_of(columns)
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table(), self._title())
+        """Return the figure with its table folded below; without matplotlib the table."""
+        table = html_table(*self._table(), self._title())
+        try:
+            content, wide = picture(self.plot, "png", 200)  # type: ignore[attr-defined]
+        except (CalibrantError, ImportError):  # no matplotlib, or nothing to draw
+            return table
+        from base64 import b64encode
+
+        source = f"data:image/png;base64,{b64encode(content).decode()}"
+        shown = f'<img alt="{escape(self._title(), quote=True)}" width="{100 * wide:.0f}" src="{source}">'
+        return f"{shown}<details><summary>Table</summary>{table}</details>"
+
+    def _picture(self, format: str) -> bytes:
+        return picture(self.plot, format, 200)[0]  # type: ignore[attr-defined]
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        dpi: float = 200,
+        figsize: Sequence[float] | None = None,
+        **options: Any,
+    ) -> Path:
+        """Write the figure, or its values, to a file, atomically; the suffix determines the format.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write: ``.png``, ``.svg`` or ``.pdf`` is the figure; ``.html`` the figure with its table; ``.md`` the table; ``.json`` has the
+            values of `to_dict`; ``.csv`` and ``.parquet`` the table of `to_frame`.
+        format : {"png", "svg", "pdf", "html", "md", "json", "csv", "parquet"}, optional
+            Format, where the suffix does not determine it.
+        dpi : float, default 200
+            Dots per inch of ``.png``.
+        figsize : tuple of float, optional
+            Width and height of the figure in inches.
+        **options
+            Keywords of ``plot``, such as ``title`` and ``color``.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> diagram = cal.reliability([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9], bins=2)
+        >>> path = diagram.save("diagram.svg", title="Four patients")  # doctest: +SKIP
+        """
+        kind = format_of(path, format, (*TEXTS, *TABLES, *PICTURES))
+        given = [*options, *(["figsize"] if figsize is not None else [])]
+        if kind not in PICTURES:
+            if given:
+                raise ArgumentError(given[0], f"has no meaning for {kind}", "use .png, .svg or .pdf")
+            return super().save(path, format=format)
+        if figsize is not None and (len(figsize) != 2 or not all(0 < side < 100 for side in figsize)):
+            raise ArgumentError("figsize", f"must be width and height in inches; got {figsize!r}")
+        check_positive(dpi, "dpi")
+        return write_atomic(path, picture(lambda: self.plot(**options), kind, dpi, figsize)[0])  # type: ignore[attr-defined]
 
 
 # Columns that count rows.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputTypeError, MissingDependencyError
@@ -81,7 +83,7 @@ def _new_figure(width: float, height: float) -> Figure:
     load_matplotlib()
     larger = max(1.0, text_scale(), text_size() / TEXT)
     size: dict[str, Any] = {"figsize": (width * larger, height * larger), "layout": "constrained"}
-    if "matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules:
+    if not _PLAIN.get() and ("matplotlib.pyplot" in sys.modules or "ipykernel" in sys.modules):
         import matplotlib.pyplot as plt
 
         figure = plt.figure(**size)
@@ -98,6 +100,30 @@ def _with_palette(ax: Axes) -> Axes:
     if setting("axes.prop_cycle") is None:
         ax.set_prop_cycle(color=[color if color != "#000000" else tones_of(ax).black for color in COLORS])
     return ax
+
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+def picture(
+    draw: Callable[[], Any], format: str, dpi: float, figsize: Sequence[float] | None = None
+) -> tuple[bytes, float]:
+    """The figure that is drawn as bytes, the same for the same figure, and its width in inches; pyplot does not know it."""
+    import io
+
+    matplotlib = load_matplotlib()
+    token = _PLAIN.set(True)
+    try:
+        drawn = draw()
+    finally:
+        _PLAIN.reset(token)
+    figure = (drawn[0] if isinstance(drawn, list) else drawn).figure
+    if figsize is not None:
+        figure.set_size_inches(*figsize)
+    stream, dated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
+    with matplotlib.rc_context({"svg.hashsalt": "calibrant"}):
+        figure.savefig(stream, format=format, metadata=dated, dpi=dpi)
+    return stream.getvalue(), float(figure.get_size_inches()[0])
 
 
 _OURS: weakref.WeakSet[Any] = weakref.WeakSet()

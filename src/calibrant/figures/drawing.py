@@ -247,13 +247,13 @@ def _points(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], l
 
         weight = diagram.table.weight[~diagram.table.empty]
         size = np.maximum(LARGEST_MARKER * weight / weight.max(), 2)
-        look = {
+        dots: dict[str, Any] = {
             "facecolors": np.where(beyond, to_hex(tones_of(ax).paper), to_hex(paint)),
             "marker": look.line.get("marker", "o"),
             "edgecolors": paint,
             "linewidths": np.where(beyond, 1, 0),
         }
-        drawn.append(ax.scatter(*shown, s=size, alpha=0.75 * opaque, zorder=3.1, gid="markers", **look))
+        drawn.append(ax.scatter(*shown, s=size, alpha=0.75 * opaque, zorder=3.1, gid="markers", **dots))
     if beyond.any():
         hollow: dict[str, Any] = {
             "marker": "o",
@@ -351,8 +351,8 @@ def _curve(diagram: ReliabilityDiagram, ax: Any, limits: tuple[float, float], lo
         _band(diagram, ax, limits, look)
     elif diagram.how is not None:
         shaded, alpha = (look._replace(color=tones_of(ax).muted), 0.25) if diagram.how == "consistency" else (look, 0.2)
-        bounds = (clip(end, limits) for end in (curve.lower, curve.upper))
-        shaded.shade(ax, clip(curve.x, limits), *bounds, bound_words(diagram), alpha, half=0.01)
+        low, high = clip(curve.lower, limits), clip(curve.upper, limits)
+        shaded.shade(ax, clip(curve.x, limits), low, high, bound_words(diagram), alpha, half=0.01)
     x, y = clip(curve.x, limits), clip(curve.y, limits)
     ax.plot(x, y, zorder=3, gid="curve", **{**single_point(x), **look.line})
 

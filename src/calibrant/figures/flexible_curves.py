@@ -40,6 +40,7 @@ from .base import (
 from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
 from .histograms import outcome_words
+from .labels import room_of, shortened
 from .models import legend_inside, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
@@ -57,7 +58,7 @@ Uncertainty = Literal["auto", "binomial", "residual", "wald", "bootstrap"]
 WAYS = {"loess": ("binomial", "residual", "bootstrap"), "rcs": ("wald", "bootstrap"), "isotonic": ("bootstrap",)}
 SMOOTHER_WORDS = {"loess": "LOESS", "rcs": "restricted cubic spline", "isotonic": "isotonic"}
 # Number of spikes, and height of the strip below the axes relative to them.
-SPIKES, STRIP = 100, 0.16
+SPIKES, STRIP = 100, 0.26
 # Candidates for the upper end of the axes.
 
 
@@ -255,23 +256,21 @@ class FlexibleCalibrationCurve(Diagram):
     def _spikes(self, ax: Axes, end: float) -> None:
         rows, tones = self.distribution, tones_of(ax)
         middle = (rows.low + rows.high) / 2
-        base, most = -STRIP / 2 * end, 0.45 * STRIP * end
+        base, most = -STRIP / 2 * end, 0.2 * STRIP * end
         ax.axhline(base, color=tones.muted, linewidth=0.5, zorder=1.4)
-        for heights, side, hue in ((rows.events, 1, tones.over), (rows.others, -1, tones.muted)):
+        pairs = zip(
+            (rows.events, rows.others), outcome_words(self.lens), (1, -1), (tones.over, tones.muted), strict=True
+        )
+        for heights, name, side, hue in pairs:
             seen = (heights > 0) & (middle <= end)
             if seen.any():
                 tops = base + side * most * heights[seen] / heights[seen].max()
                 ax.vlines(middle[seen], base, tops, color=hue, linewidth=1.0, zorder=1.6, gid="spikes")
-        yes, no = outcome_words(self.lens)
-        style: dict[str, Any] = {
-            "fontsize": small_size(),
-            "ha": "right",
-            "zorder": 4,
-            "gid": "side",
-            "path_effects": halo(ax),
-        }
-        ax.text(0.995 * end, base + 0.1 * most, yes, va="bottom", color=tones.over, **style)
-        ax.text(0.995 * end, base - 0.1 * most, no, va="top", color=tones.muted, **style)
+            # Beyond the spikes, which it would hide.
+            text = shortened(name, 0.95 * room_of(ax, small_size())[0], small_size())
+            style: dict[str, Any] = {"ha": "right", "va": "bottom" if side > 0 else "top", "path_effects": halo(ax)}
+            style |= {"fontsize": small_size(), "color": hue, "zorder": 4, "gid": "side"}
+            ax.text(0.995 * end, base + side * 1.08 * most, text, **style)
 
 
 @documents_keywords(table=FIGURE_PARAMETERS)

@@ -77,22 +77,29 @@ def plots(*words: str, axes: Sequence[str] = AXES, named: bool = False) -> Calla
             owner = f"{type(args[0]).__name__}.{method.__name__}"
             values: dict[str, Any] = {}
             for word, value in given.items():
-                full = "label" if named and word == "name" else SHORT.get(word, word)
+                full = _full(word, named)
                 if full not in known and full in (*LINES, *AXES):
                     raise UnknownArgumentError(
                         word, f"has no meaning for {owner}", f"it accepts {', '.join((*words, *axes))}"
                     )
+                if word in ("figsize", "dpi"):
+                    raise UnknownArgumentError(
+                        word,
+                        f"unexpected keyword of {owner}",
+                        f"pass an ax of your figure, or use save(path, {word}=...)",
+                    )
                 if full not in known:
                     raise unknown_keyword(owner, word, value, known)
                 if values.get(full) is not None and value is not None:
-                    raise ArgumentError(full, f"is given twice, also as {word}")
+                    other = next(one for one in given if one != word and _full(one, named) == full)
+                    raise ArgumentError(full, f"is given twice, as {other} and as {word}")
                 if value is None and full in (*words, *axes):
                     continue
                 if full in words and full not in own:
                     _check(full, value)
-                values[full] = plain(value) if word == "name" and full == "label" else value
+                values[full] = plain(str(value)) if word == "name" and full == "label" else value
             texts = {word: values.pop(word) for word in axes if word in values}
-            drawn = method(*args, **values)  # type: ignore[arg-type]
+            drawn = method(*args, **values)
             _name_axes(drawn, texts, whole=own[0] == "figure")
             return drawn
 
@@ -107,14 +114,19 @@ def plots(*words: str, axes: Sequence[str] = AXES, named: bool = False) -> Calla
     return decorate
 
 
+def _full(word: str, named: bool) -> str:
+    """The long name of a keyword."""
+    return "label" if named and word == "name" else SHORT.get(word, word)
+
+
 def _with_parameters(doc: str, first: str) -> str:
     """A docstring whose parameters end with the keywords of matplotlib."""
     lines, _, end = parameter_lines(doc)
     if not end:
-        return "\n".join([*lines, "", "Parameters", "----------", first, "**style"])
+        return "\n".join([*lines, "", "Parameters", "----------", first, "**style", ""])
     while not lines[end - 1]:
         end -= 1
-    return "\n".join([*lines[:end], "**style", *lines[end:]])
+    return "\n".join([*lines[:end], "**style", *(lines[end:] or [""])])
 
 
 def _check(word: str, value: Any) -> None:
@@ -129,7 +141,10 @@ def _check(word: str, value: Any) -> None:
         try:
             Line2D([], [], **{word: one})
         except (TypeError, ValueError) as error:
-            raise ArgumentError(word, f"matplotlib does not accept {one!r} ({error})") from error
+            why = str(error)
+            raise ArgumentError(
+                word, f"matplotlib does not accept {one!r}{f' ({why})' if len(why) < 60 else ''}"
+            ) from error
 
 
 def _several(word: str, value: Any) -> list[Any] | None:

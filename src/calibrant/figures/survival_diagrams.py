@@ -169,7 +169,7 @@ class SurvivalDiagram(Diagram):
             at = [group.mean_risk for group in found]
             ends = [(group.lower, group.upper) for group in found]
             ax.vlines(at, *zip(*ends, strict=True), color=ink, linewidth=0.8, zorder=3.2, gid="interval")
-            style: dict[str, Any] = {
+            dots: dict[str, Any] = {
                 "marker": "o",
                 "markersize": 3,
                 "linestyle": "none",
@@ -177,7 +177,7 @@ class SurvivalDiagram(Diagram):
                 "gid": "groups",
             }
             drawn = ax.plot(
-                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **style
+                at, [group.observed for group in found], color=ink, label=f"risk groups, {share} intervals", **dots
             )
             whole_markers(ax, *drawn)
         counts, edges = np.histogram(self.risk, BARS, (0, top))

@@ -103,7 +103,8 @@ class VariationDiagram(Diagram):
         square(ax)
         finish(ax, f"predicted {word}", f"observed {word}")
         sides = [("more varied than predicted", tones_of(ax).over), ("less varied than predicted", tones_of(ax).under)]
-        corner_words(ax, *(sides[::-1] if self.variation == "confidence" else sides))
+        above, below = sides[::-1] if self.variation == "confidence" else sides
+        corner_words(ax, above, below)
         _weighted_points(ax, look, self.stated, self.observed, self.weight, f"vce {number(self.vce, 3)}")
         legend(ax, "upper left", bbox_to_anchor=(0, 0.93))
         return ax

@@ -35,6 +35,7 @@ from .resampling import (
     refuse_options_of_rows,
     resample,
     seed_of,
+    value_of,
     view_keywords,
 )
 from .significance import read_source
@@ -270,7 +271,7 @@ def interval(
     refuse_options_of_rows(chosen, options)
     metric_keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
     views = chosen.views(source, **view_keywords(chosen, options))
-    value = chosen.of_views(views, **metric_keywords)
+    value = value_of(chosen, views, metric_keywords)
     view = views[0]
     if not math.isfinite(value):
         method = _for_infinite(method, chosen, own_intervals(chosen, {**chosen.options, **metric_keywords}), view)

@@ -57,9 +57,11 @@ __all__ = [
     "one_view",
     "progress",
     "refuse_options_of_rows",
+    "remember",
     "resample",
     "seed_of",
     "sharing",
+    "value_of",
     "view_keywords",
 ]
 
@@ -417,6 +419,27 @@ def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
 
     found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
     return found
+
+
+def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], known: float | None = None) -> float:
+    """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
+
+    def make() -> float:
+        return metric.of_views(views, **keywords) if known is None else known
+
+    key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return make()
+    found: float = shared(key, make)
+    return found
+
+
+def remember(metric: Metric, source: Any, options: Mapping[str, Any], value: float) -> None:
+    """Let the interval and the test of a metric use its value, which was computed from the same data and options."""
+    keywords = {keyword: option for keyword, option in options.items() if keyword != "lens"}
+    value_of(metric, metric.views(source, **view_keywords(metric, options)), keywords, value)
 
 
 def view_keywords(metric: Metric, keywords: Mapping[str, Any]) -> dict[str, Any]:

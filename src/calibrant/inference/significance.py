@@ -31,6 +31,7 @@ from .resampling import (
     refuse_options_of_rows,
     resample,
     seed_of,
+    value_of,
     view_keywords,
 )
 from .verdicts import SignificanceResult, SignificanceTable
@@ -384,7 +385,7 @@ def _asked(
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
-    value = metric.of_views(views, **keywords)
+    value = value_of(metric, views, keywords)
     side = alternative or ("two-sided" if metric.proper == "strictly" else metric.alternative)
     return TestInput(metric, {**metric.options, **keywords}, views, value, alpha, side, n_resamples, seed)
 

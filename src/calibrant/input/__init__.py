@@ -4,6 +4,7 @@ from ..util.namespace import namespace
 
 NAMES = {
     "language_models": ("read_lm_harness", "read_openai_logprobs"),
+    "stated_confidence": ("parse_confidence",),
     "predictions": ("Predictions",),
 }
 TYPES = {

@@ -4,3 +4,4 @@ from .language_models import read_lm_harness as read_lm_harness
 from .language_models import read_openai_logprobs as read_openai_logprobs
 from .missing import Dropped as Dropped
 from .predictions import Predictions as Predictions
+from .stated_confidence import parse_confidence as parse_confidence

@@ -31,9 +31,18 @@ __all__ = [
 CALIBRATED = "_calibrated"
 PROB_PREFIXES = ("prob_", "probs_", "proba_", "probability_", "y_prob_", "p_", "p")
 # Names of the positive class of two, and of the negative one.
-_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive"), True)
-_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative"), False)
-_WORDS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("pos", "neg"), ("positive", "negative"))
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "+1", "pos", "positive", "correct"), True)
+_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "-1", "neg", "negative", "incorrect"), False)
+_WORDS = (
+    ("true", "false"),
+    ("t", "f"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("pos", "neg"),
+    ("positive", "negative"),
+    ("correct", "incorrect"),
+    ("right", "wrong"),
+)
 _OPPOSITES = {word: other for pair in _WORDS for word, other in (pair, pair[::-1])}
 
 
@@ -75,6 +84,9 @@ def positive_of(classes: Sequence[Any]) -> int | None:
     truth = [_TRUTH.get(str(name).lower()) for name in classes]
     if set(truth) == {True, False}:
         return truth.index(True)
+    words = [str(name).lower() for name in classes]
+    if sorted(words) == ["right", "wrong"]:  # right alone may be the opposite of left
+        return words.index("right")
     if all(is_number(name) for name in classes):
         return int(classes[1] > classes[0])
     for place in (0, 1):

@@ -393,6 +393,8 @@ def _from_mapping(groups: Mapping[Any, Any]) -> GroupColumns:
         raise ArgumentError("groups", "is an empty mapping", 'for example {"region": region}')
     values = {}
     for name, given in groups.items():
+        if given is None:
+            raise ArgumentError("groups", f"{name!r} is None", "pass one value for each row")
         cut = _QUANTILES.fullmatch(name) if isinstance(name, str) else None
         factor = Factor(str(name), "column", str(name))
         if cut and int(cut["count"]) >= 2:

@@ -724,11 +724,11 @@ def openai_table(
         raise InputError("path", f"the identifier {repeated[0]!r} occurs twice", "read the responses of one run")
     given = _truths(label, records, ids)
     found = [answers[i] for i in kept]
-    probs = np.array([answer[0] for answer in found])  # type: ignore[index]
+    probs = np.array([answer[0] for answer in found])
     columns: dict[str, NDArray[Any]] = {
         **_properties([_own_fields(records[i][1]) for i in kept]),
         "id": _texts("" if ids[i] is None else ids[i] for i in kept),
-        "choice_mass": np.array([answer[1] for answer in found]),  # type: ignore[index]
+        "choice_mass": np.array([answer[1] for answer in found]),
         "confidence": probs.max(axis=1),
     }
     if given.correct is not None:

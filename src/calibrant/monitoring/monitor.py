@@ -23,6 +23,7 @@ from ..errors import (
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import ALL, Sketches
+from ..util.blocks import LARGE_BLOCK, map_blocks
 from ..views.resolve import as_predictions
 from .alarms import drift_alarms, settle, start_stream
 from .ingest import (
@@ -518,12 +519,19 @@ class Monitor:
             with self._store.read() as db:
                 parts = {place: db.parts(place) for place in some}
                 streams = len(db.streams())
-            found = {
-                place: {
-                    p.stream: examine(p, self.settings, self._reference_of(p.stream), streams) for p in parts[place]
-                }
-                for place in some
-            }
+            tasks = [(part, self._reference_of(part.stream)) for place in some for part in parts[place]]
+            # Drawing permutations releases the interpreter's lock, and a task takes far longer than starting a thread.
+            done = iter(
+                map_blocks(
+                    lambda a, b, tasks=tasks, streams=streams: examine(
+                        tasks[a][0], self.settings, tasks[a][1], streams
+                    ),  # type: ignore[misc]
+                    len(tasks),
+                    1,
+                    columns=LARGE_BLOCK,
+                )
+            )
+            found = {place: {part.stream: next(done) for part in parts[place]} for place in some}
             with self._store.write() as db:
                 for place in some:
                     self._note(db, place, parts[place], found[place])

@@ -250,6 +250,12 @@ class Calibrator:
             If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
         """
         self._check_params()
+        return self._fit_read(*self._read_training(scores, y, sample_weight, counts))
+
+    def _read_training(
+        self, scores: Any, y: Any, sample_weight: Any, counts: Any
+    ) -> tuple[TrainingData, Array | None, int]:
+        """The validated data, the names of the classes, if any, and the number of columns; the same for calibrators with the same `_way_of_reading`."""
         with named_as():
             check_same_rows(y, {"y_prob": scores, "sample_weight": sample_weight, "counts": counts})
             classes, labels, scores = read_rows(y, scores)
@@ -258,7 +264,13 @@ class Calibrator:
             predictions = read(labels, scores, input=self._input(), sample_weight=sample_weight, counts=counts)
         if predictions.labels is None or predictions.kind not in ("binary", "multiclass"):
             raise ShapeError("scores", f"must have two or more classes; got {predictions.kind} predictions")
-        data = TrainingData(predictions)
+        return TrainingData(predictions), classes, 1 if np.ndim(scores) == 1 else predictions.k
+
+    def _way_of_reading(self) -> tuple[Any, ...]:
+        return self._input(), self.takes_any_score and self._input() == "logit"
+
+    def _fit_read(self, data: TrainingData, classes: Array | None, columns: int) -> Self:
+        predictions = data._p
         if self.least_probability and predictions.logits is None:
             own = data.probs[np.arange(data.n), data.labels]
             count = int(np.count_nonzero(own < self.least_probability))
@@ -276,7 +288,7 @@ class Calibrator:
                     )
                 )
         self.classes_ = classes if classes is not None else np.arange(predictions.k)
-        self.n_features_in_ = 1 if np.ndim(scores) == 1 else predictions.k
+        self.n_features_in_ = columns
         with named_as():
             self._fit(data)
         weight = float(predictions.n if predictions.weight is None else predictions.weight.sum())

@@ -267,6 +267,34 @@ def recalibrate(
     >>> found.predict_proba([0.95]).round(3)
     array([[0.167, 0.833]])
     """
+    return recalibrated(
+        y_true,
+        y_prob,
+        method=method,
+        loss=loss,
+        folds=folds,
+        level=level,
+        safe=safe,
+        rng=rng,
+        lens=lens,
+        keywords=keywords,
+    )[0]
+
+
+def recalibrated(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    method: str | Calibrator | Iterable[str] = "auto",
+    loss: Loss = "nll",
+    folds: int,
+    level: float,
+    safe: float | None = None,
+    rng: Any,
+    lens: Any = None,
+    keywords: Mapping[str, Any],
+) -> tuple[Recalibration, Floats | None]:
+    """The result of `recalibrate`, and the cross-validated probabilities of the selected calibrator."""
     check_choice(loss, "loss", ("nll", "brier"))
     check_whole(folds, "folds", 2)
     check_fraction(level, "level")
@@ -287,7 +315,7 @@ def recalibrate(
         _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
     fold = fold_of_rows(TrainingData(p), folds, rng)
-    held = {name: _held_out(calibrator, p, fold, folds) for name, calibrator in calibrators.items()}
+    held = _held_out(calibrators, p, fold, folds)
     candidates = _compared(held, p, loss, level)
     # The others are then candidates for comparison only: they show what safety costs.
     selectable = [c for c in candidates if safe is None or c.method.startswith(SAFE)]
@@ -304,9 +332,11 @@ def recalibrate(
     note = "; ".join(filter(None, (_whole_note(best, candidates, told), safety)))
     noted = (replace(c, note="; ".join(filter(None, (told.get(c.method), c.note)))) for c in candidates)
     event = "" if target is None else target.name
-    return Recalibration(
+    found = Recalibration(
         best.method, chosen, tuple(noted), loss, level, _rows(p), note, told.get(best.method, ""), event
     )
+    own = held[best.method]
+    return found, None if isinstance(own, str) else own
 
 
 def _read(
@@ -401,14 +431,23 @@ def _automatic(p: Predictions) -> list[str]:
     return names if levels is None or n < ROWS_FOR_A_RATE * len(levels) else [*names, "histogram_levels"]
 
 
-def _fitted(calibrator: Calibrator, data: TrainingData) -> tuple[Calibrator, str]:
-    """A fitted copy, and the warnings of its fit."""
+def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any] | None = None) -> tuple[Calibrator, str]:
+    """A fitted copy, and the warnings of its fit; `read` keeps the data for other calibrators that read them in the same way."""
     copy = type(calibrator)(**calibrator.get_params(deep=False))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
         given = data._p.logits if data._p.logits is not None else data._p.probs
-        copy.fit(given, data.labels, **{"counts" if data.counted else "sample_weight": data._p.weight})
+        weight: dict[str, Any] = {"sample_weight": None, "counts": None}
+        weight["counts" if data.counted else "sample_weight"] = data._p.weight
+        if read is None or type(copy).fit is not Calibrator.fit:
+            copy.fit(given, data.labels, **weight)
+        else:
+            copy._check_params()
+            way = copy._way_of_reading()
+            if way not in read:
+                read[way] = copy._read_training(given, data.labels, **weight)
+            copy._fit_read(*read[way])
     own = [warning for warning in caught if issubclass(warning.category, CalibrantWarning)]
     for other in caught:
         if other not in own:
@@ -436,18 +475,26 @@ def _chosen(
     return candidate, calibrator, told
 
 
-def _held_out(calibrator: Calibrator, p: Predictions, fold: NDArray[Any], folds: int) -> Floats | str:
-    """Cross-validated probabilities, or the reason why the calibrator cannot be fitted."""
-    out = np.empty((p.n, p.k))
-    try:
-        for number_ in range(folds):
-            rows = fold == number_
-            # Warnings of these fits are ignored; their consequences show in the held-out loss.
-            fitted, _ = _fitted(calibrator, TrainingData(p.take(~rows)))
-            out[rows] = fitted.apply(Scores(p.take(rows)))
-    except CalibrantError as error:
-        return error.problem
-    return out
+def _held_out(
+    calibrators: Mapping[str, Calibrator], p: Predictions, fold: NDArray[Any], folds: int
+) -> dict[str, Floats | str]:
+    """Cross-validated probabilities of each calibrator, or the reason why it cannot be fitted."""
+    held: dict[str, Floats | str] = {name: np.empty((p.n, p.k)) for name in calibrators}
+    for number_ in range(folds):
+        rows = fold == number_
+        data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
+        read: dict[Any, Any] = {}
+        for name, calibrator in calibrators.items():
+            out = held[name]
+            if isinstance(out, str):
+                continue
+            try:
+                # Warnings of these fits are ignored; their consequences show in the held-out loss.
+                fitted, _ = _fitted(calibrator, data, read)
+                out[rows] = fitted.apply(test)
+            except CalibrantError as error:
+                held[name] = error.problem
+    return held
 
 
 def _compared(held: dict[str, Floats | str], p: Predictions, loss: str, level: float) -> list[Candidate]:

@@ -145,7 +145,7 @@ class Scores:
             return np.where(np.isinf(given), np.copysign(-math.log(SMALLEST), given), given)
         return np.asarray(self.logits[:, 1] - self.logits[:, 0])
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the rows that does not depend on their order."""
         return fingerprint(self._p.probs if self._p.logits is None else self._p.logits)

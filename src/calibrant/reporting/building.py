@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from ..binning.rules import few_levels
 from ..errors import (
     Argument,
     ArgumentError,
@@ -530,6 +531,9 @@ def _diagram(views: list[View], level: float | None, notes: list[str]) -> tuple[
     bins = tuple(DiagramBin(*row) for row in zip(*columns.values(), strict=True))
     if view.is_soft:
         extra.append("No intervals: the labels are soft.")
+    levels = few_levels(view.raw_score, view.total if view.weight_kind == "counts" else None)
+    if levels is not None and int((curve.table.rows > 0).sum()) < len(levels):
+        extra.append(f"The {len(levels)} distinct scores share bins; evaluate with --bins levels has one bin for each.")
     return Diagram(bins, view.lens, binning, curve.level, curve.method, (*notes, *extra)), curve.table
 
 

@@ -14,7 +14,7 @@ from ..evaluation.result import Header, MetricResult, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
 from ..inference.pair_resampling import resampling_seconds
-from ..inference.resampling import CellSampler, Draws, choose_sampler, sharing
+from ..inference.resampling import CellSampler, Draws, choose_sampler, remember, sharing
 from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.references import references
@@ -186,6 +186,7 @@ def _inferred(
         return replace(result, note="no interval and no p-value: the value is infinite")
     options: dict[str, Any] = {} if lens is None else {"lens": lens}
     draws: dict[str, Any] = {"metric": metric, "n_resamples": n_resamples, "rng": seed, **options}
+    remember(metric, p, options, result.value)
     low, high = result.low, result.high
     pvalue = by_chance = None
     notes = [] if low is None else [result.note]

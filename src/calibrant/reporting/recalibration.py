@@ -13,9 +13,9 @@ from ..errors import CalibrantError
 from ..inference.significance import assess
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
-from ..recalibration.choosing import Candidate, Recalibration, _held_out, recalibrate, rows_summing_to_one
+from ..recalibration.choosing import Candidate, Recalibration, recalibrated, rows_summing_to_one
 from ..recalibration.methods import METHODS
-from ..recalibration.scores import Scores, TrainingData, fold_of_rows
+from ..recalibration.scores import Scores
 from .content import CalibratorRow, CalibratorTable
 
 __all__ = ["calibrators_of", "compare_calibrators", "no_calibrators", "row_count", "sampled_rows"]
@@ -96,10 +96,10 @@ def compare_calibrators(p: Predictions, level: float, seed: int) -> CalibratorTa
     # recalibrate would do the same; the remaining error has to be measured on exactly these rows.
     part = rows_summing_to_one(p if len(rows) == p.n else p.take(rows))
     try:
-        found = recalibrate(part, folds=FOLDS, level=level, rng=seed)
+        found, held = recalibrated(part, folds=FOLDS, level=level, rng=seed, keywords={})
     except CalibrantError as error:
         return no_calibrators(p, level, error.problem)
-    before, after, pvalue = _left(found, part, seed)
+    before, after, pvalue = (None, None, None) if found.method == "none" or held is None else _left(held, part, seed)
     share = None if before is None or after is None or before <= 0 else 1 - after / before
     return replace(
         calibrators_of(found, FOLDS, share),
@@ -131,14 +131,8 @@ def _weighed(p: Predictions) -> dict[str, Any]:
     return {"counts" if p.weight_kind == "counts" else "sample_weight": p.weight}
 
 
-def _left(found: Recalibration, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
-    """Return the held-out error before and after the chosen calibrator, and the p-value of the remaining error."""
-    if found.method == "none":
-        return None, None, None
-    kind = METHODS[found.method](input=found.calibrator.input)
-    fold = fold_of_rows(TrainingData(p), FOLDS, seed)
-    held = _held_out(kind, p, fold, FOLDS)
-    assert not isinstance(held, str)  # it was fitted on them before
+def _left(held: Any, p: Predictions, seed: int) -> tuple[float | None, float | None, float | None]:
+    """Return the held-out error before and after the chosen calibrator, given its held-out probabilities, and the p-value of the remaining error."""
     assert p.labels is not None
     plain = Predictions.derived(p.labels, Scores(p).probs, sum_tolerance=1e-2, **_weighed(p))
     mapped = Predictions.derived(p.labels, held, **_weighed(p))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["map_blocks", "rows_per_block", "sort_in_place"]
+__all__ = ["LARGE_BLOCK", "map_blocks", "rows_per_block", "sort_in_place"]
 
 T = TypeVar("T")
 

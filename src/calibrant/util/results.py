@@ -78,6 +78,8 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> Path:
         """Write the result to a file, atomically; the suffix determines the format.
 
+        It is for people and other programs; a calibrator that is to be loaded again is written by `calibrant.save`.
+
         Parameters
         ----------
         path : str or path-like
@@ -93,13 +95,13 @@ class Result:
         """
         from .files import write_atomic
 
-        known = (*TEXTS, *TABLES, *(PICTURES if hasattr(self, "plot") else ()))
+        known = (*TEXTS, *TABLES, *(PICTURES if hasattr(self, "_picture") else ()))
         return write_atomic(path, self._content(format_of(path, format, known)))
 
     def _content(self, format: str) -> bytes:
         """Return the content of a file of this format."""
         if format in PICTURES:
-            return _picture(self.plot(), format)  # type: ignore[attr-defined]
+            return self._picture(format)  # type: ignore[attr-defined]
         if format == "parquet":
             return _parquet(self.to_frame())
         if format == "csv":
@@ -249,22 +251,6 @@ def _parquet(frame: Any) -> bytes:
         nw.from_native(frame, eager_only=True).write_parquet(stream)  # type: ignore[call-overload]
     except ImportError as error:  # pandas writes it with pyarrow
         raise MissingDependencyError("path", "a Parquet file requires pyarrow", "run pip install pyarrow") from error
-    return stream.getvalue()
-
-
-def _picture(drawn: Any, format: str) -> bytes:
-    """The figure of axes, or of the first of several, as bytes that are the same for the same figure; it is closed."""
-    import io
-
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
-    figure = np.ravel(np.asarray(drawn, dtype=object))[0].figure
-    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[format]
-    stream = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "calibrant"}):
-        figure.savefig(stream, format=format, metadata=dated, dpi=200, bbox_inches="tight")
-    plt.close(figure)
     return stream.getvalue()
 
 

@@ -214,7 +214,7 @@ def _with_sections(doc: str, sections: Mapping[str, str]) -> str:
     if not end or not missing:
         return doc
     added = [line for heading, text in missing for line in (heading, "-" * len(heading), *text.split("\n"), "")]
-    return "\n".join([*lines[:end], *added, *lines[end:]])
+    return "\n".join([*lines[:end], *([""] if lines[end - 1] else []), *added, *lines[end:]])
 
 
 def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARED) -> str:

@@ -1,0 +1,40 @@
+"""Columns computed by SQL expressions on the command line: ``--label "answer = truth"``, ``--prob "confidence / 100"``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..sketches.files.columns import Columns, check_expression, condition_error, quoted
+from .rows import Rows
+
+__all__ = ["with_expressions"]
+
+
+def with_expressions(rows: Rows, columns: Columns) -> Rows:
+    """The rows with a further column for each option that is an expression instead of the name of a column."""
+    import duckdb
+
+    given = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
+    for option, text in given:
+        if text is None or text in rows.names or not re.search(r"[=<>/(]", text):
+            continue
+        check_expression(rows.connection, text, option)
+        sql = _equality(text, rows.names) or text
+        try:
+            rows.connection.execute(f"DESCRIBE SELECT (\n{sql}\n) FROM {rows.sql}")  # noqa: S608 - one expression
+        except duckdb.Error as error:
+            raise condition_error(error, rows.names).replaced(argument=option) from None
+        source = f"(SELECT *, (\n{sql}\n) AS {quoted(text)} FROM {rows.sql})"  # noqa: S608 - one expression
+        rows = replace(rows, sql=source, types={**rows.types, text: "BOOLEAN" if option == "--label" else "DOUBLE"})
+    return rows
+
+
+def _equality(text: str, names: list[str]) -> str | None:
+    """Whether two columns are equal as numbers, or else as texts without surrounding space; None for other expressions."""
+    sides = [side.strip().strip('"') for side in re.split(r"==?", text)]
+    if len(sides) != 2 or not all(side in names for side in sides):
+        return None
+    one, other = map(quoted, sides)
+    numbers = f"TRY_CAST({one} AS DOUBLE) = TRY_CAST({other} AS DOUBLE)"
+    return f"coalesce({numbers}, trim(CAST({one} AS VARCHAR)) = trim(CAST({other} AS VARCHAR)))"

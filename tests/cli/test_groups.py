@@ -1,0 +1,134 @@
+"""``--by``: several columns, quantiles, SQL expressions and combinations; intervals and p-values of each group."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant as cal
+
+Run = Callable[..., tuple[int, str, str]]
+RNG = np.random.default_rng(5)
+N = 600
+FRAME = pd.DataFrame(
+    {
+        "p": RNG.random(N).round(3),
+        "contract": RNG.choice(["07", "yes", "1.10"], N),
+        "tenure": RNG.integers(0, 72, N),
+        "day": np.datetime64("2024-12-01") + RNG.integers(0, 60, N),
+        "p_region, old/new": RNG.choice(["a", "b"], N),
+    }
+)
+FRAME.insert(0, "label", (RNG.random(N) < FRAME.p.where(FRAME.contract != "yes", FRAME.p**3)).astype(int))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("groups")
+    FRAME.to_csv(folder / "p.csv", index=False)
+    FRAME.to_parquet(folder / "p.parquet")
+    held = {name: FRAME[name].to_numpy() for name in ("label", "p", "tenure")}
+    np.savez(folder / "p.npz", contract=FRAME.contract.to_numpy(str), **held)
+    return folder
+
+
+def test_files_and_frames_have_the_same_groups(files: Path, run: Run) -> None:
+    by = "contract, tenure/4, tenure > 20, contract x tenure > 20"
+    words = {"label": "label", "prob": "p", "metrics": ["brier"]}
+    expected = cal.evaluate(FRAME, by=by, **words)  # type: ignore[arg-type]
+    for name in ("p.csv", "p.parquet", "p.npz"):
+        items = [by] if name == "p.csv" else by.split(", ")
+        code, out, err = run(
+            "evaluate",
+            files / name,
+            "--metrics",
+            "brier",
+            "--json",
+            *(part for item in items for part in ("--by", item)),
+        )
+        assert code == 0, err
+        groups = json.loads(out)["groups"]
+        assert list(groups) == list(expected.groups)
+        assert [part["grouping"] for part in groups.values()] == [part.grouping for part in expected.groups.values()]
+        for part, own in zip(groups.values(), expected.groups.values(), strict=True):
+            assert part["header"]["n"] == own.header.n
+            assert part["metrics"][0]["value"] == pytest.approx(own["brier"], abs=1e-12)
+
+
+def test_names_are_kept_as_written_and_hostile_ones_are_quoted(files: Path, run: Run) -> None:
+    quoted = '"p_region, old/new"'
+    code, out, _ = run(
+        "evaluate", files / "p.csv", "--by", f"{quoted}, contract, year(day)", "--metrics", "brier", "--json"
+    )
+    assert code == 0
+    years = [f"year(day): {year}" for year in (2024, 2025)]
+    hostile = [f"p_region, old/new: {name}" for name in "ab"]
+    assert list(json.loads(out)["groups"]) == [*hostile, "contract: 07", "contract: 1.10", "contract: yes", *years]
+    alone = run("evaluate", files / "p.csv", "--by", "p_region, old/new", "--metrics", "brier", "--json")
+    assert list(json.loads(alone[1])["groups"]) == ["a", "b"]
+
+
+def test_groups_are_printed_worst_first_and_gates_apply_to_them(files: Path, run: Run) -> None:
+    asked = ("evaluate", files / "p.csv", "--by", "contract, tenure/4", "--metrics", "calibration_in_the_large")
+    code, out, err = run(*asked, "--assess", "--interval", "0.9", "--fail-if", "calibration_in_the_large > 0.15")
+    assert code == 1
+    assert "gate failed: calibration_in_the_large > 0.15 holds (group contract: yes)" in err
+    lines = out.splitlines()
+    start = lines.index("calibration_in_the_large by group, worst first; p-values adjusted by Holm for 7 groups")
+    assert lines[start + 1].split() == [
+        "group",
+        "rows",
+        "calibration_in_the_large",
+        "low",
+        "high",
+        "by",
+        "chance",
+        "p-value",
+        "adjusted",
+    ]
+    assert lines[start + 2].startswith("contract: yes ")
+    assert lines[start + 2].endswith("overestimates")
+    assert len([line for line in lines if line.startswith(("contract: ", "tenure "))]) == 7
+
+
+def test_scan_and_stream_take_one_grouping(files: Path, run: Run, tmp_path: Path) -> None:
+    both = {}
+    for stream in ("--stream", "--no-stream"):
+        code, out, _ = run(
+            "evaluate", files / "p.csv", stream, "--by", "contract x tenure > 20", "--metrics", "ece", "--json"
+        )
+        assert code == 0
+        both[stream] = {name: part["metrics"][0]["value"] for name, part in json.loads(out)["groups"].items()}
+    assert both["--stream"] == pytest.approx(both["--no-stream"])
+    for by, problem in (
+        ("contract, tenure", "a sketch has one grouping; got 2"),
+        ("tenure/4", "quantile groups require all rows"),
+    ):
+        code, _, err = run("evaluate", files / "p.csv", "--stream", "--by", by)
+        assert (code, err.startswith("error: --by: ")) == (2, True)
+        assert problem in err
+        assert "--no-stream" in err
+    code, _, err = run("scan", files / "p.csv", "--by", "sum(tenure)", "--out", tmp_path / "a.sketch")
+    assert (code, "--by: has an aggregate" in err) == (2, True)
+
+
+def test_bad_groups_name_the_option(files: Path, run: Run) -> None:
+    cases = {
+        "contrct": "unknown column 'contrct'; did you mean 'contract'?",
+        "tenur > 3": "unknown column 'tenur'",
+        "contract/3": "quantile groups require numbers or dates",
+        "sum(tenure)": "has 1 values for 600 rows",
+        "tenure >": "not a valid SQL expression",
+        "contract,": "has an empty item",
+    }
+    for by, problem in cases.items():
+        code, _, err = run("evaluate", files / "p.csv", "--by", by, "--metrics", "brier")
+        assert (code, err.startswith("error: --by: ")) == (2, True), by
+        assert problem in err
+    code, _, err = run("evaluate", files / "p.csv", "--by", "contract, tenure/4", "--pool", "--metrics", "brier")
+    assert (code, "require one grouping; got 2" in err) == (2, True)
