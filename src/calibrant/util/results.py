@@ -130,9 +130,12 @@ class Result:
         headings, rows = self._table()
         if not headings:
             return f"```text\n{self!r}\n```\n"
-        parts = [self._title(), "\n".join(markdown_table(headings, rows)), *self._notes()]
-        lines = [part if part.startswith("|") else markdown_text(part) for part in parts if part]
-        return "\n\n".join(lines) + "\n"
+        said = [line for text in (self._title(), *self._dropped_lines()) for line in text.split("\n") if line.strip()]
+        notes = [line for text in self._notes() for line in text.split("\n") if line.strip()]
+        # Two spaces at its end keep a line apart from the next.
+        parts = ["  \n".join(map(markdown_text, lines)) for lines in (said, notes)]
+        parts.insert(1, "\n".join(markdown_table(headings, rows)))
+        return "\n\n".join(part for part in parts if part) + "\n"
 
     def _fields(self) -> dict[str, Any]:
         """Return the exported fields; subclasses can add properties."""
@@ -248,7 +251,7 @@ def _parquet(frame: Any) -> bytes:
 
     stream = io.BytesIO()
     try:
-        nw.from_native(frame, eager_only=True).write_parquet(stream)  # type: ignore[call-overload]
+        nw.from_native(frame, eager_only=True).write_parquet(stream)
     except ImportError as error:  # pandas writes it with pyarrow
         raise MissingDependencyError("path", "a Parquet file requires pyarrow", "run pip install pyarrow") from error
     return stream.getvalue()
