@@ -195,7 +195,7 @@ def test_missing_values_are_an_error_unless_they_are_named() -> None:
 def test_items_are_split_outside_of_quotes_and_brackets() -> None:
     assert split_items("a, round(b, 2), 'x, y' = c") == ["a", "round(b, 2)", "'x, y' = c"]
     (crossed,) = parse_by("x x tenure/4", ["x", "tenure"])
-    assert [(f.kind, f.column, f.count) for f in crossed] == [("column", "x", 0), ("quantiles", "tenure", 4)]
+    assert [(f.kind, f.column, f.number) for f in crossed] == [("column", "x", 0), ("quantiles", "tenure", 4)]
     ((exact,),) = parse_by("tenure/4", ["tenure", "tenure/4"])
     assert exact.kind == "column"
 

@@ -55,7 +55,7 @@ class Factor(NamedTuple):
     kind: Kind
     column: str
     """Name of the column; the expression itself, for an expression."""
-    count: int = 0
+    number: int = 0
     """Number of quantile groups."""
 
 
@@ -132,7 +132,7 @@ def parse_by(
     """Return the factors of each grouping that a text, or a list of texts, describes; `existing` are the columns.
 
     >>> parse_by("contract x tenure/4, age >= 65", ["contract", "tenure", "age"])[1]
-    (Factor(name='age >= 65', kind='expression', column='age >= 65', count=0),)
+    (Factor(name='age >= 65', kind='expression', column='age >= 65', number=0),)
     """
     texts = [by] if isinstance(by, str) else list(by)
     items: list[str] = []
@@ -447,7 +447,9 @@ def _divided(factor: Factor, values: Any, n: int, counts: Array | None) -> tuple
     try:
         if factor.kind == "quantiles":
             return _quantile_groups(factor, values, n, counts)
-        return *read_groups(values, n), ""
+        code, names = read_groups(values, n)
+        assert code is not None
+        return code, names, ""
     except GroupError as error:
         if error.row is None or factor.kind == "column" or not error.problem.startswith("missing"):
             raise
@@ -492,7 +494,7 @@ def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -
     order = np.argsort(values, kind="stable")
     reach = np.cumsum(np.ones(n, np.int64) if counts is None else counts[order])
     total = int(reach[-1])
-    wanted = [-(-total * k // factor.count) for k in range(1, factor.count)]  # rounded up
+    wanted = [-(-total * k // factor.number) for k in range(1, factor.number)]  # rounded up
     edges = np.unique(values[order][np.searchsorted(reach, wanted, side="left")])
     code = np.searchsorted(edges, values, side="left")
     present, code = np.unique(code, return_inverse=True)
@@ -500,9 +502,9 @@ def _quantile_groups(factor: Factor, given: Any, n: int, counts: Array | None) -
     high = np.array([values[code == group].max() for group in range(len(present))])
     names = tuple(f"{factor.column} {a}" if a == b else f"{factor.column} {a} to {b}" for a, b in _shown(low, high))
     note = ""
-    if len(names) < factor.count:
+    if len(names) < factor.number:
         groups = "1 group" if len(names) == 1 else f"{len(names)} groups"
-        note = f"{factor.name}: {groups} instead of {factor.count}, since rows with equal values stay together"
+        note = f"{factor.name}: {groups} instead of {factor.number}, since rows with equal values stay together"
     return code.reshape(-1).astype(np.intp), names, note
 
 
@@ -529,7 +531,7 @@ def _shown(low: Array, high: Array) -> Iterator[tuple[str, str]]:
         )
         if low.dtype.kind == "m":
             return zip(map(str, low), map(str, high), strict=True)
-        texts = (np.datetime_as_string(e, unit=unit, casting="unsafe") for e in (low, high))
+        texts = (e.astype(f"datetime64[{unit}]").astype(str) for e in (low, high))
         return zip(*(text.tolist() for text in texts), strict=True)
     for digits in range(3, 18):
         a, b = ([f"{value:.{digits}g}" for value in ends.tolist()] for ends in (low, high))
