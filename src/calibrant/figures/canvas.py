@@ -41,8 +41,7 @@ def load_matplotlib() -> Any:
 
 def setting(key: str) -> Any:
     """A setting of matplotlib that differs from its default, such as one of a style; else None."""
-    import matplotlib
-
+    matplotlib = load_matplotlib()
     chosen = matplotlib.rcParams[key]
     return None if chosen == matplotlib.rcParamsDefault[key] else chosen
 
@@ -286,7 +285,8 @@ def part_from_title(ax: Axes, inches: float, start: float = 0.0) -> float:
     """Empty axes behind the text above axes: matplotlib moves titles above child axes, but ignores legends. Returns the height of earlier ones."""
     earlier = 0.0
     for other in [one for one in ax.child_axes if one.get_gid() == "words"]:
-        earlier = other.get_axes_locator().inches  # type: ignore[union-attr]
+        over: Any = other.get_axes_locator()
+        earlier = over.inches
         other.remove()
     behind = ax.inset_axes((0, 1, 1, 0.1), gid="words")
     behind.set_axes_locator(_Over(ax, inches, start))
