@@ -354,11 +354,15 @@ class Trial:
             self.rows.append([drawn.value(*plan) for plan in self.plans])
         (view,) = drawn.views(*self.plans[0])
         assert isinstance(view, View)
-        size = ROW_BYTES * max(cells.count for cells in tried)
-        counted = [
-            shared(("counted", Same(cells), Same(view)), lambda c=cells: c.counted(view), size) for cells in tried
-        ]  # type: ignore[misc]
-        return [[one.value(*plan) for plan in self.plans] for one in counted]
+        rows: View = view
+
+        def counted(cells: CellSampler) -> Drawn:
+            found: Drawn = shared(
+                ("counted", Same(cells), Same(rows)), lambda: cells.counted(rows), ROW_BYTES * cells.count
+            )
+            return found
+
+        return [[one.value(*plan) for plan in self.plans] for one in map(counted, tried)]
 
 
 def _are_sufficient(rule: BinningRule, view: View, plans: list[Plan]) -> bool:

@@ -285,7 +285,7 @@ def _drawing_library() -> str:
     def bundle() -> str:
         return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
-    return cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)
+    return cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)  # type: ignore[attr-defined]
 
 
 def script_text(text: str) -> str:
