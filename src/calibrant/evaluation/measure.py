@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ..recalibration.choosing import Recalibration
 
 __all__ = ["Evaluation", "Header", "MetricResult", "Skipped", "evaluate"]
+
+Source = TypeVar("Source", Predictions, Sketches)
 
 SPENT = "the time budget was already spent"
 NO_TIME = "resampling exceeds the time budget"
@@ -405,13 +407,13 @@ def _results(
 
 
 def _grouped(
-    parts: Sequence[Predictions | Sketches],
+    parts: Sequence[Source],
     plan: list[Metric],
     given: Mapping[str, Any],
     infer: Inference | None,
     deadline: float,
     budget: float,
-) -> list[tuple[Predictions | Sketches, tuple[MetricResult, ...]]]:
+) -> list[tuple[Source, tuple[MetricResult, ...]]]:
     """Return the results of each group: all values, then intervals and p-values, one metric after the other, the fastest first.
 
     The p-values of a metric are adjusted by Holm for all groups.

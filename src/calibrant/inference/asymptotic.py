@@ -254,7 +254,11 @@ def _path_found(
 
 
 # Expected values: sqrt(pi / 2), 2 sqrt(2 / pi) and sqrt(pi / 2) ln 2.
-MEANS = {maximum_survival: 1.2533141373155003, range_survival: 1.595769121605731, bridge_survival: 0.8687311606361591}
+MEANS: dict[Callable[[float], float], float] = {
+    maximum_survival: 1.2533141373155003,
+    range_survival: 1.595769121605731,
+    bridge_survival: 0.8687311606361591,
+}
 
 
 MAXIMUM = "maximum absolute value of a Brownian motion"
