@@ -21,7 +21,6 @@ from calibrant.reporting import comparing
 from calibrant.reporting.building import report
 from calibrant.reporting.comparing import ReportComparison, compare_reports
 from calibrant.reporting.recalibration import sampled_rows
-from calibrant.reporting.wording import signed
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(5)
@@ -154,7 +153,7 @@ def test_numbers_of_the_forms_are_the_same(models: ReportComparison) -> None:
     assert models.sentence in page
     for metric in models.metrics:
         for each in metric.differences:
-            assert signed(each.difference, 4) in page
+            assert f"{number(each.difference)}</td>" in page
             assert f"{number(each.low)} to {number(each.high)}" in page
     assert len(models.to_frame()) == 12
     assert models.to_frame()["id"].tolist()[:4] == ["ece", "brier", "auroc", "average_precision"]
