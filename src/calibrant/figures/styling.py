@@ -155,7 +155,8 @@ def _several(word: str, value: Any) -> list[Any] | None:
         return list(value.values())
     if isinstance(value, str) or (word == "color" and is_color_like(value)):
         return None
-    return list(value) if isinstance(value, Sequence | np.ndarray if word == "color" else list) else None
+    several = isinstance(value, Sequence | np.ndarray) if word == "color" else isinstance(value, list)
+    return list(value) if several else None
 
 
 def each_of(word: str, value: Any, names: Sequence[str | None]) -> list[Any]:

@@ -419,7 +419,9 @@ def compare_parts(
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
     if kind != "periods":
-        compared, notes = _differences(parts if kind == "models" else dict(reversed(parts.items())), options)
+        # After minus before.
+        names = list(parts) if kind == "models" else list(parts)[::-1]
+        compared, notes = _differences({name: parts[name] for name in names}, options)
     default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
     return ReportComparison(
         title=given_title or default,
@@ -532,7 +534,7 @@ def compared_metric(metric: Metric, found: Comparison) -> ComparedMetric:
     differences = []
     for d in found.differences:
         value = next(adjusted) if math.isfinite(d.difference) else None
-        tested = (None,) * 5 if value is None else (d.low, d.high, d.pvalue, value, value <= ALPHA)
+        tested: tuple[Any, ...] = (None,) * 5 if value is None else (d.low, d.high, d.pvalue, value, value <= ALPHA)
         differences.append(ComparedDifference(d.first, d.second, d.difference, *tested))
     return ComparedMetric(
         **_facts(metric),
