@@ -355,3 +355,25 @@ def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
     assert abs(found["intercept"].value) < 1e-12
     rows = {row[0]: row[1] for row in found._table()[1]}
     assert rows["Calibration intercept"] == "0"
+
+
+def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
+    y_true = np.tile([0, 0, 1], 40)
+    with pytest.warns(HardPredictionsWarning):
+        found = cal.clinical_summary(y_true, y_true.astype(float), n_resamples=200)
+    for id in ("brier", "oe", "eo"):
+        row = found[id]
+        assert (row.lower, row.upper, row.method) == (None, None, "")
+        assert row.note == "does not vary between resamples"
+
+
+def test_dropped_rows_are_reported_for_item_11() -> None:
+    y_true: list[Any] = [0, 0, 1, 1] * 25
+    found = cal.clinical_summary([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], n_resamples=0, missing="drop")
+    assert cal.tripod(found)["11"].filled == (
+        "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
+    )
+    assert (
+        "drops and imputes none"
+        in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
+    )

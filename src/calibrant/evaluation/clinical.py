@@ -409,7 +409,7 @@ def summarize(
             replace(row, value=value, lower=lower, upper=upper, method=method if ends is not None else "", note=note)
         )
     notes = _notes(view, values, p, sampler.note if sampler is not None else "")
-    return ClinicalSummary(
+    summary = ClinicalSummary(
         tuple(rows),
         int(values["n"]),
         values["events"],
@@ -420,6 +420,9 @@ def summarize(
         weighted,
         notes,
     )
+    if p.dropped is not None:
+        object.__setattr__(summary, "dropped", p.dropped)  # results are frozen
+    return summary
 
 
 def one_event(
@@ -616,6 +619,8 @@ def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[
             known = interval(rows, metric=metric, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
+        if known.low == known.high:  # such as a Brier score of 0, whose uncertainty the rows do not show
+            continue
         found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
     return found
 
@@ -657,7 +662,14 @@ def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: st
     edge = round(sure[view.weight_kind == "counts"])
     if edge:
         some = "1 risk of 0 or 1 (within 1e-12) is" if edge == 1 else f"{edge} risks of 0 or 1 (within 1e-12) are"
-        notes.append(f"{some} left out of the logistic calibration, as in val.prob")
+        notes.append(
+            f"{some} left out of the calibration intercept and slope, as in val.prob; cox_slope and validate_by_group "
+            "keep them by default, truncated at 1e-12"
+        )
+    wrong = int(np.count_nonzero(np.abs(view.score - view.outcome) >= 1))
+    if wrong:
+        rows = "1 row has" if wrong == 1 else f"{wrong:,} rows have"
+        notes.append(f"{rows} a risk of 0 or 1 and the other outcome, so that R2, D, U and Q are infinite")
     if clusters:
         notes.append(clusters)
     return tuple(notes)
