@@ -18,6 +18,7 @@ from calibrant.errors import (
     InputTypeError,
     LabelError,
     LensError,
+    ProbabilityError,
 )
 from calibrant.evaluation import ClinicalSummary
 from calibrant.evaluation.clinical import summarize
@@ -377,3 +378,30 @@ def test_dropped_rows_are_reported_for_item_11() -> None:
         "drops and imputes none"
         in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
     )
+
+
+def test_groups_are_asked_for_elsewhere() -> None:
+    with pytest.raises(TypeError, match="validate_by_group"):
+        cal.clinical_summary([0, 1] * 20, [0.2, 0.7] * 20, by=[0, 1] * 20, n_resamples=0)
+
+
+def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
+    risk = np.tile([0.0, 0.1, 0.3, 0.6, 1.0], 30)
+    y_true = np.tile([0, 0, 1, 0, 1, 1, 0, 0, 1, 1], 15)
+    found = cal.flexible_calibration_curve(y_true, risk)
+    assert found.slope.value == pytest.approx(cal.clinical_summary(y_true, risk, n_resamples=0)["slope"].value)
+    assert found.notes == (
+        "60 of 150 risks are 0 or 1 (within 1e-12) and left out of intercept and slope, as by clinical_summary",
+    )
+    assert found.notes[0] in str(found)
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert "notes" not in cal.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [([0.1, None, 0.3], "missing value"), ([0.1, math.nan], "missing value"), ([10, 20, 30], "divide by 100")],
+)
+def test_risks_of_a_pilot_sample_that_cannot_be_used(scores: Any, words: str) -> None:
+    with pytest.raises(ProbabilityError, match=words):
+        cal.precision_sample_size(scores)

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
-from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    UndefinedMetricError,
+    UnknownArgumentError,
+    Use,
+)
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
@@ -238,7 +247,7 @@ def _shown(row: ClinicalRow) -> str:
     return number(row.value if abs(row.value) > rounding else 0.0)
 
 
-@checks_keywords()
+@checks_keywords(unlisted=("by",))
 def clinical_summary(
     y_true: Any,
     y_prob: Any = None,
@@ -345,6 +354,11 @@ def clinical_summary(
     >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
     """
+    if "by" in keywords:
+        remedy = (
+            'use validate_by_group, or report(..., by=..., purpose="clinical"); groups with cluster=True are resampled'
+        )
+        raise UnknownArgumentError("by", "a summary is about all rows together", remedy)
     check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
     check_fraction(level, "level")
