@@ -555,7 +555,7 @@ class Metric(Facts):
         reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
-            warn_of_sure_scores(view, self.formula.__name__, options.get("edge"), **effect)
+            warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
         if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
