@@ -547,12 +547,21 @@ def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
     mine = [
         (d.second if d.first == best else d.first, d.found) for d in main.differences if best in (d.first, d.second)
     ]
-    sure = ", ".join(name for name, found in mine if found)
-    unsure = ", ".join(name for name, found in mine if not found)
-    parts = [f"the difference from {sure} is statistically significant"] if sure else []
-    parts += [f"{'that' if sure else 'the difference'} from {unsure} is not"] if unsure else []
-    ending = "" if sure or not unsure else " statistically significant"
-    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}{ending}."
+    sure = [name for name, found in mine if found]
+    unsure = [name for name, found in mine if not found]
+    parts = []
+    if sure:
+        parts.append(f"{_from(sure)} statistically significant")
+    if unsure:
+        parts.append(f"{_from(unsure, after=bool(sure))} not{'' if sure else ' statistically significant'}")
+    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}."
+
+
+def _from(names: list[str], after: bool = False) -> str:
+    """The subject of a sentence about differences from some models, and its verb."""
+    if len(names) == 1:
+        return f"{'that' if after else 'the difference'} from {names[0]} is"
+    return f"{'those' if after else 'the differences'} from {', '.join(names[:-1])} and {names[-1]} are"
 
 
 def _change(main: ComparedMetric) -> str:
