@@ -102,6 +102,10 @@ def test_text_that_stands_for_a_missing_value(run: Run, tmp_path: Path) -> None:
     for more in ((), ("--stream",)):
         code, out, _ = run("evaluate", file, "--metrics", "ece", "--drop-missing", *more)
         assert (code, "2 of 300 rows dropped because of missing values (y 1, p 1)" in out) == (0, True)
+    # Labels may be text beside empty fields.
+    file.write_text("y,p\n" + "yes,0.7\nno,0.2\n" * 20 + ",0.3\nNA,0.3\n")
+    code, _, error = run("evaluate", file)
+    assert (code, "--label: 2 missing values in column 'y', the first on line 42" in error) == (2, True)
     # Lines of other errors are those of the file.
     lines[20] = "1,1.5"
     file.write_text("y,p\n" + "\n".join(lines) + "\n")
