@@ -83,7 +83,8 @@ def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Pa
     assert (code, page.read_text().count(four)) == (0, 2)
     # A label may come later; a score may not.
     update = ("monitor", "update", tmp_path / "m.db", rows, "--label", "churn", "--prob", "p", "--id", "id")
-    assert run(*update)[0] == 2
+    code, _, error = run(*update)
+    assert (code, "2 missing values in column 'p', the first on line 9; use --drop-missing" in error) == (2, True)
     code, out, _ = run(*update, "--drop-missing", "--fail-on-alarm", "never")
     assert (code, "2 of 300 rows dropped because of missing values (p 2)" in out) == (0, True)
     code, out, _ = run("apply", calibrator, rows, "--prob", "p", "--out", tmp_path / "o.csv", "--drop-missing")
