@@ -121,16 +121,18 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def written_option(
-    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), **more: Any
+    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **more: Any
 ) -> Callable[[Command], Command]:
     """An option that names an output file or folder; whether it can be written is checked before the work starts.
 
-    A file must end in one of the `suffixes`, if there are any.
+    A file must end in one of the `suffixes`, if there are any; ``-`` is standard output if it can be `printed`.
     """
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         from ..util.files import check_writable
 
+        if value == "-" and not printed:
+            raise click.UsageError(f"{name}: cannot be standard output (-); name a file")
         if value is not None and value != "-" and not context.resilient_parsing:
             check_writable(value, folder=folder)
             if suffixes and not value.lower().endswith(suffixes):
