@@ -255,6 +255,8 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
         (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
         (["evaluate", rows, "--for", "clinical", "--option", "edge=drop"], "--option: cannot be combined"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region"], "or evaluate --by --pool for centres"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region", "--pool"], "drop --for clinical"),
     ):
         code, _, err = run(*words, "--no-config")
         assert code == 2

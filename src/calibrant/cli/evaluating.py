@@ -43,6 +43,12 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 # The defaults of --resamples and --budget.
 RESAMPLES = 200
 BUDGET = 60.0
+# Options that --for clinical excludes, and what to do instead of dropping them.
+CLINICAL_REMEDIES = {
+    "--by": "use calibrant report --for clinical --by for subgroups, or evaluate --by --pool for centres",
+    "--pool": "drop --for clinical",
+    "--trend": "drop --for clinical",
+}
 
 
 def run(
@@ -114,7 +120,7 @@ def _evaluate(
         }
         for option, present in without.items():
             if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
-                remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
+                remedy = CLINICAL_REMEDIES.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
         source = {**source, "by": None}
         return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)

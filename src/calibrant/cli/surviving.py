@@ -77,6 +77,9 @@ def run(
             option for option, value in (("--time", time), ("--event", event), ("--horizon", horizons)) if not value
         ]
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
+    further = dict(given.get("further", {}))
+    edge = further.pop("edge", "clip")
+    given["further"] = further
     for name, default in OTHERS.items():
         if given.get(name, default) != default and not is_configured(name):
             option = {
@@ -98,6 +101,7 @@ def run(
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
         "cause": cause,
         "link": link or "logit",
+        "edge": edge,
         "level": 0.95 if interval is None else interval,
         "n_resamples": resamples,
         "rng": seed,
