@@ -41,7 +41,7 @@ from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
 from .histograms import outcome_words
 from .labels import room_of, shortened
-from .models import legend_inside, single_point
+from .models import is_small, legend_inside, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 
@@ -219,7 +219,7 @@ class FlexibleCalibrationCurve(Diagram):
         *,
         limit: float | None = None,
         distribution: bool = True,
-        estimates: bool = True,
+        estimates: bool | None = None,
         **style: Any,
     ) -> Axes:
         """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
@@ -234,8 +234,8 @@ class FlexibleCalibrationCurve(Diagram):
             Upper end of both axes; by default 1, or less for rare events; 0.1% of the rows may lie beyond.
         distribution : bool, default True
             Whether to draw the distribution of the risks.
-        estimates : bool, default True
-            Whether the legend states intercept, slope and C-statistic with their intervals.
+        estimates : bool, optional
+            Whether the legend states intercept, slope and C-statistic with their intervals; by default not on axes below 2.5 inches.
         """
         if limit is not None and not 0 < check_positive(limit, "limit") <= 1:
             raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
@@ -249,7 +249,7 @@ class FlexibleCalibrationCurve(Diagram):
         if self.how is not None:
             words = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
             look.shade(ax, x, self.lower[seen], self.upper[seen], words, alpha=0.2, half=0.01)
-        facts = self._estimates() if estimates else []
+        facts = self._estimates() if (not is_small(ax) if estimates is None else estimates) else []
         label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
         if distribution and first:
