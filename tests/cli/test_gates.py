@@ -165,6 +165,15 @@ def test_baselines(rows: str, run: Run) -> None:
     assert "no such file" in run("evaluate", rows, *worse, "--baseline", "none.json")[2].lower()
 
 
+def test_a_group_of_the_baseline_without_rows_is_stated(rows: str, run: Run) -> None:
+    asked = ["evaluate", rows, "--by", "g", "--metrics", "brier"]
+    Path("base.json").write_text(run(*asked, "--json")[1])
+    asked += ["--baseline", "base.json", "--fail-if", "brier > 2 * baseline"]
+    code, _, err = run(*asked, "--where", "g <> 'monthly'")
+    assert (code, "warning: --baseline: these data have no rows of monthly, unlike base.json\n" in err) == (0, True)
+    assert "warning" not in run(*asked)[2]
+
+
 def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     code, _, err = run(
         *("compare", rows, "--models", "q,p", "--resamples", "200", "--fail-if", "brier > 1.01 * baseline"),

@@ -557,6 +557,14 @@ def _read_baseline(
         if each.references and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
+    here, there = ([place.group for place in each if place.group] for each in (places_of(result), places))
+    gone = [str(group) for group in there if group not in here]
+    if gone and set(here) & set(there):  # the same column: a group without rows cannot fail
+        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        say(
+            clean(f"warning: --baseline: these data have no rows of {', '.join(gone[:5])}{more}, unlike {name}"),
+            err=True,
+        )
     return Baseline(name, places)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "find_configuration",
     "forget_configuration",
     "is_configured",
+    "note_remembered",
     "show_configuration",
     "used_configuration",
     "where_set",
@@ -220,11 +221,19 @@ class _Used(NamedTuple):
 
 
 _used: ContextVar[_Used | None] = ContextVar("used", default=None)
+# Options whose values a monitor remembers.
+_remembered: ContextVar[frozenset[str]] = ContextVar("remembered", default=frozenset())
 
 
 def forget_configuration() -> None:
     """Forget the configuration of an earlier command."""
     _used.set(None)
+    _remembered.set(frozenset())
+
+
+def note_remembered(options: Collection[str]) -> None:
+    """Note options, without dashes, whose values were given to ``monitor init``, for errors about them."""
+    _remembered.set(frozenset(options))
 
 
 def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
@@ -409,9 +418,11 @@ def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def where_set(text: str, options: Collection[str] = ()) -> str:
-    """An error with the file that its option, the first word by default, was set in."""
+    """An error with the file that its option, the first word by default, was set in, or that a monitor remembers it."""
     used = _used.get()
     option = next(iter(options), text.partition(":")[0]).removeprefix("--")
+    if option in _remembered.get():
+        return f"{text} ({option} was given to monitor init)"
     values = {} if used is None else {setting.key: setting.value for setting in used.settings.values()}
     if used is None or option not in values:
         return text
