@@ -359,6 +359,7 @@ def test_figures_are_saved(tmp_path: Path) -> None:
         ({"path": "x.png", "figsize": (1, 0)}, "figsize: must be width and height in inches"),
         ({"path": "x.png", "dpi": -1}, "dpi: "),
         ({"path": "x.bmp"}, "path: the format of"),
+        ({"path": None}, "path: must be the name of a file; got None"),
     ):
         with pytest.raises(cal.CalibrantError, match=message):
             figure.save(**given)

@@ -135,7 +135,9 @@ class ScoreHistogram(Diagram):
         across = (SAMPLE * text_scale() + longest) * ax.figure.dpi / ax.bbox.width + 0.05
         down = LINE * text_scale() * len(labels) * ax.figure.dpi / ax.bbox.height + 0.05
         # The highest bars below a legend in each corner, as fractions of the axes.
-        tops = (ax.transScale + ax.transLimits).transform([[0, height] for height in np.nan_to_num(np.fmax(*heights))])[:, 1]
+        tops = (ax.transScale + ax.transLimits).transform([[0, height] for height in np.nan_to_num(np.fmax(*heights))])[
+            :, 1
+        ]
         left, right = (tops[beside].max(initial=0) for beside in (edges[:-1] < across, edges[1:] > 1 - across))
         if longest > LONG_NAME or min(left, right) > 1 - down:
             legend_above(ax)

@@ -153,9 +153,9 @@ def _several(word: str, value: Any) -> list[Any] | None:
 
     if isinstance(value, Mapping):
         return list(value.values())
-    if word == "color" and not is_color_like(value) and isinstance(value, Sequence | np.ndarray):
-        return None if isinstance(value, str) else list(value)
-    return value if isinstance(value, list) and not (word == "color" and is_color_like(value)) else None
+    if isinstance(value, str) or (word == "color" and is_color_like(value)):
+        return None
+    return list(value) if isinstance(value, Sequence | np.ndarray if word == "color" else list) else None
 
 
 def each_of(word: str, value: Any, names: Sequence[str | None]) -> list[Any]:

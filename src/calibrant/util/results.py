@@ -207,6 +207,8 @@ table{{border-collapse:collapse;display:block;overflow-x:auto;margin:1rem 0}}td,
 
 def format_of(path: str | os.PathLike[str], format: str | None, known: Sequence[str]) -> str:
     """Return the format of a file: `format`, or the one of the suffix."""
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError("path", f"must be the name of a file; got {path!r}")
     if format is not None:
         if format not in known:
             raise ArgumentError("format", f"must be {_either(map(repr, known))}; got {format!r}")
