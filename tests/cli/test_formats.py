@@ -38,6 +38,10 @@ def test_feather_and_arrow(run: Run, tmp_path: Path) -> None:
     for file, more in ((feather, ()), (stream, ()), (feather, ("--stream",))):
         assert value(run, file, "--label", "churn", "--where", "day < '2027-01-01'", *more) == pytest.approx(expected)
     assert cal.scan(feather, label="churn").n == 200
+    for day in range(10):  # more files than copies are kept
+        (tmp_path / f"day{day}.feather").write_bytes(feather.read_bytes())
+    assert cal.scan(tmp_path / "day*.feather", label="churn").n == 2000
+    assert cal.scan([feather, tmp_path / "day*.feather"], label="churn").n == 2200
     (tmp_path / "bad.feather").write_bytes(b"ARROW1 and nothing else")
     code, _, error = run("evaluate", tmp_path / "bad.feather")
     assert (code, "cannot be read as an Arrow file" in error) == (2, True)

@@ -90,6 +90,21 @@ def test_undefined_values_are_never_a_pass() -> None:
     assert infinite[0].value == np.inf
 
 
+def test_groups_are_found_by_their_names() -> None:
+    def chosen(group: str, *groups: str, by: str | None = None) -> list[str]:
+        places = [Place(each, {"ece": {"value": 0.1}}) for each in ("", *groups)]
+        return [each.place.strip() for each in check(metric_conditions(Gates((f"ece@{group} > 1",))), places, by=by)]
+
+    assert chosen("all", "all", "other", by="g") == [""]  # all rows, not the group of this name
+    assert chosen("g=all", "all", "other", by="g") == ["(group all)"]
+    assert chosen("a,b=1,0", "1,0", "2", by='"a,b"') == ["(group 1,0)"]
+    assert chosen("monthly", "contract: monthly", "region: north") == ["(group contract: monthly)"]
+    with pytest.raises(ArgumentError, match="names 2 groups; name its column, as in ece@a=yes"):
+        chosen("yes", "a: yes", "b: yes")
+    with pytest.raises(ArgumentError, match="unknown group 'u'"):
+        chosen("u", "by: a, x: u")
+
+
 def test_gates_apply_to_all_rows_and_groups(rows: str, run: Run) -> None:
     part = GROUPS == "two, year"
     code, out, err = run(
@@ -240,6 +255,8 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
         (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
         (["evaluate", rows, "--for", "clinical", "--option", "edge=drop"], "--option: cannot be combined"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region"], "or evaluate --by --pool for centres"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region", "--pool"], "drop --for clinical"),
     ):
         code, _, err = run(*words, "--no-config")
         assert code == 2

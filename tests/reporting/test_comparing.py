@@ -21,7 +21,6 @@ from calibrant.reporting import comparing
 from calibrant.reporting.building import report
 from calibrant.reporting.comparing import ReportComparison, compare_reports
 from calibrant.reporting.recalibration import sampled_rows
-from calibrant.reporting.wording import signed
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(5)
@@ -72,7 +71,7 @@ def test_the_best_is_named_with_what_is_sure(models: ReportComparison) -> None:
     values = models.metrics[0].values
     assert min(values, key=lambda name: values[name]) == "plain"
     assert models.sentence == (
-        f"plain has the lowest brier, {number(values['plain'])}; the difference from sharp, flat is statistically significant."
+        f"plain has the lowest brier, {number(values['plain'])}; the differences from sharp and flat are statistically significant."
     )
 
 
@@ -99,6 +98,28 @@ def test_before_and_after_recalibration() -> None:
     assert found.sentence.startswith("nll fell from ")
     assert "the change is statistically significant (p " in found.sentence
     assert [side.name for side in found.sides] == ["before", "after"]
+    (change,) = found.metrics[0].differences
+    assert (change.first, change.second) == ("after", "before")
+    assert change.difference == pytest.approx(theirs["after", "before"].difference, rel=1e-9)
+    assert "after minus before" in found.to_markdown()
+
+
+def test_differences_from_an_infinite_value_are_not_judged() -> None:
+    zero = np.where(np.arange(600) == np.flatnonzero(LABELS)[0], 0.0, SCORE)
+    models = {"zero": zero, "plain": SCORE, "flat": np.full(600, 0.5)}
+    found = compare_reports(LABELS, models, metrics=["nll"])
+    first, second, third = found.metrics[0].differences
+    for each in (first, second):
+        assert (each.difference, each.low, each.pvalue, each.adjusted, each.found) == (np.inf, None, None, None, None)
+    assert (third.adjusted, third.found) == (third.pvalue, True)  # adjusted for the one that is tested
+    assert "flat is statistically significant; that of zero is infinite." in found.sentence
+    assert "| nll | zero minus plain | inf | - | - | no test |" in found.to_markdown()
+    assert "differences from an infinite value cannot be tested" in found.to_markdown()
+    assert json.loads(found.to_json())["metrics"][0]["differences"][0]["found"] is None
+    two = compare_reports(LABELS, {"old": zero, "new": SCORE}, kind="before-after", metrics=["nll"])
+    assert two.sentence.endswith("a change from or to an infinite value cannot be tested.")
+    both = compare_reports(LABELS, {"a": zero, "b": zero}, metrics=["nll", "brier"])
+    assert "has the lowest brier" in both.sentence
 
 
 def test_periods_are_a_table_over_time() -> None:
@@ -132,7 +153,7 @@ def test_numbers_of_the_forms_are_the_same(models: ReportComparison) -> None:
     assert models.sentence in page
     for metric in models.metrics:
         for each in metric.differences:
-            assert signed(each.difference, 4) in page
+            assert f"{number(each.difference)}</td>" in page
             assert f"{number(each.low)} to {number(each.high)}" in page
     assert len(models.to_frame()) == 12
     assert models.to_frame()["id"].tolist()[:4] == ["ece", "brier", "auroc", "average_precision"]

@@ -16,7 +16,6 @@ from calibrant import Predictions
 from calibrant.cli import main
 from calibrant.reporting.interactive import interactive
 from calibrant.reporting.overlay import PageSide, overlay
-from calibrant.reporting.wording import signed
 from calibrant.util.results import number
 
 RNG = np.random.default_rng(12)
@@ -54,7 +53,7 @@ def test_data_of_a_comparison_are_those_of_the_library(words: dict[str, Any]) ->
             assert ece == pytest.approx(cal.ece(LABEL, scores, bins=bins, **words), abs=1e-12)
         assert ece == pytest.approx(cal.evaluate(LABEL, scores, metrics="ece", **words)["ece"], abs=1e-12)
     (difference,) = cal.compare(LABEL, models, metric="brier", level=0.5, n_resamples=40, rng=0, **words).differences
-    assert signed(difference.difference, 4) in found.to_html()
+    assert f"{number(difference.difference)}</td>" in found.to_html()
 
 
 def test_groups_are_sides_of_the_report() -> None:
@@ -108,7 +107,7 @@ def test_run_shows_before_and_after_with_differences(tmp_path: Path) -> None:
     for change in told["changes"]:
         (each,) = change["differences"]
         assert (each["first"], each["second"]) == ("after", "before")
-        assert signed(each["difference"], 4) in page
+        assert f"{number(each['difference'])}</td>" in page
         assert f"{number(each['low'])} to {number(each['high'])}" in page
     data = embedded(page)
     assert [(side["name"], side["on"]) for side in data["sides"]] == [("Before", True), ("After", True)]

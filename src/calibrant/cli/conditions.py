@@ -345,14 +345,20 @@ def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> li
         groups = [place for place in places if place.group]
         # Only groups have a p-value that is adjusted for their number.
         return groups if condition.field == "adjusted" and groups else list(places)
+    if condition.group == "all":  # even if a group has this name
+        return [place for place in places if not place.group]
     column, sign, value = (part.strip() for part in condition.group.partition("="))
     # Of one column, a group has the name of the value; of several, it is named with its column.
-    names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
+    own = sign and column == re.sub(r'^"(.*)"$', r"\1", (by or "").strip())
+    names = {condition.group, f"{column}: {value}", value if own else condition.group}
     chosen = [place for place in places if place.group and place.group in names]
-    if not chosen and condition.group == "all":
-        chosen = [place for place in places if not place.group]
+    known = [place.group for place in places if place.group]
     if not chosen:
-        known = [place.group for place in places if place.group]
+        chosen = [place for place in places if place.group and place.group.partition(": ")[2] == condition.group]
+        if len(chosen) > 1:
+            remedy = f"name its column, as in {condition.name}@{'='.join(str(chosen[0].group).split(': ', 1))}"
+            raise ArgumentError("--fail-if", f"'{condition}' names {len(chosen)} groups", remedy)
+    if not chosen:
         remedy = f"use all, {', '.join(known[:10])}" if known else "name the column of groups with --by"
         raise ArgumentError("--fail-if", f"'{condition}' names an unknown group {condition.group!r}", remedy)
     return chosen

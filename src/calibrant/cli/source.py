@@ -363,9 +363,10 @@ def _distinct_texts(labels: Any) -> list[str]:
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
+    labels = np.asarray(labels)  # .flat of a masked array without masked entries fails for text
     if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
         return []
-    seen = set(np.asarray(labels).tolist())
+    seen = set(labels.tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []
 
 

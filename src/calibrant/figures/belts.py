@@ -18,7 +18,7 @@ from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from .base import ENDS, Diagram, axis_words, finish, none_for_nan, points_of, rows_of, series_on, square
 from .canvas import new_ax
-from .models import legend_inside
+from .models import is_small, legend_inside
 from .styling import LINES, plots, series_of
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class CalibrationBelt(Diagram):
 
     @plots(*LINES)
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Plot the belt with its p-value, number of rows, degree, and the ranges where it leaves the diagonal."""
+        """Plot the belt with its p-value, number of rows, degree, and, on axes of 2.5 inches or more, the ranges where it leaves the diagonal."""
         ax = new_ax(ax)
         later = series_on(ax) > 0
         (look,) = series_of(ax, style, width=0.9)
@@ -138,7 +138,7 @@ class CalibrationBelt(Diagram):
         for place in reversed(range(len(self.levels))):  # the widest first, and lightest
             over, under = _text(self.over[place]), _text(self.under[place])
             words = f"{100 * self.levels[place]:g}% belt"
-            words += "" if later else f"\nover: {over}\nunder: {under}"  # of the first only
+            words += "" if later or is_small(ax) else f"\nover: {over}\nunder: {under}"  # of the first only
             look.shade(ax, self.risk, self.lower[place], self.upper[place], words, alpha=0.4 / (place + 1))
         label, rate = axis_words(self.lens)
         finish(ax, label.removeprefix("mean "), rate)

@@ -16,7 +16,7 @@ from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
 from ..evaluation.clinical import closed_forms, statistics
 from ..inference.means import two_sided_quantile
-from ..metrics.hints import warn_of_sure_scores
+from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
@@ -41,7 +41,7 @@ from .canvas import new_ax, small_size, tones_of
 from .fits import refit_isotonic
 from .histograms import outcome_words
 from .labels import room_of, shortened
-from .models import legend_inside, single_point
+from .models import is_small, legend_inside, single_point
 from .styling import LINES, plots, series_of
 from .uncertainty import FEWEST, Bounds, Drawn, Resampler, bounds_of
 
@@ -118,6 +118,8 @@ class FlexibleCalibrationCurve(Diagram):
         The fitted curve.
     end : float
         Upper end of the axes by default.
+    notes : tuple of str
+        Caveats, such as risks of exactly 0 or 1.
 
     See Also
     --------
@@ -140,6 +142,7 @@ class FlexibleCalibrationCurve(Diagram):
     lens: str
     fit: FlexibleCurve = field(repr=False, compare=False)
     end: float = field(default=1.0, repr=False, compare=False)
+    notes: tuple[str, ...] = ()
     """Upper end of the axes by default."""
 
     def at(self, risk: Any) -> tuple[Floats, Floats, Floats]:
@@ -182,7 +185,10 @@ class FlexibleCalibrationCurve(Diagram):
         }
         rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
         stated = {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
-        return stated | self._dropped_values()
+        return stated | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
+
+    def _notes(self) -> list[str]:
+        return list(self.notes)
 
     def _columns(self) -> dict[str, list[Any]]:
         return self._listed("risk", "observed", "lower", "upper")
@@ -213,7 +219,7 @@ class FlexibleCalibrationCurve(Diagram):
         *,
         limit: float | None = None,
         distribution: bool = True,
-        estimates: bool = True,
+        estimates: bool | None = None,
         **style: Any,
     ) -> Axes:
         """Plot the curve with its band, the distribution of the risks by outcome, and the legend.
@@ -228,8 +234,8 @@ class FlexibleCalibrationCurve(Diagram):
             Upper end of both axes; by default 1, or less for rare events; 0.1% of the rows may lie beyond.
         distribution : bool, default True
             Whether to draw the distribution of the risks.
-        estimates : bool, default True
-            Whether the legend states intercept, slope and C-statistic with their intervals.
+        estimates : bool, optional
+            Whether the legend states intercept, slope and C-statistic with their intervals; by default not on axes below 2.5 inches.
         """
         if limit is not None and not 0 < check_positive(limit, "limit") <= 1:
             raise ArgumentError("limit", f"must be above 0 and at most 1; got {limit!r}")
@@ -243,7 +249,7 @@ class FlexibleCalibrationCurve(Diagram):
         if self.how is not None:
             words = f"{100 * self.level:g}% pointwise band"  # type: ignore[operator]
             look.shade(ax, x, self.lower[seen], self.upper[seen], words, alpha=0.2, half=0.01)
-        facts = self._estimates() if estimates else []
+        facts = self._estimates() if (not is_small(ax) if estimates is None else estimates) else []
         label = "\n".join([SMOOTHER_WORDS[self.smoother] if look.label is None else look.label, *facts])
         ax.plot(x, self.observed[seen], zorder=3, gid="curve", label=label, **{**single_point(x), **look.line})
         if distribution and first:
@@ -428,7 +434,14 @@ def flexible_calibration_curve(
         view.lens,
         fit,
         end,
+        _boundary_notes(view),
     )
+
+
+def _boundary_notes(view: View) -> tuple[str, ...]:
+    sure = view.n - inside(view).n
+    some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
+    return (f"{some} and left out of intercept and slope, as by clinical_summary",) if sure else ()
 
 
 def _quantile(view: View, share: Any) -> Floats:

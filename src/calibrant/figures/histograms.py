@@ -27,9 +27,9 @@ from .base import (
     plain,
     score_label,
 )
-from .canvas import PAPER_WIDTH, new_ax, small_size
+from .canvas import LINE, PAPER_WIDTH, new_ax, small_size, text_scale
 from .labels import width_of
-from .models import legend_above
+from .models import SAMPLE, legend_above
 from .styling import plots, series_of
 
 if TYPE_CHECKING:
@@ -130,10 +130,17 @@ class ScoreHistogram(Diagram):
         kind = "weight" if self.table.weight_kind == "importance" else "rows"
         finish(ax, score_label(self.lens), f"share of {kind} by outcome" if show == "shares" else kind)
         ax.set_xlim(0, 1)
-        if max((width_of(label, small_size()) for label in ax.get_legend_handles_labels()[1]), default=0) > LONG_NAME:
+        labels = ax.get_legend_handles_labels()[1]
+        longest = max((width_of(label, small_size()) for label in labels), default=0)
+        across = (SAMPLE * text_scale() + longest) * ax.figure.dpi / ax.bbox.width + 0.05
+        down = LINE * text_scale() * len(labels) * ax.figure.dpi / ax.bbox.height + 0.05
+        # The highest bars below a legend in each corner, as fractions of the axes.
+        tops = (ax.transScale + ax.transLimits).transform([[0, height] for height in np.nan_to_num(np.fmax(*heights))])[:, 1]
+        left, right = (tops[beside].max(initial=0) for beside in (edges[:-1] < across, edges[1:] > 1 - across))
+        if longest > LONG_NAME or min(left, right) > 1 - down:
             legend_above(ax)
         else:
-            legend(ax, "upper left" if np.average(edges[:-1], weights=self.table.weight) > 0.5 else "upper right")
+            legend(ax, "upper left" if left < right else "upper right")
         return ax
 
 

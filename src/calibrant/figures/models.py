@@ -19,7 +19,7 @@ from ..views.lenses import Lens
 from ..views.resolve import as_predictions, views_of
 from ..views.view import VectorView, View
 from .base import Function, legend, none_for_nan, only_view, plain, source_of
-from .canvas import grid_of_axes, grow, ink_on, new_ax, part_from_title, small_size, text_scale
+from .canvas import grid_of_axes, grow, ink_on, is_ours, new_ax, part_from_title, small_size, text_scale
 from .labels import entry, name_room, room_of, shortened, width_of
 from .styling import Series, series_of
 
@@ -38,6 +38,8 @@ LINE, PAD = 0.135, 0.06
 STRIP_ABOVE = 0.155
 # Largest share of the points that a legend inside the axes may hide.
 HIDDEN = 0.15
+# Inches of axes below which legends state fewer facts.
+SMALL_PANEL = 2.5
 # Lines of a legend included in the height of a figure.
 ROOM_FOR = 3
 
@@ -251,6 +253,11 @@ def legend_above(ax: Axes, most: int = 3, lines: int = ROOM_FOR) -> Any:
         columnspacing=1.2,
         labelcolor=ink_on(ax.figure.get_facecolor()),
     )
+
+
+def is_small(ax: Axes) -> bool:
+    """Whether axes have no room for a legend of many facts; a figure of ours grows instead."""
+    return not is_ours(ax.figure) and min(ax.bbox.width, ax.bbox.height) / ax.figure.dpi < SMALL_PANEL * text_scale()
 
 
 def legend_inside(ax: Axes, x: Any, y: Any, inset: float = 0.0, foot: float = 0.0) -> Any:

@@ -256,9 +256,15 @@ class StabilityDiagram(Diagram):
         legend_above(ax)
 
     def _draw_sizes(self, ax: Axes, x: Floats, look: Series) -> None:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
         look.shade(ax, x, self.least, self.most, "minimum to maximum", alpha=0.2)
         ax.plot(x, self.middle, gid="series", **look.line, label="median")
         ax.set_yscale("log")
+        least, most = ax.get_ylim()
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < 300 * least else (1,)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
         finish(ax, "", "rows per bin")
         legend_above(ax)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -305,7 +306,7 @@ def compare_reports(
     path : str or path-like, optional
         File to write; the suffix .html, .md or .json determines the form.
     kind : {"models", "periods", "before-after"}, default "models"
-        What is compared; ``"before-after"`` takes two models, or one and a `calibrator`.
+        What is compared; ``"before-after"`` takes two models, or one and a `calibrator`, and its differences are after minus before.
     calibrator : Calibrator, Recalibration, str or path-like, optional
         Fitted calibrator, or the file that holds it, for ``kind="before-after"``.
     metrics : {"recommended", "all"}, str, Metric or iterable of these, default ("nll", "brier", "smece", "ece")
@@ -418,7 +419,7 @@ def compare_parts(
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
     if kind != "periods":
-        compared, notes = _differences(parts, options)
+        compared, notes = _differences(parts if kind == "models" else dict(reversed(parts.items())), options)
     default = {"models": "Models compared", "periods": "Periods compared", "before-after": "Before and after"}[kind]
     return ReportComparison(
         title=given_title or default,
@@ -496,7 +497,8 @@ def _differences(parts: Mapping[str, Predictions], options: Options) -> tuple[tu
     if len(rows) < first.n:
         notes.append(f"Differences use {len(rows):,} of {first.n:,} rows, sampled at random with the seed.")
     used = parts if len(rows) == first.n else {name: p.take(rows) for name, p in parts.items()}
-    return tuple(_compared(used, metric, options, draws) for metric in options.metrics), notes
+    compared = tuple(_compared(used, metric, options, draws) for metric in options.metrics)
+    return compared, [*notes, *(f"{metric.id}: {metric.note}." for metric in compared if metric.note)]
 
 
 def _compared(parts: Mapping[str, Predictions], metric: Metric, options: Options, n_resamples: int) -> ComparedMetric:
@@ -524,46 +526,65 @@ def _facts(metric: Metric) -> dict[str, Any]:
 
 
 def compared_metric(metric: Metric, found: Comparison) -> ComparedMetric:
-    """Return the differences of a metric, with p-values adjusted for their number."""
-    adjusted = adjust(np.array([d.pvalue for d in found.differences], dtype=np.float64), "holm").tolist()
-    differences = tuple(
-        ComparedDifference(d.first, d.second, d.difference, d.low, d.high, d.pvalue, value, value <= ALPHA)
-        for d, value in zip(found.differences, adjusted, strict=True)
-    )
-    values = dict(found.values)
+    """Return the differences of a metric, with p-values adjusted for the number of those that can be tested."""
+    known = [d.pvalue for d in found.differences if math.isfinite(d.difference)]
+    adjusted = iter(adjust(np.array(known, dtype=np.float64), "holm").tolist())
+    differences = []
+    for d in found.differences:
+        value = next(adjusted) if math.isfinite(d.difference) else None
+        tested = (None,) * 5 if value is None else (d.low, d.high, d.pvalue, value, value <= ALPHA)
+        differences.append(ComparedDifference(d.first, d.second, d.difference, *tested))
     return ComparedMetric(
-        **_facts(metric), values=values, differences=differences, rows=found.n, n_resamples=found.n_resamples
+        **_facts(metric),
+        values=dict(found.values),
+        differences=tuple(differences),
+        rows=found.n,
+        n_resamples=found.n_resamples,
+        note=found.note,
     )
 
 
 def _best(metrics: tuple[ComparedMetric, ...], kind: str) -> str:
     """Return the best model by the first metric, and which differences from it are significant."""
-    main = next((each for each in metrics if each.values and each.lower_is_better), None)
+    main = next((m for m in metrics if m.lower_is_better and any(map(math.isfinite, m.values.values()))), None)
     if main is None:
-        return "No metric for which lower values are better has a value; see the table."
+        return "No metric for which lower values are better has a finite value; see the table."
     if kind == "before-after":
         return _change(main)
     best = min(main.values, key=lambda name: main.values[name])
     mine = [
         (d.second if d.first == best else d.first, d.found) for d in main.differences if best in (d.first, d.second)
     ]
-    sure = ", ".join(name for name, found in mine if found)
-    unsure = ", ".join(name for name, found in mine if not found)
-    parts = [f"the difference from {sure} is statistically significant"] if sure else []
-    parts += [f"{'that' if sure else 'the difference'} from {unsure} is not"] if unsure else []
-    ending = "" if sure or not unsure else " statistically significant"
-    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}{ending}."
+    sure, unsure, untested = ([name for name, found in mine if found is state] for state in (True, False, None))
+    parts = []
+    if sure:
+        parts.append(f"{_the_difference(sure)} statistically significant")
+    if unsure:
+        parts.append(f"{_the_difference(unsure, again=bool(sure))} not{'' if sure else ' statistically significant'}")
+    if untested:
+        parts.append(f"that of {_listed(untested)} is infinite")
+    return f"{best} has the lowest {main.id}, {number(main.values[best])}; {'; '.join(parts)}."
+
+
+def _the_difference(names: list[str], again: bool = False) -> str:
+    several = len(names) > 1
+    noun = ("those" if several else "that") if again else ("the differences" if several else "the difference")
+    return f"{noun} from {_listed(names)} {'are' if several else 'is'}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _change(main: ComparedMetric) -> str:
-    (before, old), (after, new) = main.values.items()
+    (judged,) = main.differences
+    old, new = main.values[judged.second], main.values[judged.first]
     verb = "fell" if new < old else "rose" if new > old else "stayed"
-    judged = main.differences[0]
+    moved = f"{main.id} {verb} from {number(old)} ({judged.second}) to {number(new)} ({judged.first})"
+    if judged.adjusted is None:
+        return f"{moved}; a change from or to an infinite value cannot be tested."
     verdict = "statistically significant" if judged.found else "not statistically significant"
-    return (
-        f"{main.id} {verb} from {number(old)} ({before}) to {number(new)} ({after}); the change is {verdict} "
-        f"({chance(judged.adjusted)})."
-    )
+    return f"{moved}; the change is {verdict} ({chance(judged.adjusted)})."
 
 
 def _over_time(periods: tuple[Side, ...], outcome: str) -> str:

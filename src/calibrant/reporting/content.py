@@ -364,17 +364,18 @@ class Change:
 
 @dataclass(frozen=True)
 class ComparedDifference:
-    """Difference of a metric between two models, the first minus the second, on the same rows."""
+    """Difference of a metric between two models, the first minus the second, on the same rows; after minus before recalibration."""
 
     first: str
     second: str
     difference: float
-    low: float
-    high: float
-    pvalue: float
-    adjusted: float
+    low: float | None
+    """Lower end of the interval; like the next four None where the difference is not finite and cannot be tested."""
+    high: float | None
+    pvalue: float | None
+    adjusted: float | None
     """P-value adjusted for the number of differences of the metric."""
-    found: bool
+    found: bool | None
 
 
 @dataclass(frozen=True)
@@ -391,6 +392,8 @@ class ComparedMetric:
     n_resamples: int = 0
     reason: str = ""
     """Why it could not be compared."""
+    note: str = ""
+    """Caveats, such as an infinite value."""
 
 
 @dataclass(frozen=True)

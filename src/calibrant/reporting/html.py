@@ -576,7 +576,7 @@ def _gaps(weak: Weaknesses) -> list[Span | None]:
 def _pvalue(value: float | None) -> str:
     if value is None:
         return "-"
-    return "<\u20090.001" if value < 0.001 else f"{value:.3f}" if value < 1 else "1"
+    return "<\u202f0.001" if value < 0.001 else f"{value:.3f}" if value < 1 else "1"
 
 
 def _amount(value: float | None) -> str:
