@@ -159,6 +159,11 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     calibrator = tmp_path / "c.json"
     fit = ("--prob", "stated", "--label", "verdict", "--method", "histogram_levels", "--out", calibrator)
     assert run("fit", path, *fit)[0] == 0
+    code = run("apply", calibrator, path, "--prob", "stated", "--out", tmp_path / "c.csv")
+    assert code[0] == 0, code
+    assert "read as percentages" in code[2]
+    new = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1, usecols=-1)
+    assert new[said == 100] == pytest.approx((right[said == 100].sum() + 0.5) / ((said == 100).sum() + 1))
     assert run("evaluate", path, *options, "--calibrator", calibrator, "--metrics", "ece")[0] == 0
     for bad, words in (
         (("--confidence-column", "feel", "--label", "verdict"), "300 of 300 confidences are not numbers: "),

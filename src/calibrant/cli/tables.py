@@ -26,7 +26,7 @@ from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, open_rows
-from .source import are_classes, npz_logits, numbers_of_text, printed_tolerance, stacked
+from .source import are_classes, npz_logits, numbers_of_text, percentages, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -76,7 +76,7 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
+        scores = percentages(stacked([numbers_of_text(arrays[name]) for name in self.scores]))
         if self.guessed and are_classes(scores):
             raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
