@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -469,6 +471,20 @@ class InSampleWarning(CalibrantWarning):
     """A calibrator is applied to the data it was fitted on, where the estimate is optimistic."""
 
 
+# A variable of the context, because the filters of the warnings module belong to all threads together.
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Let no code of calibrant that runs inside warn; other threads are not affected."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
 def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning] = CalibrantWarning) -> None:
     """Warn at the line of the user's own code that called calibrant, however many calls lie between.
 
@@ -479,6 +495,8 @@ def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning
     category : type of CalibrantWarning, default CalibrantWarning
         Class of the warning where `message` is a text.
     """
+    if _silent.get():
+        return
     package = __name__.partition(".")[0]
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:

@@ -12,7 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.binning.parse import bin_table
 from calibrant.cli import main
-from calibrant.errors import ArgumentError, UndefinedMetricError
+from calibrant.errors import ArgumentError, InputWarning, UndefinedMetricError
 from calibrant.views import View
 
 LEVELS = np.array([0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0])
@@ -99,6 +99,9 @@ def test_tests_intervals_and_figures(stated: Any) -> None:
     many = np.tile(p, 30)  # enough rows for resampling in cells, which would merge levels
     assert cal.interval(np.tile(y, 30), many, metric="ece", bins="levels", rng=0, n_resamples=200).low > 0.1
     assert len(cal.reliability_diagram(y, p, bins="levels").table) == len(LEVELS)
+    for metric in ("t_cal", "l2ce_interval"):  # whose interval has a closed form
+        fine = cal.interval(y, p, metric=metric, bins=1000)
+        assert cal.interval(y, p, metric=metric, bins="levels").high == pytest.approx(fine.high, rel=1e-12)
     result = cal.evaluate(y, p, bins="levels", metrics=["ece", "mce", "brier", "gece"])
     assert result["ece"] == cal.ece(y, p, bins="levels")
 
@@ -115,6 +118,20 @@ def test_a_sketch_has_the_levels_or_raises(stated: Any) -> None:
     p[p == 0.6] += np.random.default_rng(0).uniform(0, 1e-6, (p == 0.6).sum())
     with pytest.raises(ArgumentError, match="different scores share a cell"):
         cal.ece(cal.Sketch.of(y, p), bins="levels")
+
+
+def test_levels_with_one_row_each_are_warned_of() -> None:
+    """Their variance is unknown, so that even debiased metrics are large for calibrated scores."""
+    p = np.linspace(0.01, 0.99, 60)
+    y = (np.random.default_rng(0).random(60) < p).astype(int)
+    for call in (
+        lambda: cal.drmsce(y, p, bins="levels"),
+        lambda: cal.interval(y, p, metric="ece", bins="levels", n_resamples=200),
+    ):
+        with pytest.warns(InputWarning, match="'levels' has 60 bins for 60 rows, so that the rate of most bins"):
+            call()
+    cal.ece(y, p, bins="levels", counts=np.full(60, 5))  # no warning
+    cal.ece(y[:15], p[:15], bins="levels")
 
 
 def test_what_is_not_possible_is_an_error(stated: Any) -> None:

@@ -337,3 +337,13 @@ def test_columns_listed_in_another_order_are_evaluated_in_it(animals: Path, run:
     expected = cal.ece(np.array([2, 0, 1])[LABELS], PROBS[:, [1, 2, 0]], lens="ordinal:0")
     given = ["--probs", "p_dog,p_eel,p_cat", "--lens", "ordinal:dog"]
     assert ece(run("evaluate", str(animals), *given, *MEASURE)) == pytest.approx(expected)
+
+
+def test_groups_by_the_label_or_the_score_leave_them_in_use() -> None:
+    assert find_columns(["y", "p", "x y"], Columns(by="x y")) == ("y", ["p"])
+    for by in ("y", "p", "p/4", "y x p/4"):
+        assert find_columns(["y", "p"], Columns(by=by)) == ("y", ["p"])
+    # Another column comes first.
+    assert find_columns(["y", "target", "p", "score"], Columns(by="target, score/4")) == ("y", ["p"])
+    with pytest.raises(cal.ColumnError, match="no column has a common name for labels"):
+        find_columns(["target", "p"], Columns(prob="target"))

@@ -56,6 +56,18 @@ def test_the_command_line_takes_precedence(project: Path, run: Run) -> None:
     assert evaluated(run)["metrics"][0]["metric"] == "ece"  # the table of a command, over the top level
 
 
+def test_a_configured_flag_is_switched_off(project: Path, run: Run) -> None:
+    asked = 'label = "churned"\nprob = "pp"\nmetrics = "ece"\nnormalize = true\n[evaluate]\nassess = true\n'
+    (project / "calibrant.toml").write_text(asked)
+    pvalues = [evaluated(run, *more)["metrics"][0]["pvalue"] for more in ((), ("--no-assess",))]
+    assert [pvalue is None for pvalue in pvalues] == [False, True]
+    code, _, err = run("evaluate", "preds.csv", "--stream", "--no-assess")
+    assert (code, "normalize is set in calibrant.toml; --no-normalize switches it off" in err) == (2, True)
+    assert run("evaluate", "preds.csv", "--stream", "--no-assess", "--no-normalize")[0] == 0
+    assert "No such option '--no-debug'" in run("evaluate", "preds.csv", "--no-debug")[2]
+    assert "--no-normalize" not in run("evaluate", "--help")[1]
+
+
 def test_it_is_found_upwards_to_the_root_of_the_repository(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,7 +156,7 @@ def test_gate(binary: Path, run: Run) -> None:
     code, out, err = run("evaluate", binary, "--fail-if", f"ece > {value - 0.001}", "--fail-if", "brier > 5")
     assert code == 1
     assert "gate failed: ece >" in err
-    assert "brier" not in err
+    assert "gate passed: brier > 5 does not hold" in err
     assert "Expected calibration error" in out
     assert run("evaluate", binary, "--fail-if", f"ECE-EW >= {value + 0.001}")[0] == 0
     code, out, _ = run("evaluate", binary, "--json", "--fail-if", "ece > 0")

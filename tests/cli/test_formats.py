@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -38,9 +39,28 @@ def test_feather_and_arrow(run: Run, tmp_path: Path) -> None:
     for file, more in ((feather, ()), (stream, ()), (feather, ("--stream",))):
         assert value(run, file, "--label", "churn", "--where", "day < '2027-01-01'", *more) == pytest.approx(expected)
     assert cal.scan(feather, label="churn").n == 200
+    for day in range(10):  # more files than copies are kept
+        (tmp_path / f"day{day}.feather").write_bytes(feather.read_bytes())
+    assert cal.scan(tmp_path / "day*.feather", label="churn").n == 2000
+    assert cal.scan([feather, tmp_path / "day*.feather"], label="churn").n == 2200
     (tmp_path / "bad.feather").write_bytes(b"ARROW1 and nothing else")
     code, _, error = run("evaluate", tmp_path / "bad.feather")
     assert (code, "cannot be read as an Arrow file" in error) == (2, True)
+
+
+def test_standard_input(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl")
+    TABLE.to_excel(tmp_path / "t.xlsx", index=False)
+    TABLE.to_feather(tmp_path / "t.feather")
+    for name in ("t.xlsx", "t.feather"):
+        content = (tmp_path / name).read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert value(run, "-", "--label", "churn") == pytest.approx(cal.brier(Y, P))
+        (tmp_path / "plain").write_bytes(content)
+        code, _, error = run("evaluate", tmp_path / "plain")
+        assert (code, "its name must end in" in error) == (2, True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ARROW1 and nothing else")))
+    assert run("evaluate", "-")[2].startswith("error: -: cannot be read as an Arrow file")
 
 
 def test_a_spreadsheet(run: Run, tmp_path: Path) -> None:

@@ -90,6 +90,21 @@ def test_undefined_values_are_never_a_pass() -> None:
     assert infinite[0].value == np.inf
 
 
+def test_groups_are_found_by_their_names() -> None:
+    def chosen(group: str, *groups: str, by: str | None = None) -> list[str]:
+        places = [Place(each, {"ece": {"value": 0.1}}) for each in ("", *groups)]
+        return [each.place.strip() for each in check(metric_conditions(Gates((f"ece@{group} > 1",))), places, by=by)]
+
+    assert chosen("all", "all", "other", by="g") == [""]  # all rows, not the group of this name
+    assert chosen("g=all", "all", "other", by="g") == ["(group all)"]
+    assert chosen("a,b=1,0", "1,0", "2", by='"a,b"') == ["(group 1,0)"]
+    assert chosen("monthly", "contract: monthly", "region: north") == ["(group contract: monthly)"]
+    with pytest.raises(ArgumentError, match="names 2 groups; name its column, as in ece@a=yes"):
+        chosen("yes", "a: yes", "b: yes")
+    with pytest.raises(ArgumentError, match="unknown group 'u'"):
+        chosen("u", "by: a, x: u")
+
+
 def test_gates_apply_to_all_rows_and_groups(rows: str, run: Run) -> None:
     part = GROUPS == "two, year"
     code, out, err = run(
@@ -148,6 +163,15 @@ def test_baselines(rows: str, run: Run) -> None:
         Path("bad.json").write_text(text)
         assert f"bad.json: {message}" in run("evaluate", rows, *worse, "--baseline", "bad.json")[2]
     assert "no such file" in run("evaluate", rows, *worse, "--baseline", "none.json")[2].lower()
+
+
+def test_a_group_of_the_baseline_without_rows_is_stated(rows: str, run: Run) -> None:
+    asked = ["evaluate", rows, "--by", "g", "--metrics", "brier"]
+    Path("base.json").write_text(run(*asked, "--json")[1])
+    asked += ["--baseline", "base.json", "--fail-if", "brier > 2 * baseline"]
+    code, _, err = run(*asked, "--where", "g <> 'monthly'")
+    assert (code, "warning: --baseline: these data have no rows of monthly, unlike base.json\n" in err) == (0, True)
+    assert "warning" not in run(*asked)[2]
 
 
 def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
@@ -240,6 +264,8 @@ def test_options_of_metrics(rows: str, run: Run) -> None:
         (["assess", rows, "--metrics", "ece,brier", "--option", "norm=1"], "--option: applies to one metric"),
         (["assess", rows, "--metric", "cox_slope", "--option", "form=1"], "cox_slope has no 'form'"),
         (["evaluate", rows, "--for", "clinical", "--option", "edge=drop"], "--option: cannot be combined"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region"], "or evaluate --by --pool for centres"),
+        (["evaluate", rows, "--for", "clinical", "--by", "region", "--pool"], "drop --for clinical"),
     ):
         code, _, err = run(*words, "--no-config")
         assert code == 2

@@ -129,9 +129,10 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     rng = np.random.default_rng(5)
     said = rng.choice([50, 60, 80, 90, 95, 100], 300)
     right = rng.random(300) < 0.3 + 0.005 * said
-    lines = ["stated,score,answer,truth,verdict,feel"]
+    lines = ["stated,score,answer,truth,verdict,feel,product,exact"]
     for s, r in zip(said, right, strict=True):
-        lines.append(f"{s}%,{s},A,{'A ' if r else 'B'},{'right' if r else 'wrong'},{'high' if s > 80 else 'low'}")
+        words = f"{'A ' if r else 'B'},{'right' if r else 'wrong'},{'high' if s > 80 else 'low'}"
+        lines.append(f"{s}%,{s},A,{words},12345678901234567890,1234567890123456789{0 if r else 1}")
     path = tmp_path / "stated.csv"
     path.write_text("\n".join(lines))
     expected = cal.ece(right.astype(int), said / 100, bins="levels", input="confidence")
@@ -140,6 +141,8 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
         ("score", "verdict", "numbers from 0 to 100"),
         ("score / 100", "answer = truth", ""),
         ("stated", "answer == truth", "percentages"),
+        ("stated", "Answer = TRUTH", "percentages"),  # names of columns in any case, as in SQL
+        ("stated", "product = exact", "percentages"),  # equal as doubles
         ("stated", "verdict = 'right'", "percentages"),
     ):
         options = ("--confidence-column", confidence, "--label", label)
@@ -156,6 +159,11 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     calibrator = tmp_path / "c.json"
     fit = ("--prob", "stated", "--label", "verdict", "--method", "histogram_levels", "--out", calibrator)
     assert run("fit", path, *fit)[0] == 0
+    code = run("apply", calibrator, path, "--prob", "stated", "--out", tmp_path / "c.csv")
+    assert code[0] == 0, code
+    assert "read as percentages" in code[2]
+    new = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1, usecols=-1)
+    assert new[said == 100] == pytest.approx((right[said == 100].sum() + 0.5) / ((said == 100).sum() + 1))
     assert run("evaluate", path, *options, "--calibrator", calibrator, "--metrics", "ece")[0] == 0
     for bad, words in (
         (("--confidence-column", "feel", "--label", "verdict"), "300 of 300 confidences are not numbers: "),

@@ -67,7 +67,7 @@ def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Pa
     four = "4 of 300 rows dropped because of missing values (churn 2, p 2)"
     calibrator, sketch, page = tmp_path / "c.json", tmp_path / "day.sketch", tmp_path / "r.md"
     for command in (
-        ("evaluate", rows, *label, "--metrics", "ece"),
+        ("evaluate", rows, *label, "--metrics", "ece", "--summary", tmp_path / "s.md"),
         ("assess", rows, *label),
         ("fit", rows, *label, "--method", "platt", "--out", calibrator),
         ("select", rows, *label, "--accuracy", "0.8"),
@@ -76,6 +76,7 @@ def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Pa
     ):
         code, out, error = run(*command)
         assert (code, four in out) == (0, True), (command, out, error)
+    assert f"- {four}\n" in (tmp_path / "s.md").read_text()
     code, out, _ = run("compare", rows, *label, "--models", "p,w", "--resamples", "50")
     assert "5 of 300 rows dropped because of missing values (churn 2, p 2, w 1)" in out
     assert code == 0
@@ -83,7 +84,8 @@ def test_every_command_states_what_it_dropped(run: Run, rows: Path, tmp_path: Pa
     assert (code, page.read_text().count(four)) == (0, 2)
     # A label may come later; a score may not.
     update = ("monitor", "update", tmp_path / "m.db", rows, "--label", "churn", "--prob", "p", "--id", "id")
-    assert run(*update)[0] == 2
+    code, _, error = run(*update)
+    assert (code, "2 missing values in column 'p', the first on line 9; use --drop-missing" in error) == (2, True)
     code, out, _ = run(*update, "--drop-missing", "--fail-on-alarm", "never")
     assert (code, "2 of 300 rows dropped because of missing values (p 2)" in out) == (0, True)
     code, out, _ = run("apply", calibrator, rows, "--prob", "p", "--out", tmp_path / "o.csv", "--drop-missing")
@@ -102,6 +104,10 @@ def test_text_that_stands_for_a_missing_value(run: Run, tmp_path: Path) -> None:
     for more in ((), ("--stream",)):
         code, out, _ = run("evaluate", file, "--metrics", "ece", "--drop-missing", *more)
         assert (code, "2 of 300 rows dropped because of missing values (y 1, p 1)" in out) == (0, True)
+    # Labels may be text beside empty fields.
+    file.write_text("y,p\n" + "yes,0.7\nno,0.2\n" * 20 + ",0.3\nNA,0.3\n")
+    code, _, error = run("evaluate", file)
+    assert (code, "--label: 2 missing values in column 'y', the first on line 42" in error) == (2, True)
     # Lines of other errors are those of the file.
     lines[20] = "1,1.5"
     file.write_text("y,p\n" + "\n".join(lines) + "\n")
@@ -124,5 +130,9 @@ def test_times_to_event(run: Run, tmp_path: Path) -> None:
     asked = ("evaluate", file, "--time", "days", "--event", "died", "--horizon", "1", "--resamples", "200")
     code, _, error = run(*asked)
     assert (code, "2 missing values (risk 1, days 1), the first on line 5" in error) == (2, True)
-    code, out, _ = run(*asked, "--drop-missing")
+    summary = tmp_path / "gates.md"
+    code, out, _ = run(*asked, "--drop-missing", "--summary", summary, "--fail-if", "observed_risk > 1")
     assert (code, "2 of 200 rows dropped because of missing values (risk 1, days 1)" in out) == (0, True)
+    text = summary.read_text()
+    assert text.startswith("### calibrant evaluate trial.csv: 1 gate passed")
+    assert "\n- 2 of 200 rows dropped because of missing values (risk 1, days 1)\n" in text

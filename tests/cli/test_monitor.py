@@ -463,8 +463,12 @@ def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
     (files / "other.toml").write_text('label = "x"\nlogits = "x"\n[monitor]\nid = "x"\n')
     again = run("update", store, files / "new.csv", "--config", files / "other.toml", "--fail-on-alarm", "never")
     assert again[1].startswith("300 duplicate rows ignored")
-    assert "error: --prob: unknown column 'risk'" in run("update", store, files / "other.csv", "--id", "key")[2]
-    assert "error: --label: unknown column 'z'" in run("update", store, files / "new.csv", "--label", "z")[2]
+    error = run("update", store, files / "other.csv", "--id", "key")[2]
+    assert "error: --prob: unknown column 'risk'" in error
+    assert "(prob was given to monitor init)" in error
+    error = run("update", store, files / "new.csv", "--label", "z")[2]
+    assert "error: --label: unknown column 'z'" in error
+    assert "was given to" not in error
 
 
 def test_columns_can_be_remembered_beside_a_sketch(run: Run, files: Path) -> None:

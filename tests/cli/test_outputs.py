@@ -56,6 +56,8 @@ CASES = [
     ("evaluate rows.csv --summary s.md --junit s.md", "names the file of"),
     ("monitor report m.db --out t.md", "--out: must end in .html, .htm"),
     ("demo --out d.pdf", "--out"),
+    ("fit rows.csv --out -", "--out: cannot be standard output (-); name a file"),
+    ("evaluate rows.csv --fail-if ece>1 --junit -", "--junit: cannot be standard output (-)"),
 ]
 
 

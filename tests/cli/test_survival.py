@@ -161,3 +161,21 @@ def test_a_missing_group_is_on_a_line(tmp_path: Path, run: Run) -> None:
     code, _, err = run("evaluate", path, *COLUMNS, "--by", "site")
     assert code == 2
     assert "--by: missing value in column 'site' on line 3" in err
+
+
+def test_risks_of_0_can_be_left_out_of_the_slope(file: Path, run: Run) -> None:
+    pd.read_csv(file).assign(coarse=np.where(RISK > 0.3, RISK, 0)).to_csv(file, index=False)
+    code, out, err = run("evaluate", file, *COLUMNS, "--prob", "coarse", "--resamples", "0")
+    assert code == 0
+    assert "--option edge=drop" in out
+    assert "intercept and slope: " in err
+    code, out, _ = run(
+        "evaluate", file, *COLUMNS, "--prob", "coarse", "--resamples", "0", "--option", "edge=drop", "--json"
+    )
+    with pytest.warns(cal.errors.BoundaryScoresWarning):
+        expected = cal.survival_summary(
+            np.where(RISK > 0.3, RISK, 0), time=TIME, event=EVENT, horizon=365, n_resamples=0, edge="drop"
+        )
+    found = json.loads(out)
+    assert found["horizons"][0]["measures"]["calibration_slope"]["value"] == expected["calibration_slope"]
+    assert "left out" in found["notes"][0]

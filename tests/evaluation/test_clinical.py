@@ -18,6 +18,7 @@ from calibrant.errors import (
     InputTypeError,
     LabelError,
     LensError,
+    ProbabilityError,
 )
 from calibrant.evaluation import ClinicalSummary
 from calibrant.evaluation.clinical import summarize
@@ -355,3 +356,52 @@ def test_rounding_errors_of_an_exact_0_are_shown_as_0() -> None:
     assert abs(found["intercept"].value) < 1e-12
     rows = {row[0]: row[1] for row in found._table()[1]}
     assert rows["Calibration intercept"] == "0"
+
+
+def test_a_perfect_model_has_no_intervals_of_width_0() -> None:
+    y_true = np.tile([0, 0, 1], 40)
+    with pytest.warns(HardPredictionsWarning):
+        found = cal.clinical_summary(y_true, y_true.astype(float), n_resamples=200)
+    for id in ("brier", "oe", "eo"):
+        row = found[id]
+        assert (row.lower, row.upper, row.method) == (None, None, "")
+        assert row.note == "does not vary between resamples"
+
+
+def test_dropped_rows_are_reported_for_item_11() -> None:
+    y_true: list[Any] = [0, 0, 1, 1] * 25
+    found = cal.clinical_summary([*y_true, None], [*[0.1, 0.6, 0.4, 0.8] * 25, 0.5], n_resamples=0, missing="drop")
+    assert cal.tripod(found)["11"].filled == (
+        "Every row of the analysis has an outcome and a predicted risk; 1 of 101 rows dropped because of missing values (y_true 1)."
+    )
+    assert (
+        "drops and imputes none"
+        in cal.tripod(cal.clinical_summary(y_true, [0.3, 0.7] * 50, n_resamples=0))["11"].filled
+    )
+
+
+def test_groups_are_asked_for_elsewhere() -> None:
+    with pytest.raises(TypeError, match="validate_by_group"):
+        cal.clinical_summary([0, 1] * 20, [0.2, 0.7] * 20, by=[0, 1] * 20, n_resamples=0)
+
+
+def test_the_flexible_curve_notes_risks_left_out_of_its_slope() -> None:
+    risk = np.tile([0.0, 0.1, 0.3, 0.6, 1.0], 30)
+    y_true = np.tile([0, 0, 1, 0, 1, 1, 0, 0, 1, 1], 15)
+    found = cal.flexible_calibration_curve(y_true, risk)
+    assert found.slope.value == pytest.approx(cal.clinical_summary(y_true, risk, n_resamples=0)["slope"].value)
+    assert found.notes == (
+        "60 of 150 risks are 0 or 1 (within 1e-12) and left out of intercept and slope, as by clinical_summary",
+    )
+    assert found.notes[0] in str(found)
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert "notes" not in cal.flexible_calibration_curve(y_true, risk.clip(0.01, 0.99)).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [([0.1, None, 0.3], "missing value"), ([0.1, math.nan], "missing value"), ([10, 20, 30], "divide by 100")],
+)
+def test_risks_of_a_pilot_sample_that_cannot_be_used(scores: Any, words: str) -> None:
+    with pytest.raises(ProbabilityError, match=words):
+        cal.precision_sample_size(scores)

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import math
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import calibrant as cal
+from calibrant import errors
 from calibrant.errors import CalibrantError
 from calibrant.evaluation.discrimination import auroc_with_error
 from calibrant.evaluation.group_validation import GroupValidation
@@ -302,3 +304,81 @@ def test_notes_are_about_what_was_computed() -> None:
     nothing = str(cal.validate_by_group(np.zeros(len(Y), dtype=int), P, groups=np.arange(len(Y)) % 3))
     assert "left out (no events)" in nothing
     assert "raises pooled" not in nothing
+
+
+def _dated(n: int = 1200) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(5)
+    p = rng.beta(1.2, 8, n)
+    return (rng.random(n) < p).astype(int), p, np.datetime64("2020-01-01") + np.arange(n)
+
+
+def test_dates_in_any_spelling_form_the_same_periods() -> None:
+    y, p, days = _dated()
+    index = pd.DatetimeIndex(days)
+    compact = index.strftime("%Y%m%d")
+    quarterly = {
+        "hyphens": index.strftime("%Y-%m-%d"),
+        "compact": compact,  # NumPy reads 20200101 as a year
+        "compact numbers": compact.astype(int),
+        "months": index.strftime("%Y%m"),
+        "time zone": index.tz_localize("Europe/Paris"),
+        "periods": index.to_period("Q"),
+    }
+    expected = cal.validate_by_period(y, p, times=days, every="quarter", metrics="oe")
+    names = [(each.name, each.rows) for each in expected.groups]
+    assert names[:2] == [("2020 Q1", 91), ("2020 Q2", 91)]
+    for spelling, times in quarterly.items():
+        found = cal.validate_by_period(y, p, times=times, every="quarter", metrics="oe")
+        assert [(each.name, each.rows) for each in found.groups] == names, spelling
+        assert found["oe"].trend == expected["oe"].trend, spelling
+    for spelling in ("hyphens", "compact", "compact numbers", "time zone"):
+        with pytest.raises(errors.ArgumentError, match="holds dates"):
+            cal.validate_by_period(y, p, times=quarterly[spelling])
+    for times, problem in ((index.year, "holds years, which have no quarter"), (index.to_period("Y"), "longer than")):
+        with pytest.raises(errors.ArgumentError, match=problem):
+            cal.validate_by_period(y, p, times=times, every="quarter")
+    # 202012 and 202101 are a month apart, not 89 units.
+    months = cal.validate_by_period(y, p, times=index.strftime("%Y%m").astype(int), metrics="oe")
+    assert months.unit == "year"
+    monthly = cal.validate_by_period(y, p, times=days, every="month", metrics="oe")
+    assert months["oe"].trend == pytest.approx(monthly["oe"].trend)
+
+
+def test_rows_without_a_time_are_dropped_and_counted() -> None:
+    y, p, days = _dated()
+    absent = np.arange(len(y)) % 50 == 0
+    kept = cal.validate_by_period(y[~absent], p[~absent], times=days[~absent], every="year", metrics="oe")
+    frame = pd.DataFrame({"y": y, "p": p, "day": pd.Series(days).where(~absent)})
+    found = cal.validate_by_period(frame, label="y", prob="p", times="day", every="year", metrics="oe", missing="drop")
+    assert found["oe"].estimate == kept["oe"].estimate
+    assert found.to_dict()["missing_values"] == {"rows": 1200, "dropped": 24, "missing": {"day": 24}}
+    years = np.where(absent, np.nan, 2020 + np.arange(len(y)) // 300)  # whole numbers are years, with gaps too
+    found = cal.validate_by_period(y, p, times=years, metrics="oe", missing="drop")
+    assert [each.name for each in found.groups] == [2020, 2021, 2022, 2023]
+    assert found.unit == "year"
+    for times in (years, frame["day"]):
+        with pytest.raises(CalibrantError, match="missing='drop'"):
+            cal.validate_by_period(y, p, times=times, every="year" if times is not years else None)
+
+
+def test_risks_of_0_and_1_are_noted_with_the_alternative() -> None:
+    rng = np.random.default_rng(3)
+    p = np.round(rng.beta(0.5, 1, 300), 2)
+    y = (rng.random(300) < p).astype(int)
+    y[np.flatnonzero(p == 0)[0]] = 1
+    sure = int(((p == 0) | (p == 1)).sum())
+    centre = np.arange(300) % 6
+    with pytest.warns(errors.BoundaryScoresWarning, match=f"intercept and slope: {sure} of 300 rows") as caught:
+        found = cal.validate_by_group(y, p, groups=centre)
+    assert len(caught) == 1
+    assert found.notes[0].startswith(f"{sure} of 300 risks are 0 or 1")
+    assert 'edge="drop"' in str(found)
+    with pytest.warns(errors.BoundaryScoresWarning, match="left out"):
+        dropped = cal.validate_by_group(y, p, groups=centre, edge="drop")
+    summary = cal.clinical_summary(y, p, n_resamples=0)
+    assert dropped.overall.estimates["slope"].value == pytest.approx(summary["slope"].value)
+    assert any("validate_by_group" in note and str(sure) in note for note in summary.notes)
+    assert any("R2, D, U and Q are infinite" in note for note in summary.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cal.validate_by_group(y, p, groups=centre, metrics="oe").notes == ()

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibrant as cal
@@ -333,7 +334,7 @@ def test_few_rows_have_no_interval_where_replicates_are_undefined() -> None:
 
 def test_boundary_risks_and_survival_probabilities_warn() -> None:
     risk, time, event = data(300)
-    with pytest.warns(BoundaryScoresWarning, match="risks are 0 or 1"):
+    with pytest.warns(BoundaryScoresWarning, match="of 221 risks at 5 are 0 or 1"):
         cal.survival_summary(np.where(risk > 0.8, 1.0, risk), time=time, event=event, horizon=5, n_resamples=0)
     with pytest.warns(InputWarning, match="probabilities of survival"):
         cal.survival_summary(1 - risk**2, time=time, event=event, horizon=5, n_resamples=0)
@@ -434,3 +435,47 @@ def test_few_resamples_are_noted() -> None:
     time, event = rng.exponential(5, 40), rng.integers(0, 2, 40)
     found = cal.survival_summary(rng.random(40), time=time, event=event, horizon=3, n_resamples=20, rng=0)
     assert "at least 200 resamples" in str(found)
+
+
+def test_risks_of_0_and_1_are_noted_and_can_be_left_out() -> None:
+    risk, time, event = data(300)
+    coarse = np.where(risk < 0.3, 0.0, risk)
+    used = cal.horizon_outcomes(time, event, horizon=5)
+    inner = coarse > 0
+    weighted = {"sample_weight": used.weight[inner]}
+    with pytest.warns(BoundaryScoresWarning, match="edge='drop'"):
+        clipped = cal.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0)
+    with pytest.warns(BoundaryScoresWarning, match="and left out"):
+        found = cal.survival_summary(coarse, time=time, event=event, horizon=5, n_resamples=0, edge="drop")
+    assert found["calibration_slope"] == pytest.approx(cal.cox_slope(used.outcome[inner], coarse[inner], **weighted))
+    assert found["calibration_intercept"] == pytest.approx(
+        cal.fixed_slope_intercept(used.outcome[inner], coarse[inner], **weighted)
+    )
+    for name in ("observed_risk", "ici", "brier", "auroc"):
+        assert found[name] == clipped[name]
+    assert "--option edge=drop" in clipped.to_dict()["notes"][0]
+    assert "left out" in str(found)
+    with pytest.warns(BoundaryScoresWarning):
+        nothing = cal.survival_summary(np.round(risk), time=time, event=event, horizon=5, n_resamples=0, edge="drop")
+    assert nothing["calibration_slope"] is None
+    assert nothing["calibration_intercept"] is None
+
+
+def test_missing_values_are_dropped_and_counted() -> None:
+    risk, time, event = data(300)
+    risk[3], time[5] = np.nan, np.nan
+    weight = np.where(np.arange(300) == 7, np.nan, 1.0)
+    kept = np.isfinite(risk) & np.isfinite(time) & np.isfinite(weight)
+    options: Any = {"horizon": 5, "n_resamples": 0}
+    expected = cal.survival_summary(risk[kept], time=time[kept], event=event[kept], **options)
+    found = cal.survival_summary(risk, time=time, event=event, sample_weight=weight, missing="drop", **options)
+    counted = {"rows": 300, "dropped": 3, "missing": {"y_prob": 1, "time": 1, "sample_weight": 1}}
+    assert found.to_dict() == {**expected.to_dict(), "missing_values": counted}
+    assert "3 of 300 rows dropped" in str(found)
+    frame = pd.DataFrame({"r": risk, "t": time, "e": event})
+    diagram = cal.survival_diagram(frame, prob="r", time="t", event="e", missing="drop", **options)
+    assert diagram.to_dict()["missing_values"]["missing"] == {"r": 1, "t": 1}
+    with pytest.raises(CalibrantError, match="missing='drop'"):
+        cal.survival_summary(risk, time=time, event=event, **options)
+    with pytest.raises(CalibrantError, match="must be 'raise' or 'drop'"):
+        cal.survival_summary(risk, time=time, event=event, missing="omit", **options)

@@ -225,3 +225,23 @@ def test_only_certain_predictions(edge: Any) -> None:
         warnings.simplefilter("ignore")
         with pytest.raises(cal.errors.UndefinedMetricError, match="every row"):
             cal.multinomial_recalibration([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 1]], edge=edge)
+
+
+def test_the_first_class_is_the_reference_by_default() -> None:
+    names = np.array(["benign", "borderline", "invasive", "metastatic"])
+    found = cal.multinomial_recalibration(names[Y], P, classes=list(names))
+    assert found.reference == "benign"
+    assert found.own.intercepts.tolist() == cal.multinomial_recalibration(Y, P, reference=0).own.intercepts.tolist()
+    assert found.notes == ()
+
+
+def test_probabilities_of_0_are_noted() -> None:
+    rounded = np.round(P, 1)
+    rounded = rounded / rounded.sum(axis=1, keepdims=True)
+    rows = int((rounded == 0).any(axis=1).sum())
+    for edge, words in (("clip", 'edge="drop" leaves them out'), ("drop", "left out")):
+        with pytest.warns(BoundaryScoresWarning):
+            found = cal.multinomial_recalibration(Y, rounded, edge=edge)
+        assert found.notes[-1].startswith(f"{rows} of {len(Y)} rows have a probability of 0 or 1")
+        assert found.notes[-1].endswith(words)
+        assert found.notes[-1] in str(found)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import CalibrantWarning
+from calibrant.errors import CalibrantWarning, warn_caller
 from calibrant.inference import cells
 from calibrant.inference.pair_resampling import Series, skce_draws
-from calibrant.inference.resampling import PredictionSampler, generator
+from calibrant.inference.resampling import PredictionSampler, generator, many
 from calibrant.metrics.kernel import pairs
 from calibrant.metrics.kernel.pairs import Cloud, _median_distance, _middle_two
 
@@ -254,6 +256,25 @@ def test_a_warning_about_a_resample_does_not_reach_the_user(workers: int) -> Non
     assert 0 < found.pvalue <= 1
     with pytest.warns(CalibrantWarning, match="sorted by labels"):
         cal.skce_ul(np.sort(y), p)
+
+
+def test_resampling_in_threads_leaves_the_filters_of_warnings_as_they_were() -> None:
+    """The filters belong to the process: two threads that change and restore them can leave calibrant silent for good."""
+    entered, left = Event(), Event()
+    before = list(warnings.filters)
+
+    def first(number: int) -> None:
+        entered.set()
+        left.wait(10)
+
+    thread = Thread(target=many, args=(first, 1))
+    thread.start()
+    entered.wait(10)
+    with pytest.warns(CalibrantWarning, match="heard"):
+        warn_caller("heard")  # only the resamples of the other thread are silent
+    many(lambda _: left.set(), 1)
+    thread.join()
+    assert warnings.filters == before
 
 
 def test_metrics_that_share_their_resamples_have_the_values_of_each_alone() -> None:

@@ -179,6 +179,8 @@ GENERATED: Record = {**sample(0, [-1.0, -2.0], 0), "resps": [["Paris"]], "filter
         ([GENERATED], "the responses are text, not log-likelihoods.*its fields are doc_id, doc, target"),
         ([{"question": "x", "answer": "y"}], "has no filtered_resps or resps; its fields are question, answer"),
         ([[1, 2]], "is not a sample"),
+        ([{"samples": {"mmlu": 3}}], "the samples of mmlu are not a list; got 3"),
+        ([{**sample(0, [-1.0, -2.0], 0), "filtered_resps": [10**400, -1]}], "are text, not log-likelihoods"),
     ],
 )
 def test_hostile_logs_are_errors(tmp_path: Path, records: list[Any], words: str) -> None:
@@ -288,7 +290,11 @@ def test_answers_from_fields_files_mappings_and_lists(tmp_path: Path) -> None:
     found = cal.read_openai_logprobs(judged)
     assert found.kind == "confidence"
     assert cal.brier(found) == pytest.approx(((by_hand()[0] - 1) ** 2 + 2 * by_hand()[0] ** 2) / 3)
+    (tmp_path / "latin.csv").write_bytes(b"custom_id,answer\nq0,\xe9\n")
+    part = write(tmp_path, [{"custom_id": "q0", "label": "A"}, {"custom_id": "q1"}], "part.jsonl")
     for label, words in (
+        (str(tmp_path / "latin.csv"), "is not UTF-8 text"),
+        (part, "entry 2 has no custom_id or no label"),
         (None, "no field has the correct answers; the fields are custom_id, topic"),
         ("key", "has no field 'key'; its fields are custom_id, topic"),
         ({"q0": "A"}, "no correct answer for the identifier 'q1'"),
@@ -330,6 +336,9 @@ def test_words_positions_and_failures(tmp_path: Path) -> None:
     ):
         with pytest.raises(ArgumentError, match=message):
             cal.read_openai_logprobs(path, **keywords)
+    digits = write(tmp_path, [chat({"1": -0.5, "2": -1.0}, answer=0)], "digits.jsonl")
+    with pytest.raises(InputError, match="correct answer 0 is not among the choices 1, 2"):  # not the first choice
+        cal.read_openai_logprobs(digits, "12")
     twice = write(tmp_path, [chat(TOPS, answer="A", custom_id="q")] * 2, "twice.jsonl")
     with pytest.raises(InputError, match="'q' occurs twice"):
         cal.read_openai_logprobs(twice)

@@ -34,6 +34,7 @@ def test_what_is_clear_is_converted(values: Any, expected: list[float], note: st
 
 
 def test_scale_and_words() -> None:
+    assert cal.parse_confidence([]).tolist() == []
     assert cal.parse_confidence([7, 10], scale=10).tolist() == [0.7, 1.0]
     assert cal.parse_confidence([1, 85], scale=100).tolist() == [0.01, 0.85]
     assert cal.parse_confidence(["High", "low", "70%"], words={"high": 0.9, "LOW": 0.6}).tolist() == [0.9, 0.6, 0.7]
@@ -59,6 +60,8 @@ def test_scale_and_words() -> None:
         ([0.5, None], {}, "1 of 2 confidences are missing"),
         ([0.5, float("nan")], {}, "are missing"),
         (["", "0.5"], {}, "are missing"),
+        ([True, False], {}, r"2 of 2 confidences are not numbers: 'True' \(1\)"),
+        ([[0.5, 0.6]], {}, r"must have one dimension; got shape \(1, 2\)"),
         ([0.5], {"scale": 0}, "scale: must be a positive number"),
         ([0.5], {"words": {"high": 90}}, "words: must be probabilities; got 90"),
     ],

@@ -67,7 +67,7 @@ def test_without_such_scores_edge_changes_nothing_and_nothing_is_said(metric: st
 def test_warnings_count_the_rows(metric: str) -> None:
     y, p = rows()
     effect = "a shift of log-odds does not" if metric == "fixed_slope_intercept" else "their log-odds are clipped"
-    with pytest.warns(cal.BoundaryScoresWarning, match=rf"6 of 400 rows have .*; {effect} .*edge='drop'"):
+    with pytest.warns(cal.BoundaryScoresWarning, match=rf"{metric}: 6 of 400 rows have .*; {effect} .*edge='drop'"):
         cal.catalogue[metric](y, p)
     left_out = "6 of 400 rows have a score within 1e-12 of 0 or 1 and are left out, 1 of them with the other outcome"
     for call in (

@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, CalibrantWarning
+from calibrant.recalibration import softmax_regression
 from calibrant.recalibration.scaling import (
     BiasCorrectedTemperature,
     DirichletCalibration,
@@ -321,3 +322,17 @@ def test_a_piece_is_never_flatter_than_the_largest_temperature():
     assert slopes.min() == pytest.approx(1e-3)
     new = rng.dirichlet([1, 1, 1], 2000)
     assert (calibrator.predict_proba(new).astype(np.float32).argmax(axis=1) == new.argmax(axis=1)).mean() > 0.999
+
+
+def test_rows_that_show_where_to_look_do_not_decide(monkeypatch):
+    """Every sixth row is of another kind, and the Brier score has a minimum for each kind."""
+    monkeypatch.setattr(softmax_regression, "WARM_ROWS", 500)
+    rng = np.random.default_rng(5)
+    logits = 2 * rng.normal(size=(3000, 3))
+    special = (np.arange(3000) % 6 == 0)[:, None]
+    labels = (np.where(special, logits / 30, logits) + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    given = np.where(special, 10 * logits, 0.05 * logits)
+    fitted = TemperatureScaling(input="logit", objective="brier").fit(given, labels)
+    monkeypatch.setattr(softmax_regression, "WARM_ROWS", 10_000)  # all rows are looked at
+    whole = TemperatureScaling(input="logit", objective="brier").fit(given, labels)
+    assert fitted.temperature_ == whole.temperature_ < 0.1

@@ -119,3 +119,13 @@ class TestTripod:
         assert len(found.to_frame()) == 52
         assert "of 52 items" in repr(found)
         assert found.save(tmp_path / "t.csv").read_text().startswith("number,section,topic")
+
+
+def test_dropped_rows_and_subgroups_beyond_the_first_are_stated() -> None:
+    centre = [f"centre {row % 40}" for row in range(300)]
+    found = cal.report([*Y, None], [*RISK, 0.5], purpose="clinical", by=[*centre, "centre 0"], missing="drop", **FAST)
+    part = found.clinical
+    assert part is not None
+    assert len(part.subgroups) == 30
+    assert "30 of 40 subgroups are shown; validate_by_group has all of them" in part.notes
+    assert "1 of 301 rows dropped" in part.tripod["11"].filled

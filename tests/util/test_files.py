@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import zipfile
 from pathlib import Path
 
@@ -126,10 +127,53 @@ def test_the_cache_keeps_what_is_made_and_makes_again_what_is_damaged(
     (tmp_path / "own" / "a").write_bytes((tmp_path / "own" / "a").read_bytes()[:-1])
     assert cached_text("a", make) == cached_text("a", make) == "ä\r\nb"
     assert len(made) == 2
+    old = os.umask(0o002)  # the group may write what is made, but not what is kept
+    try:
+        assert cached_text("b", make) == cached_text("b", make)
+    finally:
+        os.umask(old)
+    assert len(made) == 3
+    os.chmod(tmp_path / "own" / "b", 0o666)  # others might have written it
+    assert cached_text("b", make) == cached_text("b", make)
+    assert len(made) == 4
     os.chmod(tmp_path / "own", 0o777)  # others might have written there
     assert cache_folder() is None
     monkeypatch.setenv("CALIBRANT_CACHE", "")
     assert cached_text("a", make) == "ä\r\nb"
-    assert len(made) == 3
+    assert len(made) == 5
     monkeypatch.setenv("CALIBRANT_CACHE", "/dev/null/none")
     assert cached_text("a", make) == "ä\r\nb"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folder of XDG_CACHE_HOME")
+def test_the_cache_is_not_below_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CALIBRANT_CACHE", raising=False)
+    for name in ("XDG_CACHE_HOME", "CALIBRANT_CACHE"):
+        monkeypatch.setenv(name, "relative" if name == "XDG_CACHE_HOME" else "~/.cache/calibrant")
+        assert cache_folder() == tmp_path / "home" / ".cache" / "calibrant"
+    assert os.listdir(tmp_path) == ["home"]
+
+
+def test_a_damaged_template_in_the_cache_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte of a compiled template may be text of the page."""
+    jinja2 = pytest.importorskip("jinja2")
+    from calibrant.reporting.html import environment
+
+    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "own"))
+
+    def page() -> str:
+        made = environment()
+        made.loader = jinja2.DictLoader({"page": "Mean confidence {{ value }}"})
+        return str(made.get_template("page").render(value=1))
+
+    assert page() == page() == "Mean confidence 1"
+    (kept,) = (tmp_path / "own").iterdir()
+    content = kept.read_bytes()
+    assert b"Mean confidence" in content
+    kept.write_bytes(content.replace(b"Mean confidence", b"Mean probability"[:15]))
+    assert page() == "Mean confidence 1"
+    kept.write_bytes(content[:70] + jinja2.bccache.bc_magic)
+    assert page() == "Mean confidence 1"
+    assert kept.read_bytes() == content

@@ -9,7 +9,15 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, LensError, UndefinedMetricError, Use, WeightsNotSupportedError
+from ..errors import (
+    ArgumentError,
+    InputWarning,
+    LensError,
+    UndefinedMetricError,
+    Use,
+    WeightsNotSupportedError,
+    warn_caller,
+)
 from ..input.convert import is_number
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_whole
@@ -369,7 +377,8 @@ class Levels(BinningRule):
 
     Notes
     -----
-    Scores belong to one level if they are exactly equal; round scores that differ by floating-point error. The edges of the table lie
+    Scores belong to one level if they are exactly equal; round scores that differ by floating-point error. The error of a level with one row is
+    mostly noise, which debiased metrics cannot remove; a warning is issued if most levels have one row. The edges of the table lie
     midway between neighbouring levels, so that other rows binned by it belong to the nearest level.
 
     A sketch keeps cells, not scores, so that each cell is a level. If the scores of a cell are not equal, an error is raised. Their sum is
@@ -428,8 +437,12 @@ class Levels(BinningRule):
 
     def _edges(self, view: View) -> Floats:
         """Return edges midway between the distinct scores."""
-        self.count(view)
+        count = self.count(view)
         levels = view.prefix.score
+        rows = view.total if view.weight_kind == "counts" else view.n
+        if count > SPARSE_LEVELS and rows < 2 * count:
+            problem = f"'levels' has {count:,} bins for {rows:,.0f} rows, so that the rate of most bins is that of one row, and their variance is unknown"
+            warn_caller(InputWarning("bins", problem, ("round the scores", "give a number of bins")))
         middle = (levels[:-1] + levels[1:]) / 2
         # Between adjacent floating-point numbers the middle is rounded to one of them; bins are closed on the right.
         return np.concatenate([[0.0], np.where(middle < levels[1:], middle, levels[:-1]), [1.0]])
@@ -443,6 +456,8 @@ class Levels(BinningRule):
         return cells_by_slots(view, slots_among(edges, "right")), len(edges) - 1
 
 
+# From this number of levels on, a warning states that most have one row; fewer occur in small groups.
+SPARSE_LEVELS = 20
 # Scores with at most this many distinct values, and this many rows for each on average, have few levels.
 FEW_LEVELS, ROWS_PER_LEVEL = 50, 5
 

@@ -51,7 +51,7 @@ def rows_of(
         if by not in (None, watched) and watched in opened.names:
             problem = f"this monitor was created with --by {watched}, which {file} also has; got {by}"
             raise ArgumentError("--by", problem, "drop --by")
-        dropped = opened.drop_missing({} if by is None else {by: "groups"}) if drop_missing else None
+        dropped = opened.drop_missing({} if by is None else {by: "groups"}, drop=drop_missing)
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}

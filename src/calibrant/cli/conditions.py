@@ -345,14 +345,20 @@ def _chosen(condition: Condition, places: Sequence[Place], by: str | None) -> li
         groups = [place for place in places if place.group]
         # Only groups have a p-value that is adjusted for their number.
         return groups if condition.field == "adjusted" and groups else list(places)
+    if condition.group == "all":  # even if a group has this name
+        return [place for place in places if not place.group]
     column, sign, value = (part.strip() for part in condition.group.partition("="))
     # Of one column, a group has the name of the value; of several, it is named with its column.
-    names = {condition.group, f"{column}: {value}", value if sign and column == by else condition.group}
+    own = sign and column == re.sub(r'^"(.*)"$', r"\1", (by or "").strip())
+    names = {condition.group, f"{column}: {value}", value if own else condition.group}
     chosen = [place for place in places if place.group and place.group in names]
-    if not chosen and condition.group == "all":
-        chosen = [place for place in places if not place.group]
+    known = [place.group for place in places if place.group]
     if not chosen:
-        known = [place.group for place in places if place.group]
+        chosen = [place for place in places if place.group and place.group.partition(": ")[2] == condition.group]
+        if len(chosen) > 1:
+            remedy = f"name its column, as in {condition.name}@{'='.join(str(chosen[0].group).split(': ', 1))}"
+            raise ArgumentError("--fail-if", f"'{condition}' names {len(chosen)} groups", remedy)
+    if not chosen:
         remedy = f"use all, {', '.join(known[:10])}" if known else "name the column of groups with --by"
         raise ArgumentError("--fail-if", f"'{condition}' names an unknown group {condition.group!r}", remedy)
     return chosen
@@ -551,6 +557,14 @@ def _read_baseline(
         if each.references and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
+    here, there = ([place.group for place in each if place.group] for each in (places_of(result), places))
+    gone = [str(group) for group in there if group not in here]
+    if gone and set(here) & set(there):  # the same column: a group without rows cannot fail
+        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        say(
+            clean(f"warning: --baseline: these data have no rows of {', '.join(gone[:5])}{more}, unlike {name}"),
+            err=True,
+        )
     return Baseline(name, places)
 
 

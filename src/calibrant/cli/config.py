@@ -21,9 +21,11 @@ from .wording import note_options
 __all__ = [
     "FAMILIES",
     "apply_configuration",
+    "configurable_options",
     "find_configuration",
     "forget_configuration",
     "is_configured",
+    "note_remembered",
     "show_configuration",
     "used_configuration",
     "where_set",
@@ -167,7 +169,7 @@ def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
         if isinstance(command, click.Command) and isinstance(value, dict):
             yield from _settings_of_command(found, command, key, value)
             continue
-        users = [name for name, each in root.commands.items() if key in _options(each)]
+        users = [name for name, each in root.commands.items() if key in configurable_options(each)]
         if key not in SHARED or not users:
             problem, remedy = _unknown(key, [*SHARED, *root.commands], "key")
             if isinstance(command, click.Command):
@@ -182,7 +184,7 @@ def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
 def _settings_of_command(
     found: Configuration, command: click.Command, table: str, content: Mapping[str, Any]
 ) -> Iterator[Setting]:
-    known = _options(command)
+    known = configurable_options(command)
     inner = command.commands if isinstance(command, click.Group) else {}
     for key, value in content.items():
         if key in inner and isinstance(value, dict):
@@ -200,10 +202,10 @@ def _unknown(key: str, known: Collection[str], kind: str) -> tuple[str, str]:
     return f"unknown {kind}", f"did you mean {near[0]!r}?" if near else "`calibrant COMMAND --help` lists the options"
 
 
-def _options(command: click.Command) -> dict[str, click.Option]:
+def configurable_options(command: click.Command) -> dict[str, click.Option]:
     """The options of a command that can be configured, by their long names; for a group those of all its commands."""
     if isinstance(command, click.Group):
-        return {key: option for each in command.commands.values() for key, option in _options(each).items()}
+        return {key: option for each in command.commands.values() for key, option in configurable_options(each).items()}
     found = {}
     for option in command.params:
         for name in option.opts if isinstance(option, click.Option) else ():
@@ -219,11 +221,19 @@ class _Used(NamedTuple):
 
 
 _used: ContextVar[_Used | None] = ContextVar("used", default=None)
+# Options whose values a monitor remembers.
+_remembered: ContextVar[frozenset[str]] = ContextVar("remembered", default=frozenset())
 
 
 def forget_configuration() -> None:
     """Forget the configuration of an earlier command."""
     _used.set(None)
+    _remembered.set(frozenset())
+
+
+def note_remembered(options: Collection[str]) -> None:
+    """Note options, without dashes, whose values were given to ``monitor init``, for errors about them."""
+    _remembered.set(frozenset(options))
 
 
 def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> None:
@@ -241,7 +251,7 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
     settings = list(settings_of(found, root))
     path = _path_of(context)
     tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
-    options = _options(context.command)
+    options = configurable_options(context.command)
     used: dict[str, Setting] = {}
     values: dict[str, Any] = {}
     for table in tables:
@@ -370,7 +380,7 @@ def show_configuration(context: click.Context, file: str | None, as_json: bool) 
     for setting in () if found is None else settings_of(found, root):
         users = []
         for path, command in _commands(root):
-            option = _options(command).get(setting.key)
+            option = configurable_options(command).get(setting.key)
             tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
             if option is None or setting.table not in tables:
                 continue
@@ -408,9 +418,13 @@ def _commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def where_set(text: str, options: Collection[str] = ()) -> str:
-    """An error with the file that its option, the first word by default, was set in."""
+    """An error with the file that its option, the first word by default, was set in, or that a monitor remembers it."""
     used = _used.get()
     option = next(iter(options), text.partition(":")[0]).removeprefix("--")
-    if used is None or option not in {setting.key for setting in used.settings.values()}:
+    if option in _remembered.get():
+        return f"{text} ({option} was given to monitor init)"
+    values = {} if used is None else {setting.key: setting.value for setting in used.settings.values()}
+    if used is None or option not in values:
         return text
-    return f"{text} ({option} is set in {used.configuration.name})"
+    remedy = f"; --no-{option} switches it off" if values[option] is True else ""
+    return f"{text} ({option} is set in {used.configuration.name}{remedy})"

@@ -32,9 +32,14 @@ def with_expressions(rows: Rows, columns: Columns) -> Rows:
 
 def _equality(text: str, names: list[str]) -> str | None:
     """Whether two columns are equal as numbers, or else as texts without surrounding space; None for other expressions."""
+    known = {name.lower(): name for name in names} | {name: name for name in names}  # SQL ignores case, too
     sides = [side.strip().strip('"') for side in re.split(r"==?", text)]
-    if len(sides) != 2 or not all(side in names for side in sides):
+    sides = [known.get(side, known.get(side.lower(), "")) for side in sides]
+    if len(sides) != 2 or not all(sides):
         return None
     one, other = map(quoted, sides)
     numbers = f"TRY_CAST({one} AS DOUBLE) = TRY_CAST({other} AS DOUBLE)"
+    # Doubles do not distinguish integers of more than 15 digits.
+    integers = f"TRY_CAST({one} AS HUGEINT) = TRY_CAST({other} AS HUGEINT)"
+    numbers = f"CASE WHEN abs(TRY_CAST({one} AS DOUBLE)) < 1e15 THEN {numbers} ELSE coalesce({integers}, {numbers}) END"
     return f"coalesce({numbers}, trim(CAST({one} AS VARCHAR)) = trim(CAST({other} AS VARCHAR)))"

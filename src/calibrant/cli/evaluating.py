@@ -30,7 +30,7 @@ from .conditions import (
     places_of,
 )
 from .config import is_configured
-from .gate_results import markdown_table, results_of
+from .gate_results import markdown_list, markdown_table, results_of
 from .places import label_column
 from .screen import note_positive, print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -43,6 +43,12 @@ __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 # The defaults of --resamples and --budget.
 RESAMPLES = 200
 BUDGET = 60.0
+# Options that --for clinical excludes, and what to do instead of dropping them.
+CLINICAL_REMEDIES = {
+    "--by": "use calibrant report --for clinical --by for subgroups, or evaluate --by --pool for centres",
+    "--pool": "drop --for clinical",
+    "--trend": "drop --for clinical",
+}
 
 
 def run(
@@ -114,7 +120,7 @@ def _evaluate(
         }
         for option, present in without.items():
             if present and not is_configured({"--option": "further"}.get(option, option[2:].replace("-", "_"))):
-                remedy = {"--by": "use calibrant report --for clinical --by, or --pool"}.get(option, f"drop {option}")
+                remedy = CLINICAL_REMEDIES.get(option, f"drop {option}")
                 raise ArgumentError(option, "cannot be combined with --for clinical", remedy)
         source = {**source, "by": None}
         return _clinical(file, source, lens, selections, interval, resamples, seed, as_json, outcome, gates)
@@ -203,7 +209,7 @@ def _evaluate(
             print_lines(["", pooled._title()])
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
-    details = [*result.header.lines(), "", *markdown_table(*result.table())]
+    details = [*markdown_list(*result.header.lines(), *result._dropped_lines()), "", *markdown_table(*result.table())]
     return gates.finish(checked, title, details)
 
 
@@ -247,7 +253,7 @@ def _clinical(
         print_lines([found._title(), *found._dropped_lines(), ""])
         print_table(list(headings), [list(row) for row in rows], range(1, 4))
         print_lines([f"note: {note}" for note in found.notes])
-    details = [found._title(), "", *markdown_table(headings, rows)]
+    details = [*markdown_list(found._title(), *found._dropped_lines()), "", *markdown_table(headings, rows)]
     return gates.finish(checked, title, details)
 
 

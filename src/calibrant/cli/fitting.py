@@ -210,7 +210,11 @@ def run_apply(calibrator: str, file: str, *, out: str, preprocessing: str | None
     with warnings_as_lines():
         path, rows, dropped = apply_calibrator(fitted, file, out, **source)
     print_lines([] if dropped is None else [str(dropped)])
-    print_lines([f"Wrote {path}: {rows:,} rows with probabilities calibrated by {type(fitted).__name__}."])
+    print_lines(
+        [
+            f"Wrote {path}: {rows:,} row{'' if rows == 1 else 's'} with probabilities calibrated by {type(fitted).__name__}."
+        ]
+    )
     print_lines([f"If it has labels, evaluate it: calibrant evaluate {path} --probs '*{CALIBRATED}'"])
 
 

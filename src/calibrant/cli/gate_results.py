@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 
 from .screen import clean
 
-__all__ = ["Checked", "annotation", "junit_xml", "markdown_table", "passed", "results_of", "summary_lines"]
+__all__ = [
+    "Checked",
+    "annotation",
+    "junit_xml",
+    "markdown_list",
+    "markdown_table",
+    "passed",
+    "results_of",
+    "summary_lines",
+]
 
 
 class Checked(NamedTuple):
@@ -111,6 +120,13 @@ def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
     """The results of gates in the output of ``--json``."""
     listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
     return {**listed, "failed": [str(each) for each in checked if each.failed]}
+
+
+def markdown_list(*lines: str) -> list[str]:
+    """Lines as a list in Markdown; in a paragraph they would run together."""
+    from ..reporting.plain import escaped
+
+    return [f"- {escaped(line)}" for line in lines]
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

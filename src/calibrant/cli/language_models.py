@@ -80,9 +80,12 @@ def _told(read: Any) -> AnswerTable:
         if error.argument not in (*options, "length_norm", "failed"):
             raise
         named = options.get(error.argument, "--format")
-        dropped = "failed" in str(error.remedy)  # an argument of Python
-        changes: dict[str, Any] = {"remedy": "remove these lines"} if dropped else {}
-        raise error.replaced(None, argument=named, **changes) from None
+        remedies = {  # instead of arguments of Python
+            "failed": "remove these lines",
+            "position": "request logprobs=True and top_logprobs=20, and name the choices, as in --format openai:yes,no",
+        }
+        remedy = next((text for word, text in remedies.items() if word in str(error.remedy)), error.remedy)
+        raise error.replaced(None, argument=named, remedy=remedy) from None
     rows = len(table.columns["confidence"])
     what = (
         f"{len(table.classes)} choices"

@@ -376,7 +376,9 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     options.score_options,
     options.groups_option("Groups that are also tested and reported."),
 )
-@options.written_option("--out", help="Where to write: .html, .md or .json, or - to print; report.html by default.")
+@options.written_option(
+    "--out", printed=True, help="Where to write: .html, .md or .json, or - to print; report.html by default."
+)
 @click.option(
     "--as", "form", type=click.Choice(["html", "md", "json"]), help="Format of the report, if --out does not imply it."
 )

@@ -175,7 +175,7 @@ def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
 
     A configuration may be about other data than those of the monitor, so that its columns come last.
     """
-    from .config import is_configured
+    from .config import is_configured, note_remembered
 
     def given(name: str) -> bool:
         return options.get(name) is not None and not is_configured(name)
@@ -186,9 +186,9 @@ def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
         kept = {name: column for name, column in kept.items() if name not in scores}
     elif any(name in scores for name in kept):
         options |= {name: None for name in scores if name in options}
-    for name, column in kept.items():
-        if name in options and not given(name):
-            options[name] = column
+    used = {name: column for name, column in kept.items() if name in options and not given(name)}
+    options |= used
+    note_remembered([{"id_column": "id", "confidence": "confidence-column"}.get(name, name) for name in used])
 
 
 def _reference(file: str, source: dict[str, Any]) -> Any:

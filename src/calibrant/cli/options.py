@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .config import apply_configuration
+from .config import apply_configuration, configurable_options
 
 Command = Callable[..., Any]
 
@@ -38,6 +38,15 @@ class OnceCommand(click.Command):
         if not ctx.resilient_parsing:
             _check_outputs(self.params, ctx.params)
         return rest
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """A parser that also knows ``--no-NAME`` for each option without a value, which the configuration may have set."""
+        parser = super().make_parser(ctx)
+        known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+        for name, option in configurable_options(self).items():
+            if option.is_bool_flag and not option.secondary_opts and f"--no-{name}" not in known:
+                parser.add_option(option, [f"--no-{name}"], option.name, "store_const", const=False)
+        return parser
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
         try:
@@ -112,16 +121,18 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def written_option(
-    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), **more: Any
+    name: str, *, folder: bool = False, suffixes: tuple[str, ...] = (), printed: bool = False, **more: Any
 ) -> Callable[[Command], Command]:
     """An option that names an output file or folder; whether it can be written is checked before the work starts.
 
-    A file must end in one of the `suffixes`, if there are any.
+    A file must end in one of the `suffixes`, if there are any; ``-`` is standard output if it can be `printed`.
     """
 
     def check(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
         from ..util.files import check_writable
 
+        if value == "-" and not printed:
+            raise click.UsageError(f"{name}: cannot be standard output (-); name a file")
         if value is not None and value != "-" and not context.resilient_parsing:
             check_writable(value, folder=folder)
             if suffixes and not value.lower().endswith(suffixes):

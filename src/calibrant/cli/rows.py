@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ArgumentError, FileError
 from ..input.convert import match_columns
 from ..sketches.files.columns import check_expression, condition_error, first_line, quoted
+from ..sketches.files.converting import as_tables
 from ..sketches.files.reading import (
     CONFIG,
     PRINTED,
@@ -91,13 +92,28 @@ def on_disk(file: str) -> Iterator[list[str]]:
     if file != "-":
         yield paths_of(file)
         return
-    with tempfile.NamedTemporaryFile(suffix=".input") as copy:
+    head = sys.stdin.buffer.read(1 << 20)
+    if not head:
+        raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
+    suffix = ".xlsx" if _is_spreadsheet(head) else ".arrow" if head.startswith(b"ARROW1") else ".input"
+    with tempfile.NamedTemporaryFile(suffix=suffix) as copy:
+        copy.write(head)
         while chunk := sys.stdin.buffer.read(1 << 20):
             copy.write(chunk)
         copy.flush()
-        if copy.tell() == 0:
-            raise FileError(file, "is empty (0 bytes)", "check the program that wrote it")
-        yield [copy.name]
+        try:
+            yield as_tables([copy.name])
+        except FileError as error:
+            if error.argument != copy.name:
+                raise
+            raise error.replaced(argument=file) from None
+
+
+def _is_spreadsheet(head: bytes) -> bool:
+    """Whether a file begins as those of Excel, LibreOffice and openpyxl do."""
+    return head.startswith(b"PK\x03\x04") and any(
+        part in head[:4096] for part in (b"[Content_Types].xml", b"docProps/", b"_rels/.rels")
+    )
 
 
 def kind_of_all(paths: list[str], format: str | None) -> str:
@@ -129,9 +145,11 @@ def _sniff(path: Path) -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"PK\x03\x04"):
-        if b"[Content_Types].xml" in head or b"mimetypeapplication/vnd" in head:
+        if _is_spreadsheet(head) or b"mimetypeapplication/vnd" in head:
             raise FileError(str(path), "is a spreadsheet; its name must end in .xlsx", "rename it, or save it as CSV")
         return "npz"
+    if head.startswith(b"ARROW1"):
+        raise FileError(str(path), "is an Arrow file; its name must end in .feather or .arrow", "rename it")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise not_utf8(str(path))
     if b"\0" in head:

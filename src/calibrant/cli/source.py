@@ -256,8 +256,9 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
         words["input"] = "logit"
     if columns.confidence:
         words["input"] = "confidence"
-    if scores.ndim == 1 and (columns.confidence or are_percentages(_distinct_texts(scores))):
-        words["y_prob"] = scores = _confidences(scores, "--confidence-column" if columns.confidence else "--prob")
+    words["y_prob"] = scores = (
+        _confidences(scores, "--confidence-column") if columns.confidence and scores.ndim == 1 else percentages(scores)
+    )
     if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
         words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     several = scores.ndim == 2 and len(names) > 1
@@ -290,6 +291,11 @@ def are_classes(scores: Any) -> bool:
 
     values = np.ma.compressed(np.ma.masked_array(numbers_of_text(scores)))
     return bool(values.dtype.kind not in "iuf" or np.isin(values, (0, 1)).all())
+
+
+def percentages(scores: Any) -> Any:
+    """Scores as probabilities if all are percentages or fractions, such as "85%"; others are unchanged."""
+    return _confidences(scores, "--prob") if are_percentages(_distinct_texts(scores)) else scores
 
 
 def _confidences(values: Any, option: str) -> Any:
@@ -357,9 +363,10 @@ def _distinct_texts(labels: Any) -> list[str]:
 
     if labels.dtype.kind not in "OU" or labels.ndim != 1 or np.ma.is_masked(labels):
         return []
+    labels = np.asarray(labels)  # .flat of a masked array without masked entries fails for text
     if len(labels) and isinstance(labels.flat[0], (list, np.ndarray)):  # a column of lists
         return []
-    seen = set(np.asarray(labels).tolist())
+    seen = set(labels.tolist())
     return sorted(seen) if all(isinstance(label, str) for label in seen) else []
 
 

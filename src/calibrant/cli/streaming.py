@@ -112,9 +112,8 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
         return _added(files, {**asdict(columns), **keywords})
     for option in ("logits", "confidence", "weight", "counts"):
         if getattr(columns, option):
-            raise ArgumentError(
-                _option(option), "cannot be used with a stream", "use --no-stream, or name probabilities"
-            )
+            more = ", or name probabilities" if option in ("logits", "confidence") else ""
+            raise ArgumentError(_option(option), "cannot be used with a stream", f"use --no-stream{more}")
     for option in ("normalize", "clip", "pos_label"):
         if keywords.get(option):
             more = ", or --prob COLUMN --classes NEGATIVE,POSITIVE" if option == "pos_label" else ""

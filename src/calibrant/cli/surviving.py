@@ -16,7 +16,7 @@ from ..util.files import read_arrays
 from ..util.version import __version__
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .config import is_configured
-from .gate_results import markdown_table, results_of
+from .gate_results import markdown_list, markdown_table, results_of
 from .places import remember_read
 from .rows import connect, kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
@@ -77,6 +77,9 @@ def run(
             option for option, value in (("--time", time), ("--event", event), ("--horizon", horizons)) if not value
         ]
         raise ArgumentError(missing[0], "is required for a time to event", "give --time, --event and --horizon")
+    further = dict(given.get("further", {}))
+    edge = further.pop("edge", "clip")
+    given["further"] = further
     for name, default in OTHERS.items():
         if given.get(name, default) != default and not is_configured(name):
             option = {
@@ -98,6 +101,7 @@ def run(
         "horizon": list(horizons) if len(horizons) > 1 else horizons[0],
         "cause": cause,
         "link": link or "logit",
+        "edge": edge,
         "level": 0.95 if interval is None else interval,
         "n_resamples": resamples,
         "rng": seed,
@@ -130,13 +134,14 @@ def run(
     else:
         print_lines([] if dropped is None else [str(dropped)])
         show(whole)
-        title = f"{columns.by} = " if by is not None and by.plain else ""
+        column = f"{columns.by} = " if by is not None and by.plain else ""
         for name, part in parts.items():
-            print_lines(["", f"{title}{name}"])
+            print_lines(["", f"{column}{name}"])
             show(part)
-        print_lines([f"{title}{name}: {why}" for name, why in undefined.items()])
+        print_lines([f"{column}{name}: {why}" for name, why in undefined.items()])
     headings, rows = whole._table()
-    details = [*whole._title().split("\n"), "", *markdown_table(headings, rows)]
+    stated = [*whole._title().split("\n"), *([] if dropped is None else [str(dropped)])]
+    details = [*markdown_list(*stated), "", *markdown_table(headings, rows)]
     return gates.finish(checked, title, details)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, ColumnError, FileError
-from ..input.missing import Dropped, all_missing, missing_rows
+from ..input.missing import Dropped, all_missing, missing_error, missing_rows
 from ..sketches.files.columns import (
     CALIBRATED,
     Columns,
@@ -26,7 +26,7 @@ from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
 from .rows import NUMBER, all_as_text, connect, open_rows
-from .source import are_classes, npz_logits, numbers_of_text, printed_tolerance, stacked
+from .source import are_classes, npz_logits, numbers_of_text, percentages, printed_tolerance, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -76,7 +76,7 @@ class Table:
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
-        scores = stacked([numbers_of_text(arrays[name]) for name in self.scores])
+        scores = percentages(stacked([numbers_of_text(arrays[name]) for name in self.scores]))
         if self.guessed and are_classes(scores):
             raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
@@ -86,8 +86,11 @@ class Table:
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
 
-    def drop_missing(self, more: Mapping[str, str] | None = None) -> Dropped | None:
-        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing."""
+    def drop_missing(self, more: Mapping[str, str] | None = None, *, drop: bool = True) -> Dropped | None:
+        """Drop the rows in which a score, or a column of `more` by argument, is missing; returns what was dropped, None if nothing.
+
+        Without `drop`, an error counts them.
+        """
         columns = {**dict.fromkeys(self.scores, "y_prob"), **(more or {})}
         listed = ", ".join(quoted(name) for name in columns)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
@@ -95,6 +98,8 @@ class Table:
         dropped = Dropped.of(masks, applied=True)
         if not dropped.n:
             return None
+        if not drop:
+            raise missing_error({name: (columns[name], mask) for name, mask in masks.items() if mask.any()})
         if dropped.n == dropped.rows:
             raise all_missing(dropped, columns[next(iter(dropped.columns))])
         self.connection.register("rows_absent", {"absent": ~dropped.kept})

@@ -63,6 +63,11 @@ FOLLOW_UP_PARAMETERS = {
         "array-like of shape (N,) or str, optional",
         "Importance weight of each row; only ratios matter.",
     ),
+    "missing": (
+        '{"raise", "drop"}, default "raise"',
+        """What to do about rows with a missing risk, time, event, group or weight: raise an error, or drop them. The result states how
+many were dropped.""",
+    ),
 }
 
 

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from ..binning.table import binomial_interval
 from ..curves.curves import fit_line
 from ..curves.logistic_regression import Groups, SeparatedError, groups_of, logit
-from ..errors import ArgumentError, CalibrantError, InputTypeError, LabelError, LensError, UndefinedMetricError, Use
+from ..errors import (
+    ArgumentError,
+    CalibrantError,
+    InputTypeError,
+    LabelError,
+    LensError,
+    UndefinedMetricError,
+    UnknownArgumentError,
+    Use,
+)
 from ..inference.fitted import limit_gain
 from ..inference.intervals import corrected_limits, interval, quantiles
 from ..inference.resampling import PredictionSampler, RowSampler, generator, many, seed_of
@@ -238,7 +247,7 @@ def _shown(row: ClinicalRow) -> str:
     return number(row.value if abs(row.value) > rounding else 0.0)
 
 
-@checks_keywords()
+@checks_keywords(unlisted=("by",))
 def clinical_summary(
     y_true: Any,
     y_prob: Any = None,
@@ -345,6 +354,11 @@ def clinical_summary(
     >>> print(f"{slope.value:.2f} ({slope.lower:.2f} to {slope.upper:.2f}), {slope.method}")
     0.70 (0.51 to 0.90), Wald
     """
+    if "by" in keywords:
+        remedy = (
+            'use validate_by_group, or report(..., by=..., purpose="clinical"); groups with cluster=True are resampled'
+        )
+        raise UnknownArgumentError("by", "a summary is about all rows together", remedy)
     check_outcome(outcome)
     check_choice(smoother, "smoother", tuple(SMOOTHERS))
     check_fraction(level, "level")
@@ -409,7 +423,7 @@ def summarize(
             replace(row, value=value, lower=lower, upper=upper, method=method if ends is not None else "", note=note)
         )
     notes = _notes(view, values, p, sampler.note if sampler is not None else "")
-    return ClinicalSummary(
+    summary = ClinicalSummary(
         tuple(rows),
         int(values["n"]),
         values["events"],
@@ -420,6 +434,9 @@ def summarize(
         weighted,
         notes,
     )
+    if p.dropped is not None:
+        object.__setattr__(summary, "dropped", p.dropped)  # results are frozen
+    return summary
 
 
 def one_event(
@@ -616,6 +633,8 @@ def closed_forms(view: View, values: Mapping[str, float], level: float) -> dict[
             known = interval(rows, metric=metric, level=level, **options)
         except CalibrantError:  # undefined, or infinite
             continue
+        if known.low == known.high:  # such as a Brier score of 0, whose uncertainty the rows do not show
+            continue
         found[id] = INTERVALS.get(known.method, known.method), (known.low, known.high)
     return found
 
@@ -657,7 +676,14 @@ def _notes(view: View, values: Mapping[str, float], p: Predictions, clusters: st
     edge = round(sure[view.weight_kind == "counts"])
     if edge:
         some = "1 risk of 0 or 1 (within 1e-12) is" if edge == 1 else f"{edge} risks of 0 or 1 (within 1e-12) are"
-        notes.append(f"{some} left out of the logistic calibration, as in val.prob")
+        notes.append(
+            f"{some} left out of the calibration intercept and slope, as in val.prob; cox_slope and validate_by_group "
+            "keep them by default, truncated at 1e-12"
+        )
+    wrong = int(np.count_nonzero(np.abs(view.score - view.outcome) >= 1))
+    if wrong:
+        rows = "1 row has" if wrong == 1 else f"{wrong:,} rows have"
+        notes.append(f"{rows} a risk of 0 or 1 and the other outcome, so that R2, D, U and Q are infinite")
     if clusters:
         notes.append(clusters)
     return tuple(notes)

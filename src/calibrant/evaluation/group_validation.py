@@ -17,6 +17,7 @@ from ..errors import (
     ArgumentError,
     BoundaryScoresWarning,
     CalibrantError,
+    Drop,
     GroupError,
     InputError,
     InputTypeError,
@@ -30,8 +31,10 @@ from ..inference.means import moments_of, two_sided_quantile
 from ..inference.pooling import Method, PooledEstimate, PoolInterval, Transform, back, pool_estimates, trend_words
 from ..input.convert import column, is_frame, pick_columns
 from ..input.grouping import check_one_grouping
+from ..input.missing import DROP, kept_rows, missing_rows
 from ..input.predictions import Predictions
 from ..metrics.curve.coefficients import Edge
+from ..metrics.hints import inside, warn_of_sure_scores
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_choice, check_whole
 from ..util.results import Result, number, percent
@@ -69,6 +72,12 @@ SHARED_HERE = {
 }
 # Groups named in a line of text; the table has all of them.
 NAMED = 8
+# Length of the periods into which dates are divided.
+MONTHS = {"year": 12, "quarter": 3, "month": 1}
+DATES = "holds dates, which are divided into periods"
+# A year and a month without a hyphen.
+COMPACT_MONTH = r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])"
+WHAT, KINDS = "validation by group", ("binary", "confidence")
 
 
 class GroupEstimate(NamedTuple):
@@ -147,6 +156,8 @@ class GroupValidation(Result):
         Level of the intervals.
     measures : dict of str to Measure
         Heading, scale and ideal value of each measure.
+    notes : tuple of str
+        Caveats, such as risks of exactly 0 or 1.
     """
 
     _hidden = ("measures",)
@@ -158,6 +169,7 @@ class GroupValidation(Result):
     unit: str
     level: float
     measures: dict[str, Measure]
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, metric: str) -> PooledEstimate:
         if metric not in self.pooled:
@@ -242,7 +254,7 @@ class GroupValidation(Result):
         return f"{value:.{decimals + (0 < abs(value) < 0.5 * 10**-decimals)}f}"
 
     def _notes(self) -> list[str]:
-        lines: list[str] = []
+        lines = list(self.notes)
         common = set.intersection(*({*left.items()} for left in self.left_out.values()))
         lines += _left_out(
             "left out", [pair for pair in self.left_out[next(iter(self.pooled))].items() if pair in common]
@@ -392,7 +404,7 @@ def validate_by_group(
     """
     p = _with_groups(y_true, y_prob, groups, keywords, where)
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
-    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling)
+    return _validated(p, lens, _estimators(metrics, level, rng, lens, edge), min_rows, pooling, edge)
 
 
 @checks_keywords(texts=SHARED_HERE)
@@ -501,14 +513,31 @@ def validate_by_period(
         if times is None:
             raise GroupError("times", "is missing", "pass the date or period of each row")
         given = pick_columns(y_true, times, "times") if isinstance(times, str) and is_frame(y_true) else times
-        keywords["groups"], position, unit = _periods(_one_column(given), every, order)
+        keywords["groups"], position, unit = _periods_of_rows(
+            given, times if given is not times else "times", every, order, drop=keywords.get("missing") == "drop"
+        )
         try:
             p = as_predictions(y_true, y_prob, keywords, where)
         except InputError as error:
             raise (error.replaced(argument="times") if error.argument == "groups" else error) from None
     pooling = {"method": method, "interval": interval, "level": level, "prediction_df": prediction_df}
     chosen = _estimators(metrics, level, rng, lens, edge)
-    return _validated(p, lens, chosen, min_rows, pooling, position, unit, trend=trend)
+    return _validated(p, lens, chosen, min_rows, pooling, edge, position, unit, trend=trend)
+
+
+def _periods_of_rows(
+    times: Any, name: str, every: str | None, order: Sequence[Any] | None, *, drop: bool
+) -> tuple[Any, dict[Any, float], str]:
+    """As `_periods`; with `drop`, rows without a time have no period, and are dropped with those of other missing values."""
+    absent = missing_rows(times, texts=False) if drop and not isinstance(times, str) else np.zeros(0, bool)
+    if not absent.any():
+        return _periods(_one_column(times), every, order)
+    if absent.all():
+        raise GroupError("times", "is missing in every row", "pass the date or period of each row")
+    found, position, unit = _periods(_one_column(kept_rows(times, ~absent)), every, order)
+    periods = np.full(len(absent), None, dtype=object)
+    periods[~absent] = found.tolist()
+    return {name: periods}, position, unit
 
 
 def _one_column(times: Any) -> Any:
@@ -516,7 +545,11 @@ def _one_column(times: Any) -> Any:
         raise InputTypeError(
             "times", f"expected one column, got {type(times).__name__}", "pass the date or period of each row"
         )
-    values = column(times, "times").array
+    try:
+        values = column(times, "times").array
+    except InputTypeError as error:
+        absent = error.row is not None and bool(missing_rows(times, texts=False).any())
+        raise (error.replaced(remedy=DROP) if absent else error) from None
     if values.ndim != 1:
         raise ArgumentError("times", f"expected one entry per row, got shape {values.shape}")
     return values
@@ -544,19 +577,25 @@ def _with_groups(y_true: Any, y_prob: Any, groups: Any, keywords: dict[str, Any]
 
 def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tuple[Any, dict[Any, float], str]:
     """Return the period of each row, the position in time of each period, and its unit."""
+    if (
+        values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.floor(values)).all()
+    ):  # years, with gaps
+        values = values.astype(np.int64)
     if every is not None:
         if order is not None:
             raise ArgumentError("order", ("cannot be combined with ", Argument("every")), "dates have an order")
-        length = {"year": 12, "quarter": 3, "month": 1}[every]
-        found, code = np.unique(_dates(values).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True)
+        length = MONTHS[every]
+        found, code = np.unique(
+            _dates(values, every).astype("datetime64[M]").astype(np.int64) // length, return_inverse=True
+        )
         names = [_period_name(int(period) * length, every) for period in found]
         return np.array(names)[code], dict(zip(names, (found * length / 12).tolist(), strict=True)), "year"
-    if values.dtype.kind == "M":
-        raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
     listed = values.tolist()
+    if values.dtype.kind == "M" or any(hasattr(value, "isoformat") for value in listed):
+        raise ArgumentError("times", DATES, Use("every", "year"))
     missing = [row for row, value in enumerate(listed) if value is None or value != value]
     if missing:
-        raise GroupError("times", "missing period", "drop these rows", row=missing[0], count=len(missing))
+        raise GroupError("times", "missing period", DROP, row=missing[0], count=len(missing))
     if order is not None:
         unknown = next((value for value in dict.fromkeys(listed) if value not in order), None)
         if unknown is not None or len(set(order)) < len(order):
@@ -572,14 +611,21 @@ def _periods(values: Any, every: str | None, order: Sequence[Any] | None) -> tup
         raise ArgumentError("times", "mixes types that have no order", Use("order")) from None
     if values.dtype.kind not in "iuf":
         return values, {name: float(place) for place, name in enumerate(ordered)}, "period"
-    years = values.dtype.kind in "iu" and ordered[0] >= EARLIEST and ordered[-1] <= LATEST
+    whole = values.dtype.kind in "iu"
+    if whole and all(_is_compact_date(str(name)) for name in ordered):
+        raise ArgumentError("times", DATES, Use("every", "year"))
+    if whole and all(
+        re.fullmatch(COMPACT_MONTH, str(name)) for name in ordered
+    ):  # 202112 and 202201 are one month apart
+        return values, {name: name // 100 + (name % 100 - 1) / 12 for name in ordered}, "year"
+    years = whole and ordered[0] >= EARLIEST and ordered[-1] <= LATEST
     return values, {name: float(name) for name in ordered}, "year" if years else "unit of time"
 
 
 def _chronological(names: set[str]) -> list[str]:
     """Return labels that state their place in time in this order; alphabetical order would put "after" first and "wave 10" before "wave 2"."""
-    if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", name) for name in names):
-        raise ArgumentError("times", "holds dates, which are divided into periods", Use("every", "year"))
+    if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}.*", name) or _is_compact_date(name) for name in names):
+        raise ArgumentError("times", DATES, Use("every", "year"))
     if all(re.fullmatch(r"\d{4}(?:[ /-]?(?:[QH]\d|W?\d{2}))?", name) for name in names):
         return sorted(names)
     counted = {name: re.fullmatch(r"(\D*)(\d+)", name) for name in names}
@@ -589,26 +635,46 @@ def _chronological(names: set[str]) -> list[str]:
     raise ArgumentError("times", f"the order in time of {example} is unknown", Use("order"))
 
 
-def _dates(values: Any) -> Any:
+def _is_compact_date(text: str) -> bool:
+    """Whether a text is a date without hyphens, such as 20260131."""
+    return re.fullmatch(COMPACT_MONTH + r"(0[1-9]|[12]\d|3[01])", text) is not None
+
+
+def _dates(values: Any, every: str) -> Any:
     if values.dtype.kind == "M":
         days = values.astype("datetime64[D]")
     else:
+        listed = values.tolist()
         try:
-            days = np.array(
-                [
-                    np.datetime64(value.isoformat() if hasattr(value, "isoformat") else str(value), "D")
-                    for value in (
-                        str(v)[:10] if isinstance(v, str) else v.date() if hasattr(v, "date") else v
-                        for v in values.tolist()
-                    )
-                ]
-            )
+            known = {value: _day(value, every) for value in dict.fromkeys(listed)}
+            days = np.array([known[value] for value in listed], dtype="datetime64[D]")
+        except ArgumentError:
+            raise
         except (ValueError, TypeError):
             raise ArgumentError("times", "cannot be read as dates", "write them as 2026-01-31") from None
     hole = np.isnat(days)
     if hole.any():
-        raise GroupError("times", "missing date", "drop these rows", row=int(np.argmax(hole)), count=int(hole.sum()))
+        raise GroupError("times", "missing date", DROP, row=int(np.argmax(hole)), count=int(hole.sum()))
     return days
+
+
+def _day(value: Any, every: str) -> np.datetime64:
+    """The day of a date, or the first day of a month or year; NumPy would read 20260131 as a year."""
+    if hasattr(value, "start_time"):  # a period of pandas
+        first, last = ((end.year * 12 + end.month - 1) // MONTHS[every] for end in (value.start_time, value.end_time))
+        if first < last:
+            raise ArgumentError("times", f"holds periods longer than a {every}", Drop("every"))
+        return np.datetime64(value.start_time.date().isoformat(), "D")
+    if hasattr(value, "date") or hasattr(value, "isoformat"):
+        return np.datetime64((value.date() if hasattr(value, "date") else value).isoformat(), "D")
+    text = str(value)
+    if re.fullmatch(r"\d{4}", text) and every != "year":
+        raise ArgumentError("times", f"holds years, which have no {every}", Use("every", "year"))
+    if _is_compact_date(text) or re.fullmatch(COMPACT_MONTH, text):
+        text = "-".join(filter(None, (text[:4], text[4:6], text[6:])))
+    if not re.fullmatch(r"\d{4}(-\d{2}(-\d{2}.*)?)?", text):
+        raise ValueError(text)
+    return np.datetime64(text[:10], "D")
 
 
 def _period_name(month: int, every: str) -> str:
@@ -669,6 +735,7 @@ def _validated(
     chosen: Mapping[str, tuple[Measure, Estimator]],
     min_rows: int,
     pooling: dict[str, Any],
+    edge: Edge,
     position: Mapping[Any, float] | None = None,
     unit: str = "",
     *,
@@ -689,9 +756,12 @@ def _validated(
         raise GroupError(
             argument, f"there is one {kind} only; pooling requires at least two", InPython("use clinical_summary")
         )
-    overall = _group("all rows", p, lens, chosen, 1, level)
+    notes = _boundary_notes(p, lens, chosen, edge)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BoundaryScoresWarning)  # all rows have warned already
+        if notes:  # all rows have warned already
+            warnings.simplefilter("ignore", BoundaryScoresWarning)
+        overall = _group("all rows", p, lens, chosen, 1, level)
+        warnings.simplefilter("ignore", BoundaryScoresWarning)
         parts = [_group(names[code], p.take(p.groups == code), lens, chosen, min_rows, level) for code in present]
     pooled: dict[str, PooledEstimate | None] = {}
     for id, (measure, _) in chosen.items():
@@ -712,7 +782,22 @@ def _validated(
             kept = parts[place].estimates
             parts[place] = replace(parts[place], estimates={**kept, id: kept[id]._replace(weight=weight)})
     measures = {id: measure for id, (measure, _) in chosen.items()}
-    return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures)
+    return GroupValidation(tuple(parts), overall, pooled, kind, unit, level, measures, notes)
+
+
+def _boundary_notes(p: Predictions, lens: Any, chosen: Mapping[str, Any], edge: Edge) -> tuple[str, ...]:
+    """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
+    view = one_event(p, lens, WHAT, KINDS)
+    sure = view.n - inside(view).n
+    if not sure or not {"intercept", "slope"} & set(chosen):
+        return ()
+    warn_of_sure_scores(view, "intercept and slope", edge)
+    some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
+    if edge == "drop":
+        return (f"{some} and left out of intercept and slope",)
+    return (
+        f'{some}: the slope has their log-odds truncated at 1e-12; edge="drop" leaves them out, as clinical_summary',
+    )
 
 
 def _natural(name: str) -> list[Any]:
@@ -732,7 +817,7 @@ def _group(
     min_rows: int,
     level: float,
 ) -> ValidatedGroup:
-    view = one_event(p, lens, "validation by group", ("binary", "confidence"))
+    view = one_event(p, lens, WHAT, KINDS)
     rows = int(view.total) if view.weight_kind == "counts" else view.n
     events = int((view.weights if view.weight_kind == "counts" else np.ones(view.n)) @ view.outcome)
     common = (

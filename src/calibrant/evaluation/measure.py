@@ -166,7 +166,7 @@ def evaluate(
     Groups have intervals and p-values of their own, from their own rows. For each metric, ``adjusted`` are the p-values of all groups of all groupings, adjusted by
     Holm: the probability that any calibrated group has an adjusted p-value of at most 0.05 is at most 5%. It is not adjusted for several metrics. ``to_frame()``
     lists the groups of each metric with the worst first: by adjusted p-value, then p-value, then deviation from the value by chance. Simulated p-values of at most 0.05
-    are simulated again, with up to 80 simulations for each group, since adjusted p-values could otherwise not be small. Quantile groups are of all rows, before
+    are simulated again, with up to 80 simulations times the number of groups, since adjusted p-values could otherwise not be small. Quantile groups are of all rows, before
     `where`; equal values are in the same group, so that there may be fewer than requested, which a note states. Missing values in a column of groups raise.
 
     Examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..errors import (
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
+    Use,
     WeightError,
     warn_caller,
 )
@@ -31,6 +32,8 @@ from ..inference.intervals import corrected_limits, quantiles
 from ..inference.means import two_sided_quantile
 from ..inference.resampling import generator, many, seed_of
 from ..input.convert import column, is_frame, missing_values, numbers, pick_columns
+from ..input.missing import DROP, Dropped, kept_rows, without_missing
+from ..metrics.curve.coefficients import Edge
 from ..metrics.point.totals import logit_shift
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
@@ -132,6 +135,8 @@ class SurvivalSummary(Result):
         Scale of the calibration intercept and slope.
     censoring : str
         How the censoring weights were obtained.
+    notes : tuple of str
+        Caveats, such as risks of exactly 0 or 1.
 
     See Also
     --------
@@ -144,6 +149,7 @@ class SurvivalSummary(Result):
     level: float
     link: str
     censoring: str
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, measure: str) -> Any:
         """Return the value of a measure; for several horizons the list of its values."""
@@ -167,7 +173,8 @@ class SurvivalSummary(Result):
             }
             counts = {name: value for name, value in vars(part).items() if name != "measures"}
             parts.append({**plain_value(counts), "measures": named})
-        return {"level": self.level, "link": self.link, "censoring": self.censoring, "horizons": parts}
+        found = {"level": self.level, "link": self.link, "censoring": self.censoring, "horizons": parts}
+        return found | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = [(part.horizon, m) for part in self.horizons for m in part.measures]
@@ -193,7 +200,7 @@ class SurvivalSummary(Result):
         lines = [f"censoring: {self.censoring}; intercept and slope on the {self.link} scale"]
         for part in self.horizons:
             lines += [f"{NAMES[m.measure]} at {part.horizon:g}: {m.reason}" for m in part.measures if m.reason]
-        return lines
+        return [*lines, *self.notes]
 
 
 class SurvivalInput(NamedTuple):
@@ -203,6 +210,7 @@ class SurvivalInput(NamedTuple):
     follow_up: FollowUp
     horizons: tuple[float, ...]
     given: Floats | None
+    dropped: Dropped | None = None
 
     def known(self, place: int) -> Known:
         """Outcomes and weights at one horizon."""
@@ -231,6 +239,8 @@ def survival_summary(
     censoring_weight: Any = None,
     prob: Any = None,
     link: Link = "logit",
+    edge: Edge = "clip",
+    missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = None,
@@ -260,6 +270,10 @@ def survival_summary(
         Column of the frame `y_prob` that holds the risks, or one for each horizon.
     link : {"logit", "cloglog"}, default "logit"
         Scale of the calibration intercept and slope. ``"cloglog"`` is the scale of proportional hazards.
+    edge : {"clip", "drop"}, default "clip"
+        Risks within 1e-12 of 0 or 1 in the calibration intercept and slope: truncated at 1e-12 and 1 - 1e-12, where a few rows can
+        dominate the slope, or left out, as by `clinical_summary`.
+    missing
     level
     n_resamples : int, default 200
         Number of bootstrap replicates for the intervals of ICI, E50 and E90; 0 for none.
@@ -346,25 +360,31 @@ def survival_summary(
     censoring: Kaplan-Meier; intercept and slope on the logit scale
     """
     check_choice(link, "link", ("logit", "cloglog"))
+    check_choice(edge, "edge", ("clip", "drop"))
     check_whole(n_resamples, "n_resamples", 0)
     check_fraction(level, "level")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
+    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
     seed = seed_of(rng)
     parts = []
+    notes: list[str] = []
     for place in range(len(data.horizons)):
         found = data.known(place)
         risk = data.risk[:, place]
         measures = [
-            *_point_measures(found, risk, link, float(level)),
+            *_point_measures(found, risk, link, float(level), edge),
             *_smooth(data, place, found, float(level), n_resamples, seed),
         ]
         hint_at_mistakes(found, risk)
+        notes += _boundary_notes(found, risk, edge)
         measures.sort(key=lambda m: list(NAMES).index(m.measure))
         size = found.total**2 / float(np.square(found.weight).sum())
         parts.append(
             HorizonSummary(found.horizon, len(risk), **counts_of(found), effective_size=size, measures=tuple(measures))
         )
-    return SurvivalSummary(tuple(parts), float(level), link, data.censoring)
+    summary = SurvivalSummary(tuple(parts), float(level), link, data.censoring, tuple(notes))
+    if data.dropped is not None:
+        object.__setattr__(summary, "dropped", data.dropped)  # results are frozen
+    return summary
 
 
 def read_survival(
@@ -377,8 +397,21 @@ def read_survival(
     sample_weight: Any,
     censoring_weight: Any,
     prob: Any,
+    missing: str = "raise",
 ) -> SurvivalInput:
     """Check the arguments of a function of predicted risks at horizons."""
+    check_choice(missing, "missing", ("raise", "drop"))
+    names = {
+        word: value
+        for word, value in {
+            "y_prob": prob,
+            "time": time,
+            "event": event,
+            "groups": groups,
+            "sample_weight": sample_weight,
+        }.items()
+        if isinstance(value, str)
+    }
     named = {"time": time, "event": event, "groups": groups, "sample_weight": sample_weight}
     if is_frame(y_prob) and (prob is not None or any(isinstance(value, str) for value in named.values())):
         if prob is None:
@@ -387,6 +420,21 @@ def read_survival(
         named = {k: pick_columns(frame, v, k) if isinstance(v, str) else v for k, v in named.items()}
     elif prob is not None:
         raise InputTypeError("prob", "names a column, but y_prob is not a frame", InPython("drop it"))
+    dropped = None
+    if missing == "drop":
+        # Weights of rows censored before the horizon are not used, and may be missing.
+        kept, dropped = without_missing({"y_prob": y_prob, **named}, names)
+        y_prob, named = kept.pop("y_prob"), kept
+        if dropped is not None and censoring_weight is not None and len(censoring_weight) == dropped.rows:
+            censoring_weight = kept_rows(censoring_weight, dropped.kept)
+    try:
+        data = _checked(y_prob, named, horizon, cause, censoring_weight)
+    except CalibrantError as error:
+        raise (error.replaced(remedy=DROP) if error.remedy == "drop or fill these rows" else error) from None
+    return data._replace(dropped=dropped)
+
+
+def _checked(y_prob: Any, named: dict[str, Any], horizon: Any, cause: Any, censoring_weight: Any) -> SurvivalInput:
     horizons = tuple(map(check_horizon, listed(horizon)))
     if not horizons or len(set(horizons)) < len(horizons):
         raise ArgumentError("horizon", "must be one time, or several different ones")
@@ -405,7 +453,7 @@ def read_survival(
         raise ShapeError("time", f"expected one time for each of {len(risk)} rows, got {len(follow_up.time)}")
     given = None if censoring_weight is None else _columns(censoring_weight, "censoring_weight", len(horizons))
     if given is not None:
-        if groups is not None:
+        if named["groups"] is not None:
             raise ArgumentError("groups", "has no effect with weights that are given", "drop it")
         if len(given) != len(risk):
             raise ShapeError("censoring_weight", f"expected one weight for each of {len(risk)} rows, got {len(given)}")
@@ -435,17 +483,8 @@ def _columns(values: Any, argument: str, horizons: int) -> Floats:
 
 
 def hint_at_mistakes(found: Known, risk: Floats) -> None:
-    """Warn of predictions that look like probabilities of survival, and of risks of 0 and 1."""
+    """Warn of predictions that look like probabilities of survival."""
     used = found.weight > 0
-    sure = int(((risk <= 0) | (risk >= 1))[used].sum())
-    if sure:
-        warn_caller(
-            BoundaryScoresWarning(
-                "y_prob",
-                f"{sure:,} of {int(used.sum()):,} risks are 0 or 1; their log-odds are truncated, which can dominate intercept and slope",
-                "limit the risks to a range inside (0, 1)",
-            )
-        )
     w, y = found.weight, found.outcome
     if not 0 < w @ y < found.total or np.ptp(risk[used]) == 0:
         return
@@ -459,6 +498,32 @@ def hint_at_mistakes(found: Known, risk: Floats) -> None:
         )
 
 
+def _inside(risk: Floats) -> NDArray[np.bool_]:
+    """Mask of the risks whose log-odds are not truncated."""
+    return (risk >= CLIP) & (risk <= 1 - CLIP)
+
+
+def _boundary_notes(found: Known, risk: Floats, edge: str) -> list[str]:
+    """Warn of risks of 0 and 1 in intercept and slope, and return the note of the result on them."""
+    used = found.weight > 0
+    sure = int((used & ~_inside(risk)).sum())
+    if not sure:
+        return []
+    some = f"{sure:,} of {int(used.sum()):,} risks at {found.horizon:g} are 0 or 1 (within 1e-12)"
+    if edge == "drop":
+        said = f"{some} and left out"
+        warn_caller(BoundaryScoresWarning("intercept and slope", said, Use("edge", "clip", "to keep them")))
+        return [f"intercept and slope: {said}"]
+    said = f"{some}; their log-odds are truncated at 1e-12, where a few rows can dominate the fit"
+    warn_caller(
+        BoundaryScoresWarning(
+            "intercept and slope", said, (InPython("limit the risks to a range inside (0, 1)"), Use("edge", "drop"))
+        )
+    )
+    drop = 'edge="drop" (on the command line --option edge=drop) leaves them out, as clinical_summary does'
+    return [f"intercept and slope: {said}; {drop}"]
+
+
 def view_of(found: Known, score: Floats) -> View:
     """The rows with a known outcome and their weights, as a view."""
     used = found.weight > 0
@@ -467,7 +532,7 @@ def view_of(found: Known, score: Floats) -> View:
     return View(score[used], found.outcome[used], None if equal else weight, "unit" if equal else "importance")
 
 
-def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list[SurvivalMeasure]:
+def _point_measures(found: Known, risk: Floats, link: str, level: float, edge: str = "clip") -> list[SurvivalMeasure]:
     """The measures whose standard errors have a closed form."""
     own = found.follow_up.weight
     mean = float(own @ risk) / float(own.sum())
@@ -475,14 +540,15 @@ def _point_measures(found: Known, risk: Floats, link: str, level: float) -> list
     follow_up = found.follow_up
     plain = bool(found.strata) and not (follow_up.has_competing or follow_up.weighted or follow_up.strata)
     how = "Greenwood" if plain else "jackknife"
+    regressed = found if edge == "clip" else replace(found, weight=np.where(_inside(risk), found.weight, 0.0))
     measures = [
         _measured("observed_risk", observed, f"cloglog, {how}"),
         SurvivalMeasure("mean_predicted_risk", mean, None, None, None, ""),
     ]
     tasks: list[tuple[str, str, Callable[[], Interval]]] = [
         ("observed_expected_ratio", f"log, {how}", lambda: _ratio(observed, mean, level)),
-        ("calibration_intercept", "sandwich", lambda: _intercept(found, risk, link, level)),
-        ("calibration_slope", "sandwich", lambda: _slope(found, risk, link, level)),
+        ("calibration_intercept", "sandwich", lambda: _intercept(regressed, risk, link, level)),
+        ("calibration_slope", "sandwich", lambda: _slope(regressed, risk, link, level)),
         ("brier", "jackknife", lambda: _brier(found, risk, level)),
         ("scaled_brier", "jackknife", lambda: _scaled_brier(found, risk, level)),
         ("auroc", "logit, jackknife", lambda: _auroc(found, risk, level)),
@@ -562,6 +628,8 @@ def _slope(found: Known, risk: Floats, link: str, level: float) -> Interval:
     w, y = found.weight, found.outcome.astype(np.float64)
     used = w > 0
     feature = _scale(link, risk)
+    if not used.any():
+        raise UndefinedMetricError("y_prob", "every predicted risk is 0 or 1, so the slope is not identified")
     if np.ptp(feature[used]) == 0:
         raise UndefinedMetricError("y_prob", "all predicted risks are equal, so the slope is not identified")
     groups = groups_of(view_of(found, risk))

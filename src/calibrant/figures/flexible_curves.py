@@ -16,7 +16,7 @@ from ..decision.rows import finite_column
 from ..errors import ArgumentError, UndefinedMetricError
 from ..evaluation.clinical import closed_forms, statistics
 from ..inference.means import two_sided_quantile
-from ..metrics.hints import warn_of_sure_scores
+from ..metrics.hints import inside, warn_of_sure_scores
 from ..util.checks import check_choice, check_fraction, check_positive, check_whole
 from ..util.results import number, percent
 from ..views.keywords import documents_keywords
@@ -118,6 +118,8 @@ class FlexibleCalibrationCurve(Diagram):
         The fitted curve.
     end : float
         Upper end of the axes by default.
+    notes : tuple of str
+        Caveats, such as risks of exactly 0 or 1.
 
     See Also
     --------
@@ -140,6 +142,7 @@ class FlexibleCalibrationCurve(Diagram):
     lens: str
     fit: FlexibleCurve = field(repr=False, compare=False)
     end: float = field(default=1.0, repr=False, compare=False)
+    notes: tuple[str, ...] = ()
     """Upper end of the axes by default."""
 
     def at(self, risk: Any) -> tuple[Floats, Floats, Floats]:
@@ -182,7 +185,10 @@ class FlexibleCalibrationCurve(Diagram):
         }
         rows = {name: none_for_nan(values) for name, values in self.distribution._asdict().items()}
         stated = {**{name: getattr(self, name) for name in names}, **estimates, **self._columns(), "distribution": rows}
-        return stated | self._dropped_values()
+        return stated | ({"notes": list(self.notes)} if self.notes else {}) | self._dropped_values()
+
+    def _notes(self) -> list[str]:
+        return list(self.notes)
 
     def _columns(self) -> dict[str, list[Any]]:
         return self._listed("risk", "observed", "lower", "upper")
@@ -428,7 +434,14 @@ def flexible_calibration_curve(
         view.lens,
         fit,
         end,
+        _boundary_notes(view),
     )
+
+
+def _boundary_notes(view: View) -> tuple[str, ...]:
+    sure = view.n - inside(view).n
+    some = f"{sure:,} of {view.n:,} risks are 0 or 1 (within 1e-12)"
+    return (f"{some} and left out of intercept and slope, as by clinical_summary",) if sure else ()
 
 
 def _quantile(view: View, share: Any) -> Floats:

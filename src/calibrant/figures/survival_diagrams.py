@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,8 @@ class SurvivalDiagram(Diagram):
             Values by name; missing numbers are None.
         """
         stated = {name: getattr(self, name) for name in self._stated}
-        return {**stated, "curve": self._listed("x", "y", "lower", "upper"), "groups": self._columns()}
+        curve = {"curve": self._listed("x", "y", "lower", "upper"), "groups": self._columns()}
+        return stated | curve | self._dropped_values()
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = {"rows": [group.rows for group in self.groups]}
@@ -206,6 +207,7 @@ def survival_diagram(
     sample_weight: Any = None,
     censoring_weight: Any = None,
     prob: Any = None,
+    missing: Literal["raise", "drop"] = "raise",
     level: float = 0.95,
     n_resamples: int = 200,
     rng: Any = None,
@@ -232,6 +234,7 @@ def survival_diagram(
         Inverse probability of censoring weights from a model of your own, used for the smooth curve and treated as fixed.
     prob : str, optional
         Column of the frame `y_prob` that holds the risks.
+    missing
     level : float, default 0.95
         Confidence level of the band and of the intervals.
     n_resamples : int, default 200
@@ -290,7 +293,7 @@ def survival_diagram(
     check_fraction(level, "level")
     if not is_number(horizon):
         raise ArgumentError("horizon", f"must be one number; got {horizon!r}", "make a diagram for each horizon")
-    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob)
+    data = read_survival(y_prob, time, event, horizon, cause, groups, sample_weight, censoring_weight, prob, missing)
     found, risk = data.known(0), data.risk[:, 0]
     hint_at_mistakes(found, risk)
     used = risk[found.weight > 0]
@@ -308,7 +311,7 @@ def survival_diagram(
         sample, reason = replicates(drawn, n_resamples, len(x))
         if not reason:
             lower, upper = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return SurvivalDiagram(
+    diagram = SurvivalDiagram(
         found.horizon,
         len(risk),
         **counts_of(found),
@@ -320,6 +323,9 @@ def survival_diagram(
         groups=_risk_groups(found, risk, bins, float(level)),
         risk=risk,
     )
+    if data.dropped is not None:
+        object.__setattr__(diagram, "dropped", data.dropped)  # results are frozen
+    return diagram
 
 
 def _risk_groups(found: Known, risk: Floats, bins: int, level: float) -> tuple[RiskGroup, ...]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..binning.parse import bin_cells
 from ..errors import ArgumentError, Drop, InPython, ProbabilityError, UndefinedMetricError, Use
-from ..input.convert import is_number
+from ..input.convert import is_number, missing_values
+from ..input.missing import missing_rows
 from ..metrics.cumulative.distributions import maximum_survival, range_survival, upper_quantile
 from ..metrics.registry import Metric
 from ..sketches.sketch import Sketch
@@ -138,7 +139,14 @@ def _recorded(scores: Any) -> tuple[Floats, Floats]:
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        values = np.empty(0)
+        absent = int(missing_rows(scores).sum()) if hasattr(scores, "__len__") and not isinstance(scores, str) else 0
+        values = np.full(absent, np.nan)
+    if values.ndim == 1 and np.isnan(values).any():
+        raise ProbabilityError("scores", missing_values(int(np.isnan(values).sum())), "drop or fill them")
+    if values.ndim == 1 and len(values) and 1 < values.max() <= 100 and values.min() >= 0:
+        raise ProbabilityError(
+            "scores", f"must lie in [0, 1]; got {values.max():g}", "divide by 100 if these are percentages"
+        )
     if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
         raise ProbabilityError(
             "scores", "must be an array of numbers in [0, 1], or a tuple (a, b) for a Beta distribution"

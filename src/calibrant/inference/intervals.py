@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import bin_cells
+from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
 from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
@@ -406,15 +406,15 @@ def _in_one_bin(metric: Metric, view: Any, metric_keywords: dict[str, Any]) -> s
     """A note where most rows share one bin of equal width."""
     if metric.id not in ("t_cal", "l2ce_interval") or not isinstance(view, View):
         return ""
-    cell, count = bin_cells(view, "equal_width", _bins_of(view, {**metric.options, **metric_keywords}))
+    cell, count = bin_cells(view, EQUAL_WIDTH, _bins_of(view, {**metric.options, **metric_keywords}))
     share = float(np.bincount(cell, view.weights, count).max()) / view.total
     return ONE_BIN.format(share) if share > 0.5 and len(view.ties.score) > count else ""
 
 
-def _bins_of(view: Any, options: dict[str, Any]) -> int:
-    bins = options["bins"]
+def _bins_of(view: Any, options: dict[str, Any]) -> Bins:
+    bins: Bins | None = options["bins"]
     if bins is not None:
-        return int(bins)
+        return bins
     return max(1, math.floor(view.effective_size ** (2 / (4 * options["smoothness"] + 1)) + 1e-9))
 
 

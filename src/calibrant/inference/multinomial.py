@@ -179,7 +179,7 @@ def multinomial_recalibration(
     y_true: Any,
     y_prob: Any = None,
     *,
-    reference: Any = 0,
+    reference: Any = None,
     level: float = 0.95,
     edge: Edge = "clip",
     where: Any = None,
@@ -195,8 +195,8 @@ def multinomial_recalibration(
     ----------
     y_true
     y_prob
-    reference : object, default 0
-        Class that the others are compared with, by name or index.
+    reference : object, optional
+        Class that the others are compared with: its name, or its index if the classes have no names. By default the first class.
     level
     edge : {"clip", "drop"}, default "clip"
         Probabilities within 1e-12 of 0 or 1, whose log-ratios are infinite or nearly so: ``"clip"`` truncates them, where single rows can determine the fit;
@@ -268,7 +268,7 @@ def multinomial_recalibration(
     p = as_predictions(y_true, y_prob, keywords, where)
     if p.kind not in ("binary", "multiclass") or p.labels is None:
         raise InputTypeError("y_true", "one hard label and one distribution are required for each row")
-    chosen = p.class_index(reference, "reference")
+    chosen = 0 if reference is None else p.class_index(reference, "reference")
     data = _Data.of(p, chosen, edge)
     names = tuple(range(p.k)) if p.classes is None else tuple(p.classes)
     others = [k for k in range(p.k) if k != chosen]
@@ -283,6 +283,9 @@ def multinomial_recalibration(
     }
     tests = {} if data.importance else _tests(data.log_likelihood(data.ratios), fits)
     notes = [f"{name.replace('_', ' ')} model: {fit.reason}" for name, fit in fits.items() if fit.reason]
+    if data.sure:
+        done = "left out" if edge == "drop" else 'truncated at 1e-12; edge="drop" leaves them out'
+        notes.append(f"{data.sure:,} of {p.n:,} rows have a probability of 0 or 1 (within 1e-12): {done}")
     if data.importance:
         notes.append("likelihood-ratio tests are not valid for importance weights and are left out")
     return MultinomialRecalibration(
@@ -304,6 +307,8 @@ class _Data:
     """Column of the label; -1 for the reference."""
     weight: Floats
     importance: bool
+    sure: int
+    """Number of rows with a probability within 1e-12 of 0 or 1."""
 
     @classmethod
     def of(cls, p: Predictions, chosen: int, edge: str) -> _Data:
@@ -329,7 +334,7 @@ class _Data:
             warn_of_sure_scores(view, "multinomial_recalibration", "clip")
         logs = np.log(np.maximum(probs, CLIP))
         ratios = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
-        return cls(ratios, labels, weight, view.has_real_weights)
+        return cls(ratios, labels, weight, view.has_real_weights, np.count_nonzero(sure))
 
     def log_likelihood(self, predictor: Floats) -> float:
         rows = np.arange(len(predictor))

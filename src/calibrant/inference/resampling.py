@@ -7,7 +7,6 @@ for the metric (cells.py): the cost of a resample is then proportional to the nu
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from inspect import unwrap
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, CalibrantWarning, GroupError, Use, WeightsNotSupportedError
+from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
 from ..input.convert import is_number
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
@@ -132,14 +131,17 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
 
     What a metric warns of in a resample, such as an order of its rows, concerns the resample and not the data.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrantWarning)
-        if workers is None or workers <= 1 or count < 2:
-            return list(_reported(map(work, range(count)), count))
-        from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(workers) as pool:
-            return list(_reported(pool.map(work, range(count), chunksize=max(1, count // (4 * workers))), count))
+    def quiet(number: int) -> Any:
+        with no_warnings():
+            return work(number)
+
+    if workers is None or workers <= 1 or count < 2:
+        return list(_reported(map(quiet, range(count)), count))
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(_reported(pool.map(quiet, range(count), chunksize=max(1, count // (4 * workers))), count))
 
 
 def _reported(results: Iterable[Any], count: int) -> Iterable[Any]:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,8 +251,8 @@ def _files(path: Any, inside: str) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _records(file: Path) -> list[tuple[str, Any]]:
-    """The JSON objects of a file with their places: one per line, or a list."""
+def _text(file: Path) -> str:
+    """The text of a file, which may be packed."""
     try:
         raw = file.read_bytes()
         raw = gzip.decompress(raw) if file.suffix == ".gz" else raw
@@ -260,9 +261,15 @@ def _records(file: Path) -> list[tuple[str, Any]]:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileError(str(file), "is not UTF-8 text", "give a JSON lines file") from None
+        raise FileError(str(file), "is not UTF-8 text", "save it as UTF-8") from None
     if not text.strip():
         raise FileError(str(file), "is empty", "check the program that wrote it")
+    return text
+
+
+def _records(file: Path) -> list[tuple[str, Any]]:
+    """The JSON objects of a file with their places: one per line, or a list."""
+    text = _text(file)
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     found: list[tuple[str, Any]] = []
     for number, line in lines:
@@ -298,6 +305,10 @@ def _samples(file: Path, records: list[tuple[str, Any]]) -> Iterator[tuple[str, 
             raise ColumnError("path", f"{place} is not a sample of lm-evaluation-harness; got {_shown(record)}", "")
         if isinstance(record.get("samples"), Mapping):
             for name, several in record["samples"].items():
+                if not isinstance(several, list):
+                    raise ColumnError(
+                        "path", f"{place}: the samples of {name} are not a list; got {_shown(several)}", ""
+                    )
                 for number, sample in enumerate(several):
                     yield f"{place}, sample {number:,} of {name}", str(name), sample
         else:
@@ -385,7 +396,7 @@ def _scores(responses: list[Any]) -> Floats | None:
             one = pair[1]
         try:
             values.append(float("nan") if one is None else float(one))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
     return np.array(values)
 
@@ -624,7 +635,8 @@ def read_openai_logprobs(
         The answers: the letters of a text, or a sequence such as ``["yes", "no"]``. Each must be one token.
     label : str, mapping or array-like, optional
         The correct answers: a field of the records, as a path such as ``"metadata.answer"``; a CSV or JSON lines file, or a mapping, from the
-        identifier (``custom_id``) to the answer; or one answer for each response. By default the first field of a record that is called
+        identifier (``custom_id``) to the answer; or one answer for each response. An integer is the index of a choice, from 0, unless
+        choices are numbers. By default the first field of a record that is called
         label, answer, target, truth, correct_answer, expected or gold, or else correct, which tells whether the response is correct.
     position : int, default 0
         Position of the token that is the answer; -1 is the last token, for responses that end with it.
@@ -719,9 +731,10 @@ def openai_table(
         warn_caller(InputWarning("path", f"{len(bad):,} of {len(records):,} responses were left out", "check them"))
     kept = [i for i, answer in enumerate(answers) if not isinstance(answer, str)]
     ids = [_identifier(record) for _, record in records]
-    repeated = [one for one in ids if one is not None and ids.count(one) > 1] if len(set(ids)) < len(ids) else []
-    if repeated and any(one is not None for one in repeated):
-        raise InputError("path", f"the identifier {repeated[0]!r} occurs twice", "read the responses of one run")
+    counted = Counter(str(one) for one in ids if one is not None)
+    repeated = next((one for one, count in counted.items() if count > 1), None)
+    if repeated is not None:
+        raise InputError("path", f"the identifier {repeated!r} occurs twice", "read the responses of one run")
     given = _truths(label, records, ids)
     found = [answers[i] for i in kept]
     probs = np.array([answer[0] for answer in found])
@@ -857,7 +870,7 @@ def _key(file: Path) -> dict[str, Any]:
     if re.search(r"\.jsonl?(\.gz)?$", file.name.lower()):
         rows = [record for _, record in _records(file) if isinstance(record, Mapping)]
     else:
-        text = file.read_text(encoding="utf-8-sig")
+        text = _text(file)
         rows = list(csv.DictReader(io.StringIO(text), delimiter="\t" if file.suffix.lower() == ".tsv" else ","))
     names = list(rows[0]) if rows else []
     key = next((name for name in IDS if name in names), None)
@@ -865,6 +878,11 @@ def _key(file: Path) -> dict[str, Any]:
     if key is None or answer is None:
         problem = f"{file} has no column {'custom_id or id' if key is None else 'answer or label'}"
         raise ColumnError("label", f"{problem}; its columns are {', '.join(map(str, names))}", "rename them")
+    lacking = next(
+        (place for place, row in enumerate(rows, 1) if row.get(key) is None or row.get(answer) is None), None
+    )
+    if lacking is not None:
+        raise InputError("label", f"{file}: entry {lacking:,} has no {key} or no {answer}", "complete or delete it")
     found = {str(row[key]): row[answer] for row in rows}
     if len(found) < len(rows):
         raise InputError("label", f"{file}: an identifier occurs twice", "give one answer for each")
@@ -898,7 +916,7 @@ def _choice(answer: Any, names: Sequence[str], place: str) -> int:
     text = _bare(str(answer))
     if text in wanted:
         return wanted.index(text)
-    number = re.fullmatch(r"\d+", text)
+    number = re.fullmatch(r"[0-9]{1,4}", text) and not any(name.isdigit() for name in wanted)
     if number and not isinstance(answer, bool) and int(text) < len(names):
         return int(text)
     raise InputError(

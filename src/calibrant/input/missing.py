@@ -39,6 +39,7 @@ __all__ = [
     "dropping",
     "explained",
     "is_missing_text",
+    "kept_rows",
     "missing_error",
     "missing_labels",
     "missing_rows",
@@ -312,7 +313,7 @@ def without_missing(
     if dropped.n == dropped.rows:
         raise all_missing(dropped, next(iter(found.values()))[0])
     kept = {
-        argument: value if value is None or _length(value) != dropped.rows else _kept(value, dropped.kept)
+        argument: value if value is None or _length(value) != dropped.rows else kept_rows(value, dropped.kept)
         for argument, value in given.items()
     }
     for argument in {argument for argument, _ in found.values()} - {"y_true", "groups"}:
@@ -345,14 +346,14 @@ def _length(value: Any) -> int:
     return len(value)
 
 
-def _kept(value: Any, kept: Bools) -> Any:
+def kept_rows(value: Any, kept: Bools) -> Any:
     """Some rows of an array, sequence, series, frame or tensor, of the same type."""
     import narwhals.stable.v2 as nw
 
     if isinstance(value, np.ndarray):
         return value[kept]
     if isinstance(value, GroupColumns):
-        return GroupColumns(value.factors, {factor: _kept(values, kept) for factor, values in value.values.items()})
+        return GroupColumns(value.factors, {factor: kept_rows(values, kept) for factor, values in value.values.items()})
     if isinstance(value, (list, tuple)):
         return [entry for entry, keep in zip(value, kept.tolist(), strict=True) if keep]
     rows = np.flatnonzero(kept)

@@ -186,7 +186,7 @@ class Predictions:
         if type(y_true) is not np.ndarray:
             check_same_rows(y_true, {"y_prob": y_prob, **beside})
         columns = None if type(y_prob) is np.ndarray else column_names(y_prob)
-        names = {name: value for name, value in beside.items() if isinstance(value, str)}
+        given_names = beside
         if label is not None or prob is not None or (y_prob is None and is_frame(y_true)):
             frame = y_true
             y_true, y_prob = _from_frame(frame, y_prob, label, prob)
@@ -197,7 +197,6 @@ class Predictions:
                 else value
                 for name, value in beside.items()
             }
-            names |= {"y_true": str(label)} | ({"y_prob": prob} if isinstance(prob, str) else {})
         given = {"y_true": y_true, "y_prob": y_prob, **beside}
         self.kept: Array | None = None
         """Mask of the input rows that are present, if rows of weight 0 or with missing values were dropped."""
@@ -208,7 +207,9 @@ class Predictions:
             from .missing import dropping, without_missing
 
             if missing == "drop":
-                given, self.dropped = without_missing(given, names, _names_of_classes(classes, pos_label, columns))
+                given, self.dropped = without_missing(
+                    given, _written(given_names, label, prob), _names_of_classes(classes, pos_label, columns)
+                )
             if self.dropped is not None:
                 dropping(self.dropped)
         form = (input, soft, multilabel, normalize, clip, sum_tolerance)
@@ -218,7 +219,11 @@ class Predictions:
             from .missing import explained
 
             known = _names_of_classes(classes, pos_label, columns)
-            other = explained(error, given, names, known, self.dropped) if self.hints else error
+            other = (
+                explained(error, given, _written(given_names, label, prob), known, self.dropped)
+                if self.hints
+                else error
+            )
             if other is error:
                 raise
             raise other from None
@@ -535,6 +540,12 @@ class Predictions:
     def __repr__(self) -> str:
         weights = "" if self.weight is None else f", {self.weight_kind} weights"
         return f"Predictions({self.kind}, n={self.n}, k={self.k}{weights})"
+
+
+def _written(beside: Mapping[str, Any], label: str | None, prob: Any) -> dict[str, str]:
+    """Return the columns of a frame that arguments name."""
+    named = {**beside, "y_true": label, "y_prob": prob}
+    return {argument: name for argument, name in named.items() if isinstance(name, str)}
 
 
 def _names_of_classes(classes: Any, pos_label: Any, columns: tuple[Any, ...] | None) -> set[str]:

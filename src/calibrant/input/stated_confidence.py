@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, InputError, Use
+from ..errors import ArgumentError, InputError, ShapeError, Use
 from .convert import is_number
 
 __all__ = ["are_percentages", "parse_confidence", "read_confidences"]
@@ -45,6 +45,8 @@ def parse_confidence(
     ------
     InputError
         If values are missing, ambiguous, or not confidences; the message states how many, and the first.
+    ShapeError
+        If `values` have several dimensions.
     ArgumentError
         If `scale` or `words` is invalid.
 
@@ -78,12 +80,15 @@ def read_confidences(
         if not (is_number(value) and 0 <= value <= 1):
             raise ArgumentError("words", f"must be probabilities; got {value!r} for {word!r}")
     hidden = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
-    listed = np.ma.getdata(values).tolist() if hidden is not None else np.asarray(values, dtype=object).ravel().tolist()
+    array = np.ma.getdata(values) if hidden is not None else np.asarray(values, dtype=object)
+    if array.ndim > 1:
+        raise ShapeError(argument, f"must have one dimension; got shape {array.shape}", "pass one column")
+    listed = array.reshape(-1).tolist()
     read = [
         _read(value, known) if hidden is None or not hidden[row] else (None, "") for row, value in enumerate(listed)
     ]
     _check_read(listed, read, argument)
-    plain = np.array([kind == "plain" for _, kind in read])
+    plain = np.array([kind == "plain" for _, kind in read], dtype=bool)
     found = np.array([value for value, _ in read], dtype=np.float64)
     found, note = _on_scale(found, plain, scale, argument)
     forms = {kind for _, kind in read}
@@ -109,7 +114,9 @@ def _read(value: Any, words: Mapping[str, float]) -> tuple[float | None, str]:
     """The number and its form; None for what is missing or not a confidence."""
     if is_number(value):
         return float(value), "plain"
-    text = str(value).strip().lower() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return None, "" if value is None or type(value).__name__ in ("NAType", "NaTType") else repr(value)
+    text = value.strip().lower()
     if text in words:
         return float(words[text]), "word"
     if one := re.fullmatch(rf"({NUMBER})\s*(?:%|percent|per cent)", text):

@@ -503,10 +503,11 @@ class Metric(Facts):
         self, y_true: Any, y_prob: Any, lens: str | Lens, where: Any, words: dict[str, Any], options: Mapping[str, Any]
     ) -> list[AnyView]:
         source = resolve(y_true, y_prob, words, where)
+        drops = options.get("edge") == "drop" and options.get("form") != "mean"
         if isinstance(source, Summary):
             if not self.sketch or self.takes != "View":
                 raise InputTypeError("y_true", f"{self.id} cannot be computed from a sketch", PASS_ROWS)
-            if self._drops(options):
+            if drops:
                 refuse_dropped()
         elif lens == "canonical" == self.lens and getattr(source, "kind", "") in ("multilabel", "confidence"):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
@@ -516,10 +517,7 @@ class Metric(Facts):
         for view in views:
             self._check_view(view, options)
         # Tests and intervals read the views themselves.
-        return [inside(view) if isinstance(view, View) else view for view in views] if self._drops(options) else views
-
-    def _drops(self, options: Mapping[str, Any]) -> bool:
-        return options.get("edge") == "drop" and options.get("form") != "mean"
+        return [inside(view) if isinstance(view, View) else view for view in views] if drops else views
 
     def _of_row_sums(self, sketches: Sketches, options: dict[str, Any], lens: str | Lens) -> float:
         if lens not in (self.lens, "canonical", "auto"):
@@ -555,7 +553,7 @@ class Metric(Facts):
         reads = self.reads_log_odds(view, options) if callable(self.reads_log_odds) else self.reads_log_odds
         if reads:
             effect = {"effect": reads} if isinstance(reads, str) else {}
-            warn_of_sure_scores(view, self.formula.__name__, options.get("edge"), **effect)
+            warn_of_sure_scores(view, self.id, options.get("edge"), **effect)
         if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:

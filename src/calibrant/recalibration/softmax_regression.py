@@ -280,18 +280,18 @@ def searched_scale(data: TrainingData) -> float:
     grid = np.linspace(math.log(LEAST), math.log(MOST), 41)
     known: dict[int, float] = {}
     if data.n > 4 * WARM_ROWS:
-        # Some rows show where to look among all.
-        step = data.n // WARM_ROWS
-        some = _brier_of_scale(logits[::step], labels[::step], weight[::step])
-        best = int(np.argmin([some(t) for t in grid]))
-        before = -1
-        while best != before:
-            near = range(max(best - 1, 0), min(best + 2, 41))
-            known |= {place: loss(grid[place]) for place in near if place not in known}
-            before, best = best, min(near, key=known.__getitem__)
+        # Some rows show where to look among all. They are random, since every n-th may be of one kind; there may be several minima.
+        some = np.random.default_rng(0).choice(np.flatnonzero(weight), WARM_ROWS)
+        tried = np.array([math.inf, *map(_brier_of_scale(logits[some], labels[some], weight[some]), grid), math.inf])
+        for place in np.flatnonzero((tried[1:-1] < tried[:-2]) & (tried[1:-1] <= tried[2:])).tolist():
+            best, before = place, -1
+            while best != before:
+                near = range(max(best - 1, 0), min(best + 2, 41))
+                known |= {at: loss(grid[at]) for at in near if at not in known}
+                before, best = best, min(near, key=known.__getitem__)
     else:
         known = {place: loss(t) for place, t in enumerate(grid)}
-        best = min(known, key=known.__getitem__)
+    best = min(sorted(known), key=known.__getitem__)
     if known[best] < 1e-12:  # the loss is practically 0 and still decreasing
         return bounded(MOST, lambda: Moments(logits, labels, weight))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]

@@ -45,6 +45,10 @@ def clinical_part(
     draws = max(n_resamples, least_resamples(level))
     summary = summarize(p, lens, "loess", level, draws, seed, outcome=outcome or None)
     groups = _subgroups(p, lens, level)
+    several = 0 if p.groups is None else sum(1 for _ in groups_of(p))
+    notes = summary.notes
+    if several > len(groups):
+        notes = (*notes, f"{len(groups)} of {several} subgroups are shown; validate_by_group has all of them")
     return Clinical(
         summary,
         _curve(view, summary),
@@ -54,7 +58,7 @@ def clinical_part(
         tripod(
             summary, outcome=outcome or None, model=metadata.get("model"), groups=[g.name for g in groups], plots=PLOTS
         ),
-        summary.notes,
+        notes,
     )
 
 

@@ -9,14 +9,13 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.clinical import ClinicalRow, ClinicalSummary, row_cells
 from ..evaluation.result import shown_number as number
-from ..util.files import cache_folder, cached_text
+from ..util.files import cached_text, keep_cached, read_cached
 from .content import (
     BenefitPoint,
     ComparedDifference,
@@ -245,18 +244,26 @@ def environment(finalize: Any = None, **filters: Any) -> Any:
 
 
 def _compiled_templates(kind: str) -> Any:
-    """Return the user's cache of compiled templates, or None: compiling the page takes a third of a second."""
+    """Return the user's cache of compiled templates: compiling the page takes a third of a second."""
     import jinja2
 
-    class Kept(jinja2.FileSystemBytecodeCache):
-        def dump_bytecode(self, bucket: Any) -> None:
-            with suppress(OSError):  # the cache saves time only
-                super().dump_bytecode(bucket)
-
-    folder = cache_folder()
     # What a template compiles to depends on the options above, too, and thus on the age of this file.
     version = f"{jinja2.__version__}-{os.stat(__file__).st_mtime_ns}"
-    return None if folder is None else Kept(str(folder), f"template-{version}-{kind}-%s.cache")
+
+    class Kept(jinja2.BytecodeCache):
+        """Unlike files of jinja2, those of the cache are checked before they are executed."""
+
+        def load_bytecode(self, bucket: Any) -> None:
+            if (kept := read_cached(self.name(bucket))) is not None:
+                bucket.bytecode_from_string(kept)
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            keep_cached(self.name(bucket), bucket.bytecode_to_string())
+
+        def name(self, bucket: Any) -> str:
+            return f"template-{version}-{kind}-{bucket.key}.cache"
+
+    return Kept()
 
 
 def _visible_text(value: Any) -> Any:

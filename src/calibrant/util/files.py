@@ -18,8 +18,10 @@ __all__ = [
     "cache_folder",
     "cached_text",
     "check_writable",
+    "keep_cached",
     "make_folder",
     "read_arrays",
+    "read_cached",
     "read_limited",
     "read_npz",
     "read_start",
@@ -206,38 +208,59 @@ def cache_folder() -> Path | None:
         return None
     try:
         if named is not None:
-            folder = Path(named)
+            folder = Path(named).expanduser()
         elif sys.platform == "win32":
             folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "calibrant" / "cache"
         elif sys.platform == "darwin":
             folder = Path.home() / "Library" / "Caches" / "calibrant"
         else:
-            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "calibrant"
+            shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+            folder = (shared if shared.is_absolute() else Path.home() / ".cache") / "calibrant"
         # Only the owner may write what later is executed.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-        own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+        own = _is_own(folder.stat())
     except (OSError, RuntimeError):  # no such place, or no home
         return None
     return folder if own and os.access(folder, os.W_OK) else None
 
 
-def cached_text(name: str, make: Callable[[], str]) -> str:
-    """Return a text from the cache, or make and keep it; a damaged file is made again."""
+def _is_own(found: os.stat_result) -> bool:
+    """Whether nobody but the user can write to a file or folder."""
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+
+
+def read_cached(name: str) -> bytes | None:
+    """Return what the user's cache keeps under a name; None where that is nothing, damaged, or can be written by others."""
     from hashlib import sha256
 
     folder = cache_folder()
     if folder is None:
-        return make()
-    path = folder / name
+        return None
     try:
-        sum_, _, kept = path.read_bytes().partition(b"\n")
-        if sha256(kept).hexdigest().encode() == sum_:
-            return kept.decode()
+        with open(folder / name, "rb") as stream:
+            own = _is_own(os.fstat(stream.fileno()))
+            sum_, _, kept = stream.read().partition(b"\n")
     except OSError:
-        pass
+        return None
+    return kept if own and sha256(kept).hexdigest().encode() == sum_ else None
+
+
+def keep_cached(name: str, content: bytes) -> None:
+    """Keep something in the user's cache, where there is one; the cache saves time only."""
+    from hashlib import sha256
+
+    folder = cache_folder()
+    if folder is not None:
+        with suppress(FileError, OSError):
+            path = write_atomic(folder / name, sha256(content).hexdigest().encode() + b"\n" + content)
+            os.chmod(path, 0o600)  # whatever the umask
+
+
+def cached_text(name: str, make: Callable[[], str]) -> str:
+    """Return a text from the cache, or make and keep it; a damaged file is made again."""
+    kept = read_cached(name)
+    if kept is not None:
+        return kept.decode()
     text = make()
-    content = text.encode()
-    with suppress(FileError):  # the cache saves time only
-        write_atomic(path, sha256(content).hexdigest().encode() + b"\n" + content)
+    keep_cached(name, text.encode())
     return text

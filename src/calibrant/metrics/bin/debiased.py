@@ -282,7 +282,7 @@ def _divisors(
     return mass, mass - np.divide(np.bincount(cell, own, count), mass, out=np.zeros(count), where=mass > 0)
 
 
-def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float:
+def t_cal_null_deviation(view: View, bins: Bins, unbiased: bool = False) -> float:
     """Compute the exact standard deviation of `t_cal` under calibration given the scores; its mean is then 0."""
     cell, count = bin_cells(view, EQUAL_WIDTH, bins)
     own = _own_weights(view)
@@ -295,7 +295,7 @@ def t_cal_null_deviation(view: View, bins: int, unbiased: bool = False) -> float
     return math.sqrt(max(2 * math.fsum(pairs[full] / divisor[full] ** 2), 0.0)) / view.total
 
 
-def l2ce_bounds(view: View, bins: int, level: float = 0.95, unbiased: bool = False) -> tuple[float, float]:
+def l2ce_bounds(view: View, bins: Bins, level: float = 0.95, unbiased: bool = False) -> tuple[float, float]:
     """Compute an interval of the squared calibration error that is valid whether or not the model is calibrated.
 
     Its variance adds that of the debiased estimator under calibration and that of its influence otherwise. The influence is

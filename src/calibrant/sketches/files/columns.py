@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import ArgumentError, ColumnError, Use
@@ -147,7 +147,10 @@ def find_columns(
     if len(given) > 1:
         raise ArgumentError(given[1][0], f"cannot be combined with {given[0][0]}", "give one of them")
     if label is None:
-        usual = [lower[name] for name in LABEL_NAMES if name in lower and not _has_other_use(lower[name], columns)]
+        common = [lower[name] for name in LABEL_NAMES if name in lower]
+        usual = [name for name in common if not _has_other_use(name, columns)]
+        # Groups by the label itself, or with the name of the label in theirs.
+        usual = usual or [name for name in common if not _has_other_use(name, replace(columns, by=None))]
         if len(usual) > 1 and labelled:
             problem = f"could be any of the columns {', '.join(usual)}"
             raise ColumnError(f"{dashes}label", problem, Use("label", usual[0], "or another"))
@@ -159,7 +162,8 @@ def find_columns(
                 f"name the column; the columns are {', '.join(existing[:20])}",
             )
     grouping = plain_columns(columns.by, existing, f"{dashes}by")
-    others = [name for name in existing if name not in (label, columns.weight, columns.counts, *grouping)]
+    scores = [name for name in existing if name not in (label, columns.weight, columns.counts)]
+    others = [name for name in scores if name not in grouping]
     if given:
         option, name = given[0]
         spec = [part.strip() for part in name.split(",")]
@@ -167,7 +171,8 @@ def find_columns(
             return label, positive_last(match_columns(existing, spec, option), name)
         # A pattern refers to scores, so the label is excluded even if its name matches.
         return label, positive_last(_without_twins(match_columns(others, spec, option)), name)
-    return label, positive_last(_usual_scores(others, existing, dashes), "")
+    # Groups by the score itself, such as p/4, where no other column is a score.
+    return label, positive_last(_usual_scores(others, existing, dashes, scores), "")
 
 
 def _has_other_use(name: str, columns: Columns) -> bool:
@@ -201,8 +206,8 @@ def _without_twins(names: list[str]) -> list[str]:
     return [name for name in names if not (name.endswith(CALIBRATED) and name.removesuffix(CALIBRATED) in names)]
 
 
-def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[str]:
-    """The columns with usual names for probabilities; an error if there is a second, calibrated set of them."""
+def _usual_scores(others: list[str], existing: list[str], dashes: str, otherwise: Sequence[str] = ()) -> list[str]:
+    """The columns with usual names for probabilities, else those among `otherwise`; an error if there is a second, calibrated set of them."""
     found = _several(others)
     if not found:
         lower = {name.lower(): name for name in reversed(others)}
@@ -211,6 +216,8 @@ def _usual_scores(others: list[str], existing: list[str], dashes: str) -> list[s
         if len(found) > 1:
             problem = f"could be any of the columns {', '.join(found)}"
             raise ColumnError(f"{dashes}prob", problem, Use("prob", found[0], "or another"))
+    if not found and len(otherwise) > len(others):
+        return _usual_scores(list(otherwise), existing, dashes)
     several = f"{dashes}probs " if dashes else ""
     if not found:
         raise ColumnError(

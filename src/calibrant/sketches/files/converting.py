@@ -8,13 +8,13 @@ import datetime
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import FileError, MissingDependencyError
 
-__all__ = ["as_table", "original_of"]
+__all__ = ["as_tables", "original_of"]
 
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".feather", ".arrow", ".ipc")
@@ -23,25 +23,35 @@ _converted: dict[tuple[str, int], str] = {}
 MOST_KEPT = 8
 
 
-def as_table(path: str) -> str:
-    """A file that DuckDB reads: `path` itself, or a converted copy of a spreadsheet or an Arrow file."""
+def as_tables(paths: Sequence[str]) -> list[str]:
+    """Files that DuckDB reads: each path itself, or a converted copy of a spreadsheet or an Arrow file."""
+    keys = {path: _key(path) for path in paths if Path(path).suffix.lower() in EXCEL + ARROW}
+    for key in keys.values():
+        if key in _converted:  # the newest are removed last
+            _converted[key] = _converted.pop(key)
+    for path, key in keys.items():
+        if key not in _converted:
+            _remove(max(MOST_KEPT, len(keys)) - 1)
+            _converted[key] = _convert(path)
+    return [_converted[keys[path]] if path in keys else path for path in paths]
+
+
+def _key(path: str) -> tuple[str, int]:
+    return os.path.abspath(path), os.stat(path).st_mtime_ns
+
+
+def _convert(path: str) -> str:
+    if not _converted:
+        atexit.register(_remove, 0)
     suffix = Path(path).suffix.lower()
-    if suffix not in EXCEL + ARROW:
-        return path
-    key = (os.path.abspath(path), os.stat(path).st_mtime_ns)
-    if key not in _converted:
-        if not _converted:
-            atexit.register(_remove, 0)
-        _remove(MOST_KEPT - 1)
-        folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
-        target = folder / f"{Path(path).name}.{'csv' if suffix in EXCEL else 'parquet'}"
-        try:
-            (_from_excel if suffix in EXCEL else _from_arrow)(path, target)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        _converted[key] = str(target)
-    return _converted[key]
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
+    target = folder / f"{Path(path).name}.{'csv' if suffix in EXCEL else 'parquet'}"
+    try:
+        (_from_excel if suffix in EXCEL else _from_arrow)(path, target)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return str(target)
 
 
 def _remove(kept: int) -> None:

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, 
 from ...input.convert import is_frame
 from ...util.files import read_start
 from .columns import check_expression, condition_error, first_line, quoted
-from .converting import as_table
+from .converting import as_tables, original_of
 
 __all__ = [
     "CONFIG",
@@ -189,7 +189,7 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     for name in found:
         status = Path(name).stat()
         once.setdefault((status.st_dev, status.st_ino), name)
-    return [as_table(name) for name in once.values()]
+    return as_tables(list(once.values()))
 
 
 def _names_of(source: Any) -> list[str]:
@@ -343,7 +343,8 @@ def _one_kind(paths: list[str], format: str | None) -> str:
         if kind not in {*READ, "duckdb"}:
             raise FileError(name, f"unknown format; known extensions are {', '.join(KINDS)}", Use("format"))
         if kind != kinds[0]:
-            raise FileError(name, f"is {kind}, and {paths[0]} is {kinds[0]}", "scan each format and merge the sketches")
+            problem = f"is {kind}, and {original_of(paths[0])} is {kinds[0]}"
+            raise FileError(original_of(name), problem, "scan each format and merge the sketches")
     return str(kinds[0])
 
 
