@@ -334,7 +334,7 @@ class _Data:
             warn_of_sure_scores(view, "multinomial_recalibration", "clip")
         logs = np.log(np.maximum(probs, CLIP))
         ratios = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
-        return cls(ratios, labels, weight, view.has_real_weights, np.count_nonzero(sure))
+        return cls(ratios, labels, weight, view.has_real_weights, int(np.count_nonzero(sure)))
 
     def log_likelihood(self, predictor: Floats) -> float:
         rows = np.arange(len(predictor))
