@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.figures.base import COLORS, DASHES, MARKERS
+from calibrant.figures.canvas import COLORS
+from calibrant.figures.styling import DASHES, MARKERS
 from experiments.reproductions.variation_measure import (
     BINS,
     CELLS,
