@@ -392,7 +392,7 @@ def sealed(head: str, body: bytes, size: int) -> bytes:
 )
 def test_crafted_bytes_are_an_error_before_memory_is_taken(head: str, body: bytes, size: int) -> None:
     tracemalloc.start()
-    with pytest.raises(cal.FileError, match="content: (have|contain|would)"):
+    with pytest.raises(cal.FileError, match=r"content: (have|contain|would)"):
         cal.Sketch.from_bytes(sealed(head, body, size))
     assert tracemalloc.get_traced_memory()[1] < 32 << 20
     tracemalloc.stop()
