@@ -26,11 +26,12 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..sketches.files.reading import PRINTED
+from ..util.database import connect
 from ..util.files import read_arrays
 from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, open_rows
+from .rows import Rows, open_rows
 from .screen import clean, say
 
 __all__ = [

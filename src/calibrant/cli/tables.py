@@ -21,11 +21,12 @@ from ..sketches.files.columns import (
     quoted,
 )
 from ..sketches.files.reading import PRINTED, text
+from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, all_as_text, connect, open_rows
+from .rows import NUMBER, all_as_text, open_rows
 from .source import are_classes, npz_logits, numbers_of_text, percentages, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
