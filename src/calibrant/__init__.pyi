@@ -19,6 +19,7 @@ from .binning import EqualMass as EqualMass
 from .binning import EqualWidth as EqualWidth
 from .binning import KDTree as KDTree
 from .binning import Levels as Levels
+from .binning import Quantile as Quantile
 from .binning import SimplexGrid as SimplexGrid
 from .decision import OodDetector as OodDetector
 from .decision import OodKnn as OodKnn

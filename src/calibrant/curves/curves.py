@@ -565,7 +565,11 @@ def isotonic(view: View) -> Interpolated:
     >>> isotonic(view).rates
     (0.0, 0.5, 0.5, 1.0)
     """
-    groups = groups_of(view)
+    return isotonic_of_groups(groups_of(view))
+
+
+def isotonic_of_groups(groups: Groups) -> Interpolated:
+    """Fit isotonic regression to tie groups, whose scores may be any numbers."""
     rate, starts = _pooled(groups)
     ends = np.column_stack([groups.score[starts[:-1]], groups.score[starts[1:] - 1]]).ravel()
     kept = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point

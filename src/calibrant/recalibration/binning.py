@@ -81,8 +81,8 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
         rate of the nearest level; or a search for the number of bins as in binned metrics (``"sweep"``, ``"search"``, ``"search_pure"``,
         ``"cv"``, ``"tcal"``).
     binning : str or binning rule, default "equal_mass"
-        ``"equal_mass"``, bins with equal numbers of rows and edges midway between neighbouring scores; ``"equal_width"``; ``"equal_area"``; or a rule
-        such as ``EqualWidth(10, closed="left")``, or a `BinTable`.
+        ``"equal_mass"``, bins with equal numbers of rows and edges midway between neighbouring scores; ``"equal_width"``; ``"equal_area"``;
+        ``"quantile"``; or a rule such as ``EqualWidth(10, closed="left")``, or a `BinTable`.
     empty : {"midpoint", "mean", "interpolate"}, default "midpoint"
         Probability of a bin without rows: its midpoint, the mean outcome of all rows, or the linear interpolation between the nearest
         bins with rows, by the number of the bin.
@@ -169,8 +169,9 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
             return histogram(view, check_bins(rule.bins), self.shrink)
         table = rule.table(view)
         # Rows are placed by the edges, as new ones will be, also where a rule splits ties.
-        edges = np.unique(table.edges)
-        place = np.searchsorted(edges[1:-1], view.prefix.score, side="left" if table.closed == "right" else "right")
+        inner = np.unique(table.edges[1:-1])
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        place = np.searchsorted(inner, view.prefix.score, side="left" if table.closed == "right" else "right")
         groups, count = groups_of(view), len(edges) - 1
         weight = np.asarray(np.bincount(place, groups.weight, count), dtype=np.float64)
         events = np.asarray(np.bincount(place, groups.events, count), dtype=np.float64)
@@ -181,7 +182,7 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
             nothing = np.full(count, events.sum() / weight.sum())
         else:
             nothing = (edges[1:] + edges[:-1]) / 2
-        return stepped("histogram", edges[1:-1], np.where(filled, rates, nothing), table.closed)
+        return stepped("histogram", inner, np.where(filled, rates, nothing), table.closed)
 
 
 def _share(events: Floats, weight: Floats, shrink: float) -> Floats:

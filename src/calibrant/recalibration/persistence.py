@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..binning.parse import Edges, EqualArea, EqualMass, EqualWidth, Levels
+from ..binning.parse import NAMED, Edges, Levels
 from ..binning.table import BinTable
 from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
@@ -36,7 +36,7 @@ INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, Arithmet
 # Parameters and fitted values of `GroupCalibration` in files of earlier development versions.
 EARLIER_NAMES = {"map": "calibrator", "maps_": "calibrators_"}
 # Rules of bins that can be parameters of a calibrator.
-RULES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Edges, EqualArea, EqualMass, EqualWidth, Levels)}
+RULES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Edges, Levels, *NAMED.values())}
 
 
 @cache
