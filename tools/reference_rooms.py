@@ -123,7 +123,7 @@ ROOMS = {
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
             Section("Groups", ("recalibration.grouped",)),
-            Section("One event of several classes", ("recalibration.targets",)),
+            Section("One event of several classes", ("recalibration.targets", "recalibration.top_label")),
             Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")
