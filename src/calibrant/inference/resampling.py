@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
 from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
-from ..input.convert import is_number
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -39,6 +38,7 @@ from .cells import (
     shared,
     sharing,
 )
+from .seeds import generator, seed_of
 
 __all__ = [
     "ROW_BY_ROW",
@@ -89,19 +89,6 @@ progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress",
 """Callback with the numbers of finished and of all resamples; None without one."""
 
 
-def seed_of(rng: Any) -> int:
-    """One integer that determines all generators: a seed, the next output of a Generator, or fresh entropy."""
-    if rng is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if is_number(rng) and int(rng) == rng and rng >= 0:
-        return int(rng)
-    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
-
-
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments that differ from their defaults, for a call in which they had no effect."""
     defaults = unwrap(function).__kwdefaults__ or {}
@@ -121,11 +108,6 @@ def not_used(names: tuple[str, ...], why: str) -> str:
 def few_groups(count: int) -> str:
     """A caveat for this number of clusters; empty if there are enough, or none."""
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
-
-
-def generator(seed: int, number: int) -> Generator:
-    """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
 
 
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:

@@ -21,6 +21,7 @@ from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     ROW_BY_ROW,
@@ -318,20 +319,6 @@ def assess_many(
     pvalues = np.array([result.pvalue for result in results])
     adjusted = _min_p(asked, null, pvalues) if correction == "min_p" else adjust(pvalues, correction)
     return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
-
-
-def adjust(pvalues: Floats, correction: str) -> Floats:
-    """P-values adjusted for multiplicity."""
-    count = len(pvalues)
-    order = np.argsort(pvalues)
-    ranked = pvalues[order]
-    if correction == "holm":
-        ranked = np.maximum.accumulate(ranked * (count - np.arange(count)))
-    elif correction == "benjamini_hochberg":
-        ranked = np.minimum.accumulate((ranked * count / (1 + np.arange(count)))[::-1])[::-1]
-    out = np.empty(count)
-    out[order] = np.minimum(ranked, 1)
-    return out
 
 
 def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
