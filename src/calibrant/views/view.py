@@ -322,6 +322,9 @@ class View(_Weighted):
     same_scores: View | None = None
     """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
 
+    drawn_from: tuple[View, Array] | None = None
+    """The view of which this one is a bootstrap replicate, and the rows that were drawn."""
+
     def __init__(
         self,
         score: Array,
@@ -394,6 +397,11 @@ class View(_Weighted):
         return np.argsort(self.raw_score, kind="stable")
 
     @cached_property
+    def order_with_outcome(self) -> Array:
+        """Row indices in increasing order of the score, ties in increasing order of the outcome."""
+        return np.lexsort((self.raw_outcome, self.raw_score))
+
+    @cached_property
     def tied(self) -> tuple[Array, Array]:
         """Positions in increasing order of the score that are tied with a neighbour, and the tie group of each."""
         score, _, _ = self.sorted_rows
@@ -419,6 +427,11 @@ class View(_Weighted):
             if len(place):  # tied rows in increasing order of the outcome
                 outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
             return twin.sorted_rows[0], outcome, None
+        if self.drawn_from is not None and self.weight is None and not self.is_soft:
+            whole, rows = self.drawn_from
+            times = np.bincount(rows, minlength=whole.n)[whole.order_with_outcome]
+            score, outcome, _ = whole.sorted_rows
+            return np.repeat(score, times), np.repeat(outcome, times), None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -474,7 +487,18 @@ class View(_Weighted):
 
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
-        for name in ("score", "rest", "outcome", "order", "tied", "sorted_rows", "prefix", "ties", "weights"):
+        for name in (
+            "score",
+            "rest",
+            "outcome",
+            "order",
+            "order_with_outcome",
+            "tied",
+            "sorted_rows",
+            "prefix",
+            "ties",
+            "weights",
+        ):
             self.__dict__.pop(name, None)
         self.tables.clear()
 
