@@ -14,7 +14,7 @@ from calibrant.inference.simultaneous import mean_draws, vce_draws
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
-COUNT = 25
+COUNT = 16
 
 
 def predictions(kind: str) -> cal.Predictions:
@@ -97,3 +97,18 @@ def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
                     for v in views
                 ]
                 assert catalogue[name].of_views(views) == catalogue[name].of_views(alone)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["many", "ties", "weights", "counts"])
+def test_replicates_in_the_order_of_the_rows_have_the_same_bits(kind: str) -> None:
+    sampler = RowSampler(catalogue["ece"].views(predictions(kind))[0])  # type: ignore[arg-type]
+    for draws in ("rows", "outcomes"):
+        for number in range(4):
+            (view,) = resample(sampler, draws, 3, number).views(catalogue["ece"], {})  # type: ignore[arg-type]
+            assert isinstance(view, View)
+            alone = View(view.raw_score.copy(), view.raw_outcome.copy(), view.weight, view.weight_kind)
+            for name in ("ece_knn", "drmsce_bcs", "ece_sweep", "calbin"):
+                assert catalogue[name].of_views([view]) == catalogue[name].of_views([alone])
+            assert catalogue["ece_knn"].of_views([view], neighbours=3) == catalogue["ece_knn"].of_views(
+                [alone], neighbours=3
+            )
