@@ -35,6 +35,7 @@ from .resampling import (
     value_of,
     view_keywords,
 )
+from .simultaneous import mean_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -452,6 +453,10 @@ def _draw(
         drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
+    if len(plans) == 1 and fixed_design:
+        found = mean_draws(*plans[0], sampler, asked.n_resamples, asked.seed)
+        if found is not None:
+            return found[:, None]
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.

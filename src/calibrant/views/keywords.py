@@ -263,6 +263,7 @@ OTHER_SPELLINGS = {
     "n_splits": "folds",
     "random_state": "rng",
     "mode": "lens",
+    "estimator_name": "name",
 }
 # Those without one, and what to do instead.
 OTHER_USES = {
@@ -273,8 +274,9 @@ OTHER_USES = {
     "from_logits": "use input='logit'",
     "logits": "use input='logit'",
     "num_classes": "drop it; the number of classes is inferred from y_prob",
+    "ref_line": "drop it; the diagonal is always drawn",
 }
-BINNINGS = {"uniform": "equal_width", "quantile": "equal_mass", "equal-mass": "equal_mass"}
+BINNINGS = {"uniform": "equal_width", "quantile": "quantile", "equal-mass": "equal_mass"}
 
 
 # Four keywords for related ideas; functions differ in which of them they accept.
