@@ -133,17 +133,16 @@ BINS = [
     bins("EqualMass of 0", lambda: cal.ece(Y, P, binning=cal.EqualMass(0)), WHOLE, "got 0"),
     bins("bins of a vector metric", lambda: cal.vce(Y3, P3, bins=0), WHOLE, "got 0"),
     binning("binning uniform", lambda: cal.ece(Y, P, binning="uniform"), "got 'uniform'", "use 'equal_width'"),
-    binning("binning quantile", lambda: cal.ece(Y, P, binning="quantile"), "got 'quantile'", "use 'equal_mass'"),
     binning(
         "unknown binning",
         lambda: cal.ece(Y, P, binning="wide"),
-        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule",
         "got 'wide'",
     ),
     binning(
         "binning None",
         lambda: cal.ece(Y, P, binning=None),
-        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule",
         "got None",
     ),
     binning(
@@ -155,7 +154,7 @@ BINS = [
     binning(
         "a tree for scores",
         lambda: cal.ece(Y, P, binning=cal.KDTree()),
-        "must be 'equal_width', 'equal_mass', 'equal_area', 'levels' or a rule",
+        "must be 'equal_width', 'equal_mass', 'equal_area', 'quantile', 'levels' or a rule",
         "got KDTree(gamma=0.1, min_size=10)",
     ),
     kind(LensError, ValueError, "binning")(
@@ -614,7 +613,7 @@ WORDS = [
     word("n_bins", 10, "use bins"),
     word("num_bins", 10, "use bins"),
     word("strategy", "uniform", "binning='equal_width'"),
-    word("strategy", "quantile", "binning='equal_mass'", metric=cal.calibration_curve),
+    word("strategy", "quantile", "binning='quantile'", metric=cal.calibration_curve),
     word("n_bins", 10, "use bins", metric=cal.calibration_curve),
     word("y_pred", P, "y_prob (the second argument)"),
     word("preds", P, "y_prob (the second argument)"),

@@ -3,7 +3,7 @@
 from ..util.namespace import namespace
 
 NAMES = {
-    "parse": ("Edges", "EqualArea", "EqualMass", "EqualWidth", "Levels"),
+    "parse": ("Edges", "EqualArea", "EqualMass", "EqualWidth", "Levels", "Quantile"),
     "partition": ("KDTree", "SimplexGrid"),
 }
 TYPES = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, Drop, InPython
 from ..views.view import View
 from .rules import (
+    EDGES,
     LEAST_CONFIDENCE,
     LEVELS,
     BinningRule,
@@ -19,6 +20,7 @@ from .rules import (
     EqualMass,
     EqualWidth,
     Levels,
+    Quantile,
     check_bins,
     edge_values,
 )
@@ -35,6 +37,7 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "Levels",
+    "Quantile",
     "are_edges",
     "as_default",
     "bin_cells",
@@ -47,10 +50,11 @@ __all__ = [
     "parse_binning",
     "refuse_two_numbers",
     "several_bins",
+    "unknown_binning",
     "written_rule",
 ]
 
-Binning = Literal["equal_width", "equal_mass", "equal_area", "levels"] | BinningRule | BinTable | str
+Binning = Literal["equal_width", "equal_mass", "equal_area", "quantile", "levels"] | BinningRule | BinTable | str
 Bins = int | Sequence[float] | Literal["sweep", "search", "search_pure", "cv", "tcal", "levels"]
 
 
@@ -80,29 +84,43 @@ def is_default(value: Any) -> bool:
 BINS: int = as_default(15)
 EQUAL_WIDTH = cast(Literal["equal_width"], as_default("equal_width"))
 
-NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea]] = {
+NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea] | type[Quantile]] = {
     "equal_width": EqualWidth,
     "equal_mass": EqualMass,
     "equal_area": EqualArea,
+    "quantile": Quantile,
+}
+# Names in other packages.
+OTHER_NAMES = {
+    "uniform": "equal_width",
+    "adaptive": "equal_mass",
+    "equal-mass": "equal_mass",
 }
 
 
 def written_rule(binning: Any) -> Any:
-    """Return the rule that a text such as ``"equal_width:1/K"`` or ``"equal_width:0.5,1"`` describes; other values as they are."""
+    """Return the rule that a text such as ``"equal_width:1/K"``, ``"equal_width:0.5,1"`` or ``"equal_width:linspace,left"`` describes; other values as they are."""
     if not (isinstance(binning, str) and binning.startswith("equal_width:")):
         return binning
     parts = [part.strip() for part in binning.removeprefix("equal_width:").split(",")]
-    limits = [part if part == LEAST_CONFIDENCE else _fraction(part) for part in parts]
-    if len(limits) > 2 or None in limits:
+    closed = [part for part in parts if part in ("left", "right")]
+    edges = [part for part in parts if part in EDGES]
+    limits = [part if part == LEAST_CONFIDENCE else _fraction(part) for part in parts if part not in (*closed, *edges)]
+    if len(limits) > 2 or None in limits or len(closed) > 1 or len(edges) > 1:
         raise ArgumentError(
             "binning",
             f"the range of bins of equal width must be LOW or LOW,HIGH; got {binning!r}",
-            "for example 'equal_width:1/K', 'equal_width:0.5' or 'equal_width:0.2,0.8'",
+            "for example 'equal_width:1/K', 'equal_width:0.5', 'equal_width:0.2,0.8' or, with the edges of NumPy, 'equal_width:linspace,left'",
         )
-    low, high = limits if len(limits) == 2 else (limits[0], 1.0)
+    low, high = limits if len(limits) == 2 else (limits[0] if limits else 0.0, 1.0)
+    own = {"closed": closed[0]} if closed else {"closed": "left"} if edges and edges[0] in EDGES[2:] else {}
+    if edges:
+        own["edges"] = edges[0]
     try:
-        return EqualWidth(range=cast(Any, (low, high)))
-    except ArgumentError:
+        return EqualWidth(range=cast(Any, (low, high)), **cast(Any, own))
+    except ArgumentError as error:
+        if error.argument != "range" or edges:
+            raise ArgumentError("binning", error.problem, f"got {binning!r}") from None
         problem = f"the range of bins of equal width must satisfy 0 <= LOW < HIGH <= 1; got {binning!r}"
         raise ArgumentError("binning", problem, "for example 'equal_width:1/K' or 'equal_width:0.5'") from None
 
@@ -133,21 +151,14 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
         return Edges(tuple(edge_values(bins).tolist()))
     if isinstance(binning, str):
         if binning not in NAMED:
-            hint = {
-                "uniform": "equal_width",
-                "quantile": "equal_mass",
-                "adaptive": "equal_mass",
-                "equal-mass": "equal_mass",
-            }.get(binning)
-            raise ArgumentError(
-                "binning",
-                f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}",
-                f"use {hint!r}" if hint else "",
-            )
+            raise unknown_binning(binning)
         if not isinstance(bins, str):
             return _named_rule(binning, check_bins(bins))
         rule: BinningRule = NAMED[binning]()
     elif isinstance(binning, BinTable):
+        if len(binning) > 1 and binning.low[-1] == 1:
+            problem = "a table in which the score 1 has a bin of its own cannot be used for other rows"
+            raise ArgumentError("binning", problem, "pass the rule")
         rule = Edges(tuple(binning.edges.tolist()), binning.closed)
     elif isinstance(binning, type):
         raise ArgumentError(
@@ -160,13 +171,20 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     elif isinstance(getattr(binning, "table", None), BinTable):
         raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
     else:
-        raise ArgumentError("binning", f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}")
+        raise unknown_binning(binning)
     refuse_two_numbers(rule, bins)
     if isinstance(bins, str):
         if (rule, bins) not in view.tables:
             view.tables[rule, bins] = choose_bins(view, rule, bins)
         bins = view.tables[rule, bins]
     return rule.with_bins(check_bins(bins))
+
+
+def unknown_binning(binning: Any) -> ArgumentError:
+    """Return the error for a value of ``binning=`` that is neither the name of a rule nor a rule."""
+    hint = OTHER_NAMES.get(binning) if isinstance(binning, str) else None
+    problem = f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}"
+    return ArgumentError("binning", problem, f"use {hint!r}" if hint else "")
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -233,7 +251,10 @@ def refuse_two_numbers(rule: Any, bins: Any) -> None:
         if not hasattr(rule, "bins")
         else "its own number"
     )
-    remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
+    if isinstance(bins, str):  # often the default of a metric that searches for the number
+        remedy = "drop the number" if own == "its own number" else "give a number of bins"
+    else:
+        remedy = f"drop bins, or pass {name}(bins={bins!r})" if own == "its own number" else "drop one of them"
     raise ArgumentError("bins", f"{bins!r} conflicts with a binning that has {own} ({name})", remedy)
 
 

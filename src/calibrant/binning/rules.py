@@ -32,6 +32,7 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "Levels",
+    "Quantile",
     "check_bins",
     "equal_mass_cuts",
     "few_levels",
@@ -47,6 +48,8 @@ LEAST_CONFIDENCE = "1/K"
 ROUNDING = 1e-9
 # The name of one bin per distinct score, as bins= and as binning=.
 LEVELS = "levels"
+# Ways to compute the edges of equal-width bins.
+EDGES = ("exact", "linspace", "torch", "torch64", "quotient")
 
 
 class BinningRule(Protocol):
@@ -115,11 +118,21 @@ class EqualWidth(BinningRule):
     range : tuple of float or str, default (0.0, 1.0)
         Interval that is divided; all scores must lie inside. The lower end may be ``"1/K"``, the smallest possible confidence in
         the predicted one of K classes: ``range=("1/K", 1)`` is for the top-label lens, and is written ``"equal_width:1/K"`` as text.
+    edges : {"exact", "linspace", "torch", "torch64", "quotient"}, default "exact"
+        Arithmetic of the edges. ``"exact"`` is the number nearest to k/M. The others reproduce other packages on scores that lie on an
+        edge: ``"linspace"`` is `numpy.linspace` (netcal, scikit-learn, calibstats). ``"torch"`` is ``torch.linspace`` and rounds the scores to
+        float32, ``"torch64"`` is the same in float64 (torchmetrics). With ``"quotient"`` a score belongs to bin ``int(score / (1 / M))``
+        (relplot). The last three require ``closed="left"``, and the score 1 has a bin of its own, as in these packages.
 
     See Also
     --------
     EqualMass : Bins of equal weight.
     Edges : Given edges.
+
+    Notes
+    -----
+    Decimal scores such as 0.6 are often equal to an edge, and rounding then decides their bin: the edge 3/5 of ``np.linspace(0, 1, 6)`` is
+    0.6000000000000001. torchmetrics bins in the type of the scores, but the confidences in one of several classes always in float32.
 
     Examples
     --------
@@ -135,14 +148,31 @@ class EqualWidth(BinningRule):
     >>> y_true, y_prob = [0, 1, 2], [[0.4, 0.3, 0.3], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
     >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualWidth(2, range=("1/K", 1))).table.high.round(4)
     array([0.6667, 1.    ])
+
+    The score 0.6 lies on an edge, which NumPy rounds upwards:
+
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.6, 0.7, 0.9]
+    >>> round(cal.ece(y_true, y_prob, binning=cal.EqualWidth(5, closed="left")), 4)
+    0.225
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.EqualWidth(5, closed="left", edges="linspace")).table.rows
+    array([1, 0, 1, 1, 1])
     """
 
     bins: int | None = None
     closed: Closed = "right"
     range: tuple[float | Literal["1/K"], float] = (0.0, 1.0)
+    edges: Literal["exact", "linspace", "torch", "torch64", "quotient"] = "exact"
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
+        if self.edges not in EDGES:
+            raise ArgumentError(
+                "edges", f"must be {', '.join(map(repr, EDGES[:-1]))} or {EDGES[-1]!r}; got {self.edges!r}"
+            )
+        if self._with_one and (self.closed != "left" or self.range != (0.0, 1.0)):
+            word, given = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
+            needed = "closed='left'" if word == "closed" else "the range (0, 1)"
+            raise ArgumentError(word, f"edges={self.edges!r} requires {needed}; got {given!r}", "use edges='linspace'")
         pair = isinstance(self.range, (tuple, list)) and len(self.range) == 2
         ends: tuple[Any, Any] = self.range if pair else (None, None)
         low, high = ends
@@ -153,16 +183,30 @@ class EqualWidth(BinningRule):
             )
 
     def with_bins(self, bins: int) -> EqualWidth:
-        return self if self.bins is not None else EqualWidth(bins, self.closed, self.range)
+        return self if self.bins is not None else EqualWidth(bins, self.closed, self.range, self.edges)
+
+    @property
+    def _with_one(self) -> bool:
+        """Whether the score 1 has a bin of its own."""
+        return self.edges in ("torch", "torch64", "quotient")
 
     def _edges(self, view: View) -> tuple[Floats, bool]:
         """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
-        edges = np.arange(count + 1) / count
+        if self._with_one:
+            from .peer_edges import quotient_edges, torch_edges
+
+            edges = quotient_edges(count) if self.edges == "quotient" else torch_edges(count, self.edges == "torch")
+            # The last bin holds the score 1 only; its end is beyond every score.
+            return np.append(edges, np.inf), False
         if self.range == (0.0, 1.0):
-            return edges, count <= MAX_FAST_BINS
+            if self.edges == "linspace":
+                return np.linspace(0.0, 1.0, count + 1), False
+            return np.arange(count + 1) / count, count <= MAX_FAST_BINS
         low, high = self._limits(view)
-        edges = low + (high - low) * edges
+        if self.edges == "linspace":
+            return np.linspace(low, high, count + 1), False
+        edges = low + (high - low) * (np.arange(count + 1) / count)
         edges[-1] = high
         return edges, False
 
@@ -359,6 +403,101 @@ class EqualMass(BinningRule):
 
 
 @dataclass(frozen=True)
+class Quantile(BinningRule):
+    """Bins between interpolated quantiles of the scores.
+
+    The edges are the quantiles k/M of the scores, with linear interpolation between neighbouring scores. It is the rule of scikit-learn's
+    ``calibration_curve(strategy="quantile")``, and is written ``binning="quantile"``. In contrast to `EqualMass` the sizes of the bins may
+    differ by more than one row. Equal quantiles are one edge.
+
+    Parameters
+    ----------
+    bins : int, optional
+        Number of bins; by default the number that the metric is called with.
+    closed : {"right", "left"}, default "right"
+        Which edge belongs to a bin; scikit-learn's are closed on the right, those of netcal and calibstats on the left.
+    edges : {"percentile", "quantile"}, default "percentile"
+        Arithmetic of the ranks, which decides the bin of a score that is equal to an edge: `numpy.percentile` (scikit-learn) or `numpy.quantile`
+        (netcal, calibstats).
+
+    See Also
+    --------
+    EqualMass : Bins of equal weight, which hold the same number of rows up to one.
+    EqualWidth : Bins of equal width.
+
+    Notes
+    -----
+    With ``counts`` the quantiles are those of the repeated rows. Interpolated quantiles with ``sample_weight`` have several definitions
+    that differ, so that an error is raised; use `EqualMass`. In a sketch the scores are those of its cells.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> y_true, y_prob = [0, 1, 0, 1, 1], [0.1, 0.2, 0.4, 0.5, 0.9]
+    >>> cal.calibration_curve(y_true, y_prob, binning=cal.Quantile(2)).table.high.tolist()
+    [0.4, 1.0]
+    >>> round(cal.ece(y_true, y_prob, binning="quantile", bins=2), 4)
+    0.18
+    """
+
+    bins: int | None = None
+    closed: Closed = "right"
+    edges: Literal["percentile", "quantile"] = "percentile"
+
+    def __post_init__(self) -> None:
+        _check_closed(self.closed)
+        if self.edges not in ("percentile", "quantile"):
+            raise ArgumentError("edges", f"must be 'percentile' or 'quantile'; got {self.edges!r}")
+
+    def with_bins(self, bins: int) -> Quantile:
+        return self if self.bins is not None else Quantile(bins, self.closed, self.edges)
+
+    def _cuts(self, view: View) -> Floats:
+        """Return the edges, which are infinite at both ends."""
+        count = check_bins(self.bins)
+        if not view.n:
+            raise UndefinedMetricError("bins", "there are no rows")
+        fraction = np.linspace(0.0, 1.0, count + 1)[1:-1]
+        if self.edges == "percentile":
+            fraction = fraction * 100 / 100  # not the same numbers
+        weight = None if view.weight is None or (view.weight == view.weight[0]).all() else view.weight
+        if view.weight_kind == "counts" and view.weight is not None:
+            inner = _counted_quantiles(view.prefix, fraction)
+        elif weight is not None:
+            raise WeightsNotSupportedError(
+                "binning", "interpolated quantiles are not defined with sample_weight", Use("binning", "equal_mass")
+            )
+        else:
+            inner = np.quantile(view.raw_score, fraction)
+        inner = np.unique(inner.astype(np.float64))
+        # Bins beyond the smallest and the largest score are empty.
+        kept = inner < view.score.max() if self.closed == "right" else inner > view.score.min()
+        return np.concatenate([[-np.inf], inner[kept], [np.inf]])
+
+    def table(self, view: View) -> BinTable:
+        edges = self._cuts(view)
+        return _table_by_slots(view, edges, slots_among(edges, self.closed), self.closed)
+
+    def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
+        edges = self._cuts(view)
+        return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+
+
+def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
+    """Return `numpy.quantile` of scores with counts, without repeating them."""
+    total = float(prefix.weight[-1])
+    place = (total - 1) * fraction
+    below = np.floor(place)
+    low, high = (
+        prefix.score[np.searchsorted(prefix.weight[1:], np.minimum(rank, total - 1), side="right")]
+        for rank in (below, below + 1)
+    )
+    share, width = place - below, high - low
+    # The two forms of numpy.quantile, which is exact at both ends.
+    return np.where(share < 0.5, low + width * share, high - width * (1 - share))
+
+
+@dataclass(frozen=True)
 class Levels(BinningRule):
     """One bin per distinct score, for scores with few levels.
 
@@ -530,11 +669,16 @@ def _check_inside(view: View, low: float, high: float, what: str, remedy: Any, a
     raise LensError(argument, f"{what} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
 
 
+def _limits_of(edges: Floats) -> tuple[Floats, Floats]:
+    """Return the lower and upper limits of bins within [0, 1], which edges of some rules exceed."""
+    edges = np.clip(edges, 0, 1)
+    return edges[:-1], edges[1:]
+
+
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
     weight = sums.rows.astype(np.float64)
     return BinTable(
-        edges[:-1],
-        edges[1:],
+        *_limits_of(edges),
         sums.rows,
         weight,
         sums.positives.astype(np.float64),
@@ -566,8 +710,7 @@ def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], 
 
     weight = add(w)
     return BinTable(
-        edges[:-1],
-        edges[1:],
+        *_limits_of(edges),
         np.bincount(place, minlength=count),
         weight,
         add(w * view.outcome),

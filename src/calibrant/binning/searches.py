@@ -54,7 +54,7 @@ def choose_bins(view: View, rule: Any, how: str) -> int:
 def _cuts_of(rule: Any, how: str) -> Cuts:
     if isinstance(rule, EqualMass) and rule.keeps_ties:
         return equal_mass_cuts
-    if isinstance(rule, EqualWidth) and rule.closed == "right" and rule.range == (0.0, 1.0):
+    if isinstance(rule, EqualWidth) and (rule.closed, rule.range, rule.edges) == ("right", (0.0, 1.0), "exact"):
         return equal_width_cuts
     raise ArgumentError("bins", f"{how!r} requires equal-width bins on [0, 1] or equal-mass bins; got {rule!r}")
 

@@ -333,6 +333,8 @@ def _value(found: Configuration, context: click.Context, option: click.Option, s
         if not isinstance(value, list) or len(value) != len(option.type.types):
             raise wrong(f"a list of {len(option.type.types)} values", value)
         value = [one(each, kind) for each, kind in zip(value, option.type.types, strict=True)]
+    elif option.name == "bins" and isinstance(value, list) and all(type(each) in (int, float) for each in value):
+        value = ",".join(map(str, value))  # edges
     elif isinstance(value, list) and "omma-separated" in (option.help or ""):
         parts = [one(each, option.type) for each in value]
         if not parts or any("," in part for part in parts):

@@ -260,15 +260,15 @@ def ood_option(help: str) -> Callable[[Command], Command]:
     return click.option("--ood", metavar="COLUMN", multiple=True, help=help)
 
 
-def _bins(context: Any, parameter: Any, value: str | None) -> int | str | None:
-    """Read ``--bins``: a number, or one bin per distinct score."""
+def _bins(context: Any, parameter: Any, value: str | None) -> int | str | list[float] | None:
+    """Read ``--bins``: a number, edges, or one bin per distinct score."""
     if value is None or value == "levels":
         return value
     try:
-        return int(value)
+        return [float(part) for part in value.split(",")] if "," in value else int(value)
     except ValueError:
         raise click.BadParameter(
-            f"must be a whole number, or levels for one bin per distinct score; got {value!r}"
+            f"must be a whole number, edges such as 0,0.3,0.7,1, or levels for one bin per distinct score; got {value!r}"
         ) from None
 
 
@@ -294,9 +294,10 @@ def _binning(context: Any, parameter: Any, value: str | None) -> str | None:
     """Check the text of ``--binning``."""
     from ..binning.parse import written_rule
 
-    if value is not None and value not in ("equal_width", "equal_mass", "levels") and written_rule(value) is value:
+    names = ("equal_width", "equal_mass", "quantile", "levels")
+    if value is not None and value not in names and written_rule(value) is value:
         raise click.BadParameter(
-            f"must be equal_width, equal_mass, levels, or equal_width:LOW such as equal_width:1/K; got {value!r}"
+            f"must be {', '.join(names)}, or equal_width:LOW such as equal_width:1/K; got {value!r}"
         )
     return value
 
@@ -307,14 +308,15 @@ metric_options = with_options(
         "--bins",
         metavar="NUMBER",
         callback=_bins,
-        help="Number of bins, or levels: one bin per distinct score, for scores with few values.",
+        help="Number of bins; edges, such as 0,0.3,0.7,1; or levels: one bin per distinct score, for scores with few values.",
     ),
     click.option(
         "--binning",
         metavar="NAME",
         callback=_binning,
-        help="How scores are divided into bins: equal_width, equal_mass, or equal_width:LOW for bins from LOW to 1, such as "
-        "equal_width:1/K for confidences in one of K classes.",
+        help="How scores are divided into bins: equal_width, equal_mass, quantile (at interpolated quantiles, as in scikit-learn), or "
+        "equal_width:LOW for bins from LOW to 1, such as equal_width:1/K for confidences in one of K classes; equal_width:linspace,left has the edges of netcal, "
+        "equal_width:torch those of torchmetrics.",
     ),
     click.option(
         "--gamma",

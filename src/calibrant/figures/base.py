@@ -49,7 +49,7 @@ FIGURE_PARAMETERS = {
     ),
     "binning": (
         'str or bin rule, default "equal_width"',
-        """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"`` or a rule of `calibrant.binning`.""",
+        """Rule of the bins: ``"equal_width"``, ``"equal_width:1/K"`` for confidences on [1/K, 1], ``"equal_mass"``, ``"quantile"`` or a rule of `calibrant.binning`.""",
     ),
     "kind": (
         '{"line", "bars", "roof", "smooth", "corp"}, default "line"',

@@ -46,7 +46,7 @@ HERE = Path(__file__).parent
 OPTIONS = {
     "bins": "Number of bins; several numbers, over which the value is averaged; increasing edges, between which all scores must lie; or a rule that chooses the "
     "number from the data: ``'sweep'``, ``'search'``, ``'search_pure'``, ``'cv'`` or ``'tcal'`` (``'sweep'`` takes the largest number with monotone rates). ``'levels'`` is one bin per distinct score, for scores with few values.",
-    "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
+    "binning": "Binning rule: ``'equal_width'``, ``'equal_width:1/K'`` (on [1/K, 1], for confidences), ``'equal_mass'``, ``'equal_area'``, ``'quantile'`` (at interpolated quantiles, as in scikit-learn), a rule such as ``EqualWidth(closed='left')``, or fitted bins.",
     "norm": "Exponent of the norm over bins: 1, 2, any number of at least 1, or ``inf``.",
     "class_weight": "Weight of each class, for ``combine='mean'`` or ``'sum'``.",
 }
@@ -330,6 +330,8 @@ def _shared(metric: Metric, name: str) -> tuple[str, str, str]:
 
 
 def _option_text(name: str, kind: str) -> str:
+    if name == "bins" and kind.startswith("int or sequence of float"):
+        return "Number of bins, or increasing edges from 0 to 1."
     return "Number of bins." if name == "bins" and kind.startswith("int, default") else OPTIONS.get(name, "")
 
 

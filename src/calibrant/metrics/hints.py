@@ -130,7 +130,7 @@ def _edges(binning: Any, bins: Any) -> tuple[float, ...] | int | None:
         return tuple(binning.edges.tolist())
     if isinstance(binning, Edges):
         return tuple(binning.edges)
-    if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0):
+    if isinstance(binning, EqualWidth) and binning.range == (0.0, 1.0) and binning.edges == "exact":
         bins, binning = (bins if binning.bins is None else binning.bins), "equal_width"
     if are_edges(bins):
         return None if several_bins(bins) is not None else tuple(np.asarray(bins, np.float64).tolist())

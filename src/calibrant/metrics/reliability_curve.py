@@ -122,7 +122,7 @@ def calibration_curve(
     bins : int or sequence of float, default 15
         Number of bins, or increasing edges, between which all scores must lie.
     binning : str, binning rule or BinTable, default "equal_width"
-        Binning rule: ``"equal_width"``, ``"equal_width:1/K"`` for confidences, ``"equal_mass"``, a rule such as ``EqualWidth(closed="left")``, or fitted bins.
+        Binning rule: ``"equal_width"``, ``"equal_width:1/K"`` for confidences, ``"equal_mass"``, ``"quantile"`` (as in scikit-learn), a rule such as ``EqualWidth(closed="left")``, or fitted bins.
     lens : str or Lens, default "auto"
         Which binary event of the predictions is evaluated: ``"binary"``, ``"top_label"``, ``"class:NAME"``, ``"rank:2"``, or a lens
         with one view. ``"classwise"`` has one curve per class, of which one must be chosen.

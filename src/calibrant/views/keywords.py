@@ -276,7 +276,7 @@ OTHER_USES = {
     "num_classes": "drop it; the number of classes is inferred from y_prob",
     "ref_line": "drop it; the diagonal is always drawn",
 }
-BINNINGS = {"uniform": "equal_width", "quantile": "equal_mass", "equal-mass": "equal_mass"}
+BINNINGS = {"uniform": "equal_width", "quantile": "quantile", "equal-mass": "equal_mass"}
 
 
 # Four keywords for related ideas; functions differ in which of them they accept.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...binning.parse import Binning, Bins, bin_table, check_bins
+from ...binning.parse import Binning, Bins, Edges, are_edges, bin_table, check_bins, several_bins
+from ...binning.rules import edge_values
 from ...errors import ArgumentError
 from ...util.blocks import map_blocks, rows_per_block
 from ...util.checks import check_positive
@@ -31,6 +32,18 @@ def _soft_sums(n: int, bins: int, member: Callable[[int, int], tuple[Floats, Flo
     mass = np.array([math.fsum(column) for column in np.array([part[0] for part in parts]).T])
     total = np.array([math.fsum(column) for column in np.array([part[1] for part in parts]).T])
     return mass, total
+
+
+def _soft_edges(bins: Any) -> Floats:
+    """Return the edges of soft bins: those of equal width for a number, or given ones from 0 to 1."""
+    if are_edges(bins) and several_bins(bins) is None:
+        edges = np.asarray(Edges(tuple(edge_values(bins).tolist())).edges, np.float64)
+        if (edges[0], edges[-1]) != (0.0, 1.0):
+            shown = f"from {edges[0]:g} to {edges[-1]:g}"
+            raise ArgumentError("bins", f"edges of soft bins must extend from 0 to 1; got edges {shown}")
+        return edges
+    count = check_bins(bins)
+    return np.arange(count + 1) / count
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -59,16 +72,17 @@ def _softmax(logits: Floats) -> Floats:
 def sbece(
     view: View,
     *,
-    bins: int = 15,
+    bins: int | Sequence[float] = 15,
     temperature: float = 0.01,
     norm: float = 2,
     form: Literal["soft", "label_binned"] = "soft",
 ) -> float:
     """Calibration error over soft bins, to which rows belong by a softmax of their distance."""
-    count, width = check_bins(bins, edges=False), check_positive(temperature, "temperature")
+    edges, width = _soft_edges(bins), check_positive(temperature, "temperature")
+    count = len(edges) - 1
     if form == "label_binned" and norm == math.inf:
         raise ArgumentError("norm", "must be finite for label-binned soft bins, to which every row contributes")
-    anchors = (np.arange(count) + 0.5) / count
+    anchors = (edges[:-1] + edges[1:]) / 2 if are_edges(bins) else (np.arange(count) + 0.5) / count
     weights = view.weights
 
     def share(start: int, stop: int) -> Floats:
@@ -114,12 +128,20 @@ def sbece(
         "bin_temperature": "Temperature of the memberships (tau_b of the paper).",
     },
 )
-def dece(view: VectorView, *, bins: int = 15, rank_sharpness: float = 100, bin_temperature: float = 0.01) -> float:
+def dece(
+    view: VectorView,
+    *,
+    bins: int | Sequence[float] = 15,
+    rank_sharpness: float = 100,
+    bin_temperature: float = 0.01,
+) -> float:
     """Expected calibration error with soft bins and a soft accuracy."""
-    count = check_bins(bins, edges=False)
+    edges = _soft_edges(bins)
+    count = len(edges) - 1
     sharp, width = check_positive(rank_sharpness, "rank_sharpness"), check_positive(bin_temperature, "bin_temperature")
     number = np.arange(1, count + 1)
-    offset = number * (number - 1) / (2 * count)
+    # The sum of the edges below each bin.
+    offset = np.cumsum(edges[:-1]) if are_edges(bins) else number * (number - 1) / (2 * count)
     weights = view.weights
 
     def member(start: int, stop: int) -> tuple[Floats, Floats]:
@@ -205,10 +227,11 @@ def lse_ece(view: VectorView, *, bins: Bins = 15, binning: Binning = "equal_widt
     cons="rows within a quarter of a bin width of 0 or 1 have less weight, down to half; inflated by sampling noise",
     notes="This is the formula of the paper. The authors' code sums the confidence over correct rows only and rounds memberships to three decimals.",
 )
-def fce(view: View, *, bins: int = 15) -> float:
+def fce(view: View, *, bins: int | Sequence[float] = 15) -> float:
     """Calibration error over fuzzy bins with trapezoidal memberships, normalised by the total membership."""
-    count = check_bins(bins, edges=False)
-    position = view.score * count
+    edges = _soft_edges(bins)
+    count = len(edges) - 1
+    position = np.interp(view.score, edges, np.arange(count + 1)) if are_edges(bins) else view.score * count
     home = np.clip(np.ceil(position) - 1, 0, count - 1).astype(np.intp)
     excess = np.zeros(count)
     mass = 0.0
