@@ -276,6 +276,7 @@ from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature
 from .recalibration import CenteredIsotonicCalibration as CenteredIsotonicCalibration
 from .recalibration import ConsistencyCalibration as ConsistencyCalibration
+from .recalibration import CrossVennAbers as CrossVennAbers
 from .recalibration import DirichletCalibration as DirichletCalibration
 from .recalibration import EnsembleTemperature as EnsembleTemperature
 from .recalibration import GroupCalibration as GroupCalibration
@@ -291,11 +292,13 @@ from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
 from .recalibration import PriorShift as PriorShift
+from .recalibration import ProbabilityAdjustment as ProbabilityAdjustment
 from .recalibration import QuadraticLogit as QuadraticLogit
 from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling
+from .recalibration import TopLabelCalibration as TopLabelCalibration
 from .recalibration import TopLabelHistogramBinning as TopLabelHistogramBinning
 from .recalibration import VectorScaling as VectorScaling
 from .recalibration import VennAbers as VennAbers

@@ -20,7 +20,11 @@ from .problems import COLUMNS, Problem, random_problem
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PlattScaling": [{}, {"targets": "plain"}],
     "VennAbers": [{}, {"rule": "brier"}],
-    "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}],
+    "CrossVennAbers": [{"folds": 3}, {"folds": 3, "rule": "brier", "calibrate_on": "others"}],
+    "BetaCalibration": [{}, {"parameters": "ab"}],
+    "ProbabilityAdjustment": [{}, {"kind": "additive"}],
+    "TopLabelCalibration": [{}, {"calibrator": cal.IsotonicCalibration()}],
+    "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}, {"binning": cal.EqualWidth(5)}],
     "TopLabelHistogramBinning": [{"points_per_bin": 20}],
     "TemperatureScaling": [{}, {"objective": "brier"}],
     "KernelCalibration": [{}, {"adaptive": True}],

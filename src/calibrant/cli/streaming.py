@@ -68,8 +68,10 @@ def _parquet_rows(path: Path) -> int:
     """Number of rows as stated at the end of the file; 0 where it cannot be read, which the reader reports."""
     import duckdb
 
+    from ..util.database import connect
+
     try:
-        with duckdb.connect(":memory:") as connection:
+        with connect() as connection:
             query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
             return int(connection.execute(query, [glob.escape(str(path))]).fetchall()[0][0] or 0)
     except duckdb.Error:

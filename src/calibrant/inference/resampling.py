@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
 from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
-from ..input.convert import is_number
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
@@ -39,6 +38,7 @@ from .cells import (
     shared,
     sharing,
 )
+from .seeds import generator, seed_of
 
 __all__ = [
     "ROW_BY_ROW",
@@ -52,6 +52,7 @@ __all__ = [
     "generator",
     "given_in_vain",
     "many",
+    "multiplicities",
     "not_used",
     "one_view",
     "progress",
@@ -60,6 +61,7 @@ __all__ = [
     "resample",
     "seed_of",
     "sharing",
+    "simulated_labels",
     "value_of",
     "view_keywords",
 ]
@@ -87,19 +89,6 @@ progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress",
 """Callback with the numbers of finished and of all resamples; None without one."""
 
 
-def seed_of(rng: Any) -> int:
-    """One integer that determines all generators: a seed, the next output of a Generator, or fresh entropy."""
-    if rng is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if is_number(rng) and int(rng) == rng and rng >= 0:
-        return int(rng)
-    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
-
-
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments that differ from their defaults, for a call in which they had no effect."""
     defaults = unwrap(function).__kwdefaults__ or {}
@@ -119,11 +108,6 @@ def not_used(names: tuple[str, ...], why: str) -> str:
 def few_groups(count: int) -> str:
     """A caveat for this number of clusters; empty if there are enough, or none."""
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
-
-
-def generator(seed: int, number: int) -> Generator:
-    """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
 
 
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
@@ -284,6 +268,10 @@ class PredictionSampler:
             p = p.take(rng.integers(p.n, size=p.n))
         return self._drawn(p.with_labels(draw_labels(p, rng)))
 
+    def labelled(self, labels: Array) -> Drawn:
+        """The original rows with these labels."""
+        return self._drawn(self.predictions.with_labels(labels))
+
     def bootstrap(self, rng: Generator) -> Drawn:
         return self._drawn(self.predictions.take(self.picked(rng)))
 
@@ -416,10 +404,35 @@ def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
     """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
 
     def make() -> Drawn:
+        if draws == "outcomes" and isinstance(sampler, PredictionSampler):
+            return sampler.labelled(simulated_labels(sampler, seed, number))
         rng = generator(seed, number)
         return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
 
     found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
+    return found
+
+
+def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Array:
+    """The labels of resample `number` under the null hypothesis, which metrics share; see `sharing`."""
+    p = sampler.predictions
+
+    def make() -> Array:
+        labels = draw_labels(p, generator(seed, number))
+        return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
+
+    found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))
+    return found
+
+
+def multiplicities(sampler: PredictionSampler, seed: int, number: int) -> NDArray[np.int32]:
+    """How often each row is drawn in bootstrap replicate `number`, which metrics share; see `sharing`."""
+    n = sampler.predictions.n
+
+    def make() -> NDArray[np.int32]:
+        return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
+
+    found: NDArray[np.int32] = shared(("multiplicities", Same(sampler), seed, number), make, 4 * n)
     return found
 
 

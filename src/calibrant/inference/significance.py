@@ -21,6 +21,7 @@ from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     ROW_BY_ROW,
@@ -34,6 +35,7 @@ from .resampling import (
     value_of,
     view_keywords,
 )
+from .simultaneous import mean_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -319,20 +321,6 @@ def assess_many(
     return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
 
 
-def adjust(pvalues: Floats, correction: str) -> Floats:
-    """P-values adjusted for multiplicity."""
-    count = len(pvalues)
-    order = np.argsort(pvalues)
-    ranked = pvalues[order]
-    if correction == "holm":
-        ranked = np.maximum.accumulate(ranked * (count - np.arange(count)))
-    elif correction == "benjamini_hochberg":
-        ranked = np.minimum.accumulate((ranked * count / (1 + np.arange(count)))[::-1])[::-1]
-    out = np.empty(count)
-    out[order] = np.minimum(ranked, 1)
-    return out
-
-
 def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     """P-values against the null distribution of the smallest p-value over all metrics; each simulated value is ranked among the others."""
     smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
@@ -468,6 +456,10 @@ def _draw(
         drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
+    if len(plans) == 1 and fixed_design:
+        found = mean_draws(*plans[0], sampler, asked.n_resamples, asked.seed)
+        if found is not None:
+            return found[:, None]
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.

@@ -230,9 +230,9 @@ def _expressed(
     """Evaluate expressions in DuckDB over the columns that they name."""
     if not factors:
         return {}
-    import duckdb
+    from ..util.database import connect
 
-    connection = duckdb.connect(":memory:")
+    connection = connect()
     try:
         lower = {name.lower(): name for name in reversed(_texts(existing))}
         used: dict[str, str] = {}
