@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,6 +142,23 @@ def test_outputs_and_bounded_memory(tmp_path: Any) -> None:
     for returns in (lambda z, y: None, lambda z, y: z.sum(), lambda z, y: {"loss": z.sum()}):
         with pytest.raises(InputTypeError, match="validation_step: must return a tensor of logits or a mapping with"):
             trainer(tmp_path, CalibrationCallback()).validate(Net(returns), loader(), verbose=False)
+
+
+def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
+    """The code of the guide on training, as pasted; in the long form with its trackers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # as the page sets it; restored afterwards
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    page = (Path(__file__).parents[2] / "docs/guides/training.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    for block in blocks if deep else blocks[:2]:
+        exec(block, names)
+    assert set(names["callback"].values) == {"cal/ece", "cal/cwce", "cal/temperature"}
+    assert names["trainer"].callback_metrics["val/ece"] == pytest.approx(names["callback"].values["cal/ece"])
+    if deep:
+        served = names["served"].predict(names["probabilities"])
+        assert np.array_equal(served, names["calibrator"].predict_proba(names["probabilities"]))
 
 
 def test_arguments() -> None:
