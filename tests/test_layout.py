@@ -19,7 +19,7 @@ ENTRIES = {
 }  # fmt: skip
 NAMESPACES = (*cal._NAMESPACES, "curves", "decision.ood", "inference.simulation", "torch", "torch.losses")
 # What a user or the interpreter starts.
-STARTED = {"calibrant.__main__", "calibrant.sklearn", "calibrant.spark"}
+STARTED = {"calibrant.__main__", "calibrant.sklearn", "calibrant.spark", "calibrant.torch.functional"}
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ def imports(package: ModuleType) -> list[str]:
 
 def namespace_stub(name: str) -> str:
     """The stub of one package."""
-    inner = [part for part in NAMESPACES if part.rpartition(".")[0] == name == "torch"]
-    modules = [f"from . import {part.rpartition('.')[2]} as {part.rpartition('.')[2]}" for part in inner]
+    inner = getattr(import_module(f"calibrant.{name}"), "MODULES", ())
+    modules = [f"from . import {part} as {part}" for part in inner]
     return "\n".join([HEAD, *modules, *imports(import_module(f"calibrant.{name}"))])
 
 

@@ -177,7 +177,11 @@ ROOMS = {
         "PyTorch",
         "`import calibrant.torch as ct`: from a model and a loader to calibrated probabilities.",
         "torch.md",
-        (Section("Models, metrics and modules", ("torch.*",)), Section("Losses", ("torch.losses.*",))),
+        (
+            Section("Models, metrics and modules", ("torch.*",)),
+            Section("Metrics as functions of tensors", ("torch.functional.*",)),
+            Section("Losses", ("torch.losses.*",)),
+        ),
     ),
 }
 # How the names of a module are written in code; all others are names of calibrant itself.
@@ -187,5 +191,6 @@ SPOKEN = {
     "sklearn.*": "calibrant.sklearn.",
     "spark.*": "calibrant.spark.",
     "torch.*": "ct.",
+    "torch.functional.*": "ct.functional.",
     "torch.losses.*": "ct.losses.",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,25 @@ def add_up(rank: int, folder: str, split: int) -> None:
     Path(folder, f"sketch{split}_{rank}").write_bytes(metric.sketch().to_bytes())
 
 
+def as_torchmetrics(rank: int, folder: str, split: int) -> None:
+    """Add the share of one process with a collection of torchmetrics, and by `sync` and `unsync`; write the values."""
+    import torchmetrics as tm
+
+    join(rank, folder, f"tm{split}")
+    both = tm.MetricCollection({"ece": CalibrationMetric("ece", 4), "rms": MulticlassCalibrationError(4, norm="l2")})
+    step = CalibrationMetric("ece", 4, dist_sync_on_step=True)
+    whole = [float(step(*share(rank, split)))]
+    for preds, target in zip(*(part.split(97) for part in share(rank, split)), strict=True):
+        both.update(preds, target)
+    values = both.compute()
+    one = both["ece"]
+    one.sync()
+    synced = float(one.compute())
+    one.unsync()
+    own = int(one.sums[0, : one.plan.trash].sum())
+    np.save(f"{folder}/tm{split}_{rank}.npy", [float(values["ece"]), synced, *whole, float(values["rms"]), own])
+
+
 def fail(rank: int, folder: str, how: str) -> None:
     """The second process has rows that cannot be counted, comes too late, or dies; write what is told."""
     join(rank, folder, how)
@@ -104,6 +124,8 @@ def process(rank: int, folder: str) -> None:
     torch.set_num_threads(1)
     for split in SPLITS:
         add_up(rank, folder, split)
+        if find_spec("torchmetrics"):
+            as_torchmetrics(rank, folder, split)
     train(rank, folder)
     for how in ("faulty", "late", "dies"):
         fail(rank, folder, how)
@@ -140,6 +162,22 @@ def test_two_processes_give_the_bits_of_one(split: int, written: Path) -> None:
         assert cwce == cal.cwce(sketches)
         assert own == (split if rank == 0 else 501 - split)
         assert cal.Sketch.from_bytes((written / f"sketch{split}_{rank}").read_bytes()) == sketches["top_label"]
+
+
+@pytest.mark.skipif(
+    not find_spec("torchmetrics"), reason="NO TORCHMETRICS: metric objects are plain modules without it"
+)
+@pytest.mark.parametrize("split", SPLITS)
+def test_processes_are_added_in_the_ways_of_torchmetrics(split: int, written: Path) -> None:
+    probs, labels = drawn()
+    sketches = cal.Sketches.of(labels, probs, lenses=["top_label"], scores=False)
+    for rank in range(2):
+        collected, synced, step, rms, own = np.load(written / f"tm{split}_{rank}.npy")
+        assert collected == synced == step == cal.ece(sketches)
+        assert rms == pytest.approx(cal.rmsce(sketches), abs=1e-12)
+        # Scores of exactly 1 have counters of their own; there are few.
+        assert own <= (split if rank == 0 else 501 - split)
+    assert own > 400
 
 
 def test_a_model_that_is_trained_on_both_leaves_the_sums_of_each(written: Path) -> None:

@@ -639,6 +639,10 @@ def test_half_and_double_leave_the_sums_alone() -> None:
 
 def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) -> None:
     probs, labels = drawn(n=1000, k=3)
+    calls = []
+    kept = SketchMetric.update
+    # Before they are made: torchmetrics keeps the method of each instance.
+    monkeypatch.setattr(SketchMetric, "update", lambda self, *a: (calls.append(1), kept(self, *a))[1])
     both = MetricCollection(
         {
             "ece": MulticlassCalibrationError(3),
@@ -648,9 +652,6 @@ def test_a_collection_fills_shared_sums_once(monkeypatch: pytest.MonkeyPatch) ->
         },
         prefix="val/",
     )
-    calls = []
-    kept = SketchMetric.update
-    monkeypatch.setattr(SketchMetric, "update", lambda self, *a: (calls.append(1), kept(self, *a))[1])
     both.to(DEVICE)
     both.update(*put(probs[:600], labels[:600]))
     assert len(calls) == 2

@@ -54,6 +54,8 @@ def test_checkpoints_of_a_model_with_a_metric() -> None:
     probs, labels = rows()
     net = Net().to(DEVICE)
     net.ece.update(probs, labels)
+    assert not [name for name in net.state_dict() if name.startswith("ece")]
+    net.ece.persistent(True)
     again = Net()
     again.load_state_dict(net.state_dict())
     assert again.ece.sketch() == expected(probs, labels)

@@ -39,6 +39,7 @@ from .resampling import (
     view_keywords,
 )
 from .significance import read_source
+from .simultaneous import vce_draws
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -477,9 +478,9 @@ def bootstrap_sample(
 ) -> Floats:
     """Values of each metric on bootstrap replicates, one row per replicate."""
     if len(plans) == 1:
-        found = skce_draws(*plans[0], sampler, count, seed, workers)
-        if found is not None:
-            return found[:, None]
+        for draws in (skce_draws, vce_draws):
+            if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
+                return found[:, None]
 
     def work(number_: int) -> list[float]:
         drawn = resample(sampler, "rows", seed, number_)

@@ -52,6 +52,7 @@ __all__ = [
     "generator",
     "given_in_vain",
     "many",
+    "multiplicities",
     "not_used",
     "one_view",
     "progress",
@@ -60,6 +61,7 @@ __all__ = [
     "resample",
     "seed_of",
     "sharing",
+    "simulated_labels",
     "value_of",
     "view_keywords",
 ]
@@ -241,6 +243,8 @@ class RowSampler:
             rest=RestOfRows(own, at),
             classes=own.classes,
         )
+        if keep_order:
+            view.same_scores = own
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -265,6 +269,10 @@ class PredictionSampler:
         if not fixed_design:
             p = p.take(rng.integers(p.n, size=p.n))
         return self._drawn(p.with_labels(draw_labels(p, rng)))
+
+    def labelled(self, labels: Array) -> Drawn:
+        """The original rows with these labels."""
+        return self._drawn(self.predictions.with_labels(labels))
 
     def bootstrap(self, rng: Generator) -> Drawn:
         return self._drawn(self.predictions.take(self.picked(rng)))
@@ -398,10 +406,35 @@ def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
     """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
 
     def make() -> Drawn:
+        if draws == "outcomes" and isinstance(sampler, PredictionSampler):
+            return sampler.labelled(simulated_labels(sampler, seed, number))
         rng = generator(seed, number)
         return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
 
     found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
+    return found
+
+
+def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Array:
+    """The labels of resample `number` under the null hypothesis, which metrics share; see `sharing`."""
+    p = sampler.predictions
+
+    def make() -> Array:
+        labels = draw_labels(p, generator(seed, number))
+        return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
+
+    found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))
+    return found
+
+
+def multiplicities(sampler: PredictionSampler, seed: int, number: int) -> NDArray[np.int32]:
+    """How often each row is drawn in bootstrap replicate `number`, which metrics share; see `sharing`."""
+    n = sampler.predictions.n
+
+    def make() -> NDArray[np.int32]:
+        return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
+
+    found: NDArray[np.int32] = shared(("multiplicities", Same(sampler), seed, number), make, 4 * n)
     return found
 
 

@@ -35,6 +35,7 @@ from .resampling import (
     value_of,
     view_keywords,
 )
+from .simultaneous import mean_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -369,6 +370,9 @@ def _asked(
     seed: int,
 ) -> TestInput:
     views = metric.views(source, **view_keywords(metric, options))
+    if metric.id == "mean_confidence":
+        problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
+        raise ArgumentError("metric", problem, ("use 'esce'", "use 'accuracy'"))
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
@@ -452,6 +456,10 @@ def _draw(
         drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
+    if len(plans) == 1 and fixed_design:
+        found = mean_draws(*plans[0], sampler, asked.n_resamples, asked.seed)
+        if found is not None:
+            return found[:, None]
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, Drop, LabelError, Use
 from ..figures.reliability_diagrams import ReliabilityDiagram
+from ..figures.styling import SHORT
+from ..input.convert import is_frame
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
-from ..views.keywords import documents_keywords
+from ..views.keywords import documents_keywords, unknown_keyword
 from .responses import label_names, scores_of
 
 __all__ = ["ReliabilityDisplay"]
+
+# Keywords of the curve, and of its drawing.
+CURVE = tuple(inspect.signature(calibration_curve).parameters)[2:]
+DRAWING = tuple(word for word in inspect.signature(ReliabilityDiagram.plot).parameters if word not in ("self", "ax"))
 
 
 def _place_of(pos_label: Any, classes: Any) -> int:
@@ -83,14 +90,21 @@ class ReliabilityDisplay:
             Name in the legend.
         ax
         **keywords
-            Keywords of `calibration_curve`, such as ``bins`` and ``pos_label``.
+            Keywords of `calibration_curve`, such as ``bins`` and ``pos_label``, and of the line, such as ``color``, ``linestyle`` and
+            ``marker``, as in `plot`.
 
         Returns
         -------
         ReliabilityDisplay
             The display, with attributes `ax_`, `figure_` and `line_`.
+
+        Raises
+        ------
+        UnknownArgumentError
+            If a keyword is unknown; for keywords of scikit-learn, such as ``n_bins``, it names the one to use.
         """
-        return cls(calibration_curve(y_true, y_prob, **keywords), name).plot(ax)
+        drawing = _drawing_keywords("from_predictions", keywords, is_frame(y_true))
+        return cls(calibration_curve(y_true, y_prob, **keywords), name).plot(ax, **drawing)
 
     @classmethod
     @documents_keywords(taken=())
@@ -121,7 +135,8 @@ class ReliabilityDisplay:
             Name in the legend; by default the name of the class of the estimator.
         ax
         **keywords
-            Keywords of `calibration_curve`, such as ``bins``; ``classes`` and ``input`` are taken from the estimator.
+            Keywords of `calibration_curve`, such as ``bins``, and of the line, such as ``color``, ``linestyle`` and ``marker``, as in `plot`; ``classes``
+            and ``input`` are taken from the estimator.
 
         Returns
         -------
@@ -132,10 +147,13 @@ class ReliabilityDisplay:
         ------
         ArgumentError
             If `classes` or `input` is passed, or `pos_label` for more than two classes.
+        UnknownArgumentError
+            If a keyword is unknown; for keywords of scikit-learn, such as ``n_bins``, it names the one to use.
         """
         for word in ("classes", "input"):
             if word in keywords:
                 raise ArgumentError(word, "is determined by the estimator", Drop(word))
+        drawing = _drawing_keywords("from_estimator", keywords)
         classes = np.asarray(estimator.classes_)
         positive = _place_of(pos_label, classes)
         values, kind = scores_of(estimator, X, positive=positive)
@@ -144,24 +162,44 @@ class ReliabilityDisplay:
             if keywords.get("lens", "auto") == "auto":
                 keywords["lens"] = f"class:{keywords['pos_label']}"  # the axes name the class
         keywords |= {"input": kind, "classes": classes.tolist(), "name": name or type(estimator).__name__}
-        return cls.from_predictions(label_names(estimator, y), values, ax=ax, **keywords)
+        return cls.from_predictions(label_names(estimator, y), values, ax=ax, **keywords, **drawing)
 
-    def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:
+    def plot(self, ax: Any = None, *, name: str | None = None, **options: Any) -> ReliabilityDisplay:
         """Plot the diagram.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw into; by default a new figure.
+            Axes to draw into, which may hold other displays; by default a new figure.
+        name : str, optional
+            Name in the legend; by default that of the display.
         **options
-            Options of the method `plot` of a `ReliabilityDiagram`.
+            Options of the method `plot` of a `ReliabilityDiagram`: ``color``, ``linestyle``, ``linewidth``, ``marker``, ``alpha``, ``title``, ``counts``
+            and others.
 
         Returns
         -------
         ReliabilityDisplay
             The display itself.
         """
-        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, name=self.name, **options)
+        label: dict[str, Any] = {} if "label" in options else {"name": self.name if name is None else name}
+        self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **label, **options)
         self.figure_ = self.ax_.figure
-        self.line_ = next(line for line in self.ax_.lines if line.get_gid() == "curve")
+        self.line_ = next(line for line in reversed(self.ax_.lines) if line.get_gid() == "curve")
         return self
+
+
+def _drawing_keywords(owner: str, keywords: dict[str, Any], framed: bool = False) -> dict[str, Any]:
+    """Take the keywords of the drawing out of those of a display; an unknown one raises.
+
+    Two words have two meanings: ``label`` is a column if the labels are in a frame, and ``counts`` numbers of rows if it is an array.
+    """
+    known = tuple(dict.fromkeys([*CURVE, *DRAWING, "name", "ax"]))
+    found = {}
+    for word, value in list(keywords.items()):
+        if word not in known and word not in SHORT:
+            raise unknown_keyword(f"ReliabilityDisplay.{owner}", word, value, known)
+        drawn = {"label": not framed, "counts": value is None or isinstance(value, str)}
+        if drawn.get(word, word not in CURVE):
+            found[word] = keywords.pop(word)
+    return found

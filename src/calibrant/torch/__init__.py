@@ -25,7 +25,13 @@ NAMES = {
     "deciding": ("ThresholdedPrediction", "predict_with_threshold"),
     "evaluating": ("evaluate",),
     "exporting": ("export_onnx", "export_program"),
-    "metrics": ("BinaryCalibrationError", "CalibrationMetric", "MulticlassCalibrationError"),
+    "metrics": (
+        "BinaryCalibrationError",
+        "CalibrationError",
+        "CalibrationMetric",
+        "MulticlassCalibrationError",
+        "MultilabelCalibrationError",
+    ),
     "modules": (
         "BiasCorrectedTemperatureModule",
         "CalibratedModule",
@@ -47,6 +53,9 @@ NAMES = {
     ),
     "ordered": ("IntraOrderPreservingModule", "OrderPreservingNetwork"),
 }
-__getattr__, __dir__, __all__ = namespace(__name__, NAMES)
-for _name in __all__:  # calibrator modules register themselves on import
-    __getattr__(_name)
+MODULES = ("functional", "losses")
+__getattr__, __dir__, __all__ = namespace(__name__, NAMES, modules=MODULES)
+# Calibrator modules register themselves on import. Metric objects are loaded on first use: they import torchmetrics, where it
+# is installed, which takes longer than importing torch.
+for _module in ("beta", "exporting", "modules", "ordered"):
+    __getattr__(_module)

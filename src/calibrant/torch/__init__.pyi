@@ -1,5 +1,6 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
+from . import functional as functional
 from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
 from .accumulating import SyncError as SyncError
@@ -15,8 +16,10 @@ from .evaluating import evaluate as evaluate
 from .exporting import export_onnx as export_onnx
 from .exporting import export_program as export_program
 from .metrics import BinaryCalibrationError as BinaryCalibrationError
+from .metrics import CalibrationError as CalibrationError
 from .metrics import CalibrationMetric as CalibrationMetric
 from .metrics import MulticlassCalibrationError as MulticlassCalibrationError
+from .metrics import MultilabelCalibrationError as MultilabelCalibrationError
 from .modules import BiasCorrectedTemperatureModule as BiasCorrectedTemperatureModule
 from .modules import CalibratedModule as CalibratedModule
 from .modules import CalibratorModule as CalibratorModule

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
+from hashlib import blake2b
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..errors import (
     ArgumentError,
     CalibrantError,
     InputTypeError,
+    MissingDependencyError,
     ProbabilityError,
     UndefinedMetricError,
     Use,
@@ -30,6 +32,7 @@ from ..sketches.sketch import Sketch
 from ..views.keywords import documents_keywords
 from . import sketching
 from .fused import add_fused, can_fuse
+from .metric_base import GATHER, REAL, MetricBase
 from .metric_inputs import as_rows, check_arguments, check_lenses, fault_error
 from .sketching import CARRY_ROWS, MOST_ROWS, NEVER, Cells, Plan, cells_of
 
@@ -61,6 +64,21 @@ shape.""",
     "sync_on_compute": ("bool, default True", "Whether `compute` adds the sums of all distributed processes."),
     "process_group": ("torch.distributed.ProcessGroup, optional", "The processes to add; by default all."),
     "sync_timeout": ("float, optional", "Seconds to wait for the other processes."),
+    "dist_sync_on_step": (
+        "bool, default False",
+        "Whether a call of the metric returns the value of the batches of all processes instead of that of its own.",
+    ),
+    "dist_sync_fn": (
+        "callable, optional",
+        """Function of a tensor and ``group`` that returns the tensors of all processes; by default they are added by one
+all-reduce.""",
+    ),
+    "distributed_available_fn": (
+        "callable, optional",
+        "Function that returns whether there are other processes; by default `torch.distributed` is asked.",
+    ),
+    "compute_on_cpu": ("bool, default False", "Accepted as in torchmetrics, without effect: no rows are stored."),
+    "compute_with_cache": ("bool, default True", "Accepted as in torchmetrics, without effect: nothing is cached."),
     "fused": ("bool, default True", "Whether to use the Triton kernel where it is available."),
     "validate_args": (
         "bool, default True",
@@ -75,6 +93,17 @@ unless the fused kernel, groups, the lens ``"classwise"`` or `ignore_index` is u
     "groups": (
         "torch.Tensor of the shape of `target` or (N,), optional",
         "Group of each row, counted from 0; of shape (N,) for all of an image at once.",
+    ),
+    "num_labels": (
+        "int, optional",
+        """Number of labels L of multilabel predictions, for `preds` and `target` of shape (N, L, ...): each is an event of its
+own.""",
+    ),
+    "edges": (
+        '{"exact", "linspace", "torch", "torch64"}, default "exact"',
+        """Arithmetic of the edges, as of `calibrant.EqualWidth`. ``"torch"`` reproduces torchmetrics: edges of ``torch.linspace`` in
+float32, bins closed on the left, and a bin of its own for the score 1. ``"torch64"`` does so for float64 scores of one
+event.""",
     ),
     "n_bins": ("int, default 15", "Number of bins of equal width."),
     "norm": ('{"l1", "l2", "max"}, default "l1"', "Mean, root mean square, or maximum of the calibration gaps."),
@@ -126,11 +155,18 @@ class Rows:
     seen: int = 0
     pending: int = 0
     """Rows added since the low parts were last carried; an upper bound where that is not known."""
+    sums: Tensor | None = None
+    """The sums that hold these rows. Others were set from outside, such as those shared by a collection of torchmetrics."""
+    shared: bool = False
+    """Whether the metrics of a `MetricCollection` share them."""
 
 
 @documents_metric
-class SketchMetric(nn.Module):
+class SketchMetric(MetricBase):
     """Sketches of all rows passed to `update`, kept as integer sums on the device of the tensors.
+
+    Where torchmetrics is installed it is a `torchmetrics.Metric`, for ``self.log`` of Lightning and for its collections
+    and wrappers.
 
     Use it to evaluate during training, over several processes, or over more rows than fit in memory: memory is
     constant, `update` does not synchronize with the device, and processes are combined by one all-reduce of one
@@ -158,6 +194,11 @@ class SketchMetric(nn.Module):
     cells : Cells, optional
         Cells of the score; set by subclasses.
     validate_args
+    dist_sync_on_step
+    dist_sync_fn
+    distributed_available_fn
+    compute_on_cpu
+    compute_with_cache
 
     See Also
     --------
@@ -178,6 +219,12 @@ class SketchMetric(nn.Module):
     sums: Tensor
     first_fault: Tensor
 
+    # A collection of torchmetrics must not see state that changes while it hashes; the identity is enough.
+    __hash__ = nn.Module.__hash__
+    is_differentiable: bool | None = False
+    higher_is_better: bool | None = None
+    full_state_update: bool | None = False
+
     def __init__(
         self,
         num_classes: int | None = None,
@@ -193,13 +240,39 @@ class SketchMetric(nn.Module):
         fused: bool = True,
         cells: Cells | None = None,
         validate_args: bool = True,
+        dist_sync_on_step: bool = False,
+        dist_sync_fn: Callable[..., Any] | None = None,
+        distributed_available_fn: Callable[[], bool] | None = None,
+        compute_on_cpu: bool = False,
+        compute_with_cache: bool = True,
     ) -> None:
-        super().__init__()
+        for name, flag in (
+            ("sync_on_compute", sync_on_compute),
+            ("dist_sync_on_step", dist_sync_on_step),
+            ("compute_on_cpu", compute_on_cpu),
+            ("compute_with_cache", compute_with_cache),
+        ):
+            if not isinstance(flag, bool):
+                raise ArgumentError(name, f"must be True or False; got {flag!r}")
+        for name, function in (
+            ("dist_sync_fn", dist_sync_fn),
+            ("distributed_available_fn", distributed_available_fn),
+        ):
+            if function is not None and not callable(function):
+                raise InputTypeError(name, f"must be a function or None; got {type(function).__name__}")
+        super().__init__(
+            process_group=process_group,
+            sync_on_compute=sync_on_compute,
+            dist_sync_on_step=dist_sync_on_step,
+            dist_sync_fn=dist_sync_fn,
+            distributed_available_fn=distributed_available_fn,
+            compute_on_cpu=compute_on_cpu,
+            compute_with_cache=compute_with_cache,
+        )
         num_classes, ignore_index, num_groups = check_arguments(num_classes, input, ignore_index, num_groups)
         names = check_lenses(lenses, num_classes)
         self.num_classes, self.input, self.ignore_index, self.num_groups = num_classes, input, ignore_index, num_groups
-        self.sync_on_compute, self.process_group, self.sync_timeout = sync_on_compute, process_group, sync_timeout
-        self.fused = fused
+        self.sync_timeout, self.fused = sync_timeout, fused
         event = num_classes is not None and "binary" in names
         self.plan = Plan(
             cells or cells_of(None),
@@ -213,8 +286,12 @@ class SketchMetric(nn.Module):
             event,
         )
         with _ordinary():
+            for name, reduction in (("sums", "sum"), ("first_fault", "min"), ("settings", "max")):
+                self.add_state(name, torch.tensor(0), dist_reduce_fx=reduction, persistent=False)
             self.sums, self.first_fault = sketching.new_sums(self.plan), torch.tensor(NEVER)
-        self._rows = Rows()
+            self.settings = self._fingerprint()
+            self._defaults = self._empty_states()
+        self._rows = Rows(sums=self.sums)
 
     @property
     def device(self) -> torch.device:
@@ -241,10 +318,11 @@ class SketchMetric(nn.Module):
         groups
         """
         with _ordinary():
-            rows = as_rows(preds, target, groups, self.plan)
+            rows = as_rows(preds, target, self._groups_of(preds, target, groups), self.plan)
             self._go_to(preds.device)
+            self._own()
             fill, chunk = sketching.add_block, None
-            if self.fused and can_fuse(preds):
+            if self.fused and self.plan.cells.arithmetic == "exact" and can_fuse(preds):
                 fill, chunk = add_fused, CARRY_ROWS
             sums, first_fault, known = self.sums, self.first_fault, self._rows
             rows = rows._replace(start=known.seen)
@@ -272,21 +350,26 @@ class SketchMetric(nn.Module):
         torch.Tensor or Sketches
             The value of the batch.
         """
-        return self._value(self._added(preds, target, groups))
+        batch = self._added(preds, target, groups)
+        self._forward_cache = None
+        self._forward_cache = self._value(self._over_ranks(batch) if self.dist_sync_on_step else batch)
+        return self._forward_cache
 
     def _added(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor:
         """Add a batch and return its sums."""
         with _ordinary():
-            before, self.sums = self.sums, torch.zeros_like(self.sums)
-            pending, self._rows.pending = self._rows.pending, 0
+            self._own()
+            before, pending = self.sums, self._rows.pending
+            self._set(torch.zeros_like(before), 0)
             try:
                 self.update(preds, target, groups)
                 self._carry()
             finally:
-                batch, self.sums = self.sums, before.to(self.sums.device)
+                batch = self.sums
                 # What the batch left in the low parts is less than the contribution of one row.
-                self._rows.pending = pending + 1
-            self.sums += batch
+                self._set(before.to(batch.device), pending + 1)
+            # Not in place: a collection of torchmetrics passes one tensor to several metrics and calls each of them.
+            self._set(self.sums + batch, pending + 1)
             return batch
 
     @untraced
@@ -302,9 +385,15 @@ class SketchMetric(nn.Module):
 
     def reset(self) -> None:
         """Remove all rows."""
+        if not self._rows.shared or self._rows.sums is not self.sums:
+            with _ordinary():  # wrappers of torchmetrics keep the tensors of a window
+                self.first_fault = torch.empty_like(self.first_fault)
+                self._set(torch.empty_like(self.sums), 0)
         self.sums.zero_()
         self.first_fault.fill_(NEVER)
-        self._rows.seen = self._rows.pending = 0
+        self._rows.seen = self._rows.pending = self._update_count = 0
+        self._forward_cache = self._computed = self._cache = None
+        self._is_synced = False
 
     def merge_state(self, incoming: Self | Mapping[str, Tensor]) -> None:
         """Add the rows of another metric of the same kind.
@@ -317,8 +406,7 @@ class SketchMetric(nn.Module):
         if isinstance(incoming, SketchMetric):
             if incoming._kind() != self._kind():
                 raise InputTypeError("incoming", "has other lenses than this metric", "merge metrics of the same kind")
-            incoming._carry()
-            more = incoming.sums
+            more = incoming._carried()
         elif isinstance(incoming, Mapping) and isinstance(incoming.get("sums"), Tensor):
             more = incoming["sums"]
             if more.shape != self.sums.shape:
@@ -332,6 +420,7 @@ class SketchMetric(nn.Module):
         with _ordinary():
             self.sums += more.to(self.sums.device)
         self._carry()
+        self._update_count += 1
 
     def sketch(self, lens: str = "auto", group: int | None = None) -> Sketch:
         """Return the sketch of one lens, for all rows or for a group.
@@ -361,9 +450,73 @@ class SketchMetric(nn.Module):
         """
         return self._sketches(self._total())
 
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw one value or several, as the metrics of torchmetrics do.
+
+        ``calibrant.reliability_diagram(metric.sketch())`` draws the reliability diagram of the rows.
+
+        Parameters
+        ----------
+        val : torch.Tensor, or sequence of them, optional
+            Values of `compute` or of calls, one for each step; by default the current value.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        tuple of matplotlib.figure.Figure and matplotlib.axes.Axes
+            The figure and its axes.
+
+        Raises
+        ------
+        MissingDependencyError
+            If torchmetrics is not installed.
+        """
+        if not REAL:
+            raise MissingDependencyError("plot", "torchmetrics is not installed", "pip install torchmetrics")
+        return self._plot(val, ax)  # type: ignore[operator]
+
+    def _fingerprint(self) -> Tensor:
+        """Settings that decide which rows are counted and how, as bits.
+
+        A collection of torchmetrics lets metrics share their state if it is equal after the first batch. With these bits in
+        the state, metrics that would treat a later batch differently are not equal.
+        """
+        digest = blake2b(repr((*self._shared(), self.dist_sync_fn)).encode(), digest_size=8).digest()
+        return torch.tensor([byte >> bit & 1 for byte in digest for bit in range(8)])
+
+    def _set(self, sums: Tensor, pending: int) -> None:
+        self.sums = self._rows.sums = sums
+        self._rows.pending = pending
+
+    def _own(self) -> None:
+        """Copy sums that were set from outside, which others may hold too, before they are changed in place."""
+        if self._is_synced:
+            raise SyncError("update", "the metric holds the sums of all processes", "call unsync() first")
+        given = self._rows.sums is not self.sums
+        if given and self._version != _version_of(self.sums):
+            raise ArgumentError(
+                "update",
+                "another metric of the collection shares these sums and was updated since",
+                "call reset() after adding metrics to a collection",
+            )
+        if given or self.sums.is_inference():
+            self.first_fault = self.first_fault.clone()
+            self._set(self.sums.clone(), CARRY_ROWS)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "sums":
+            self.__dict__["_version"] = _version_of(value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._version = _version_of(self.sums)
+
+    def _groups_of(self, preds: Tensor, target: Tensor, groups: Tensor | None) -> Tensor | None:
+        return groups
+
     def _go_to(self, device: torch.device) -> None:
-        if self.sums.is_inference():  # a copy made in inference mode
-            self.sums, self.first_fault = self.sums.clone(), self.first_fault.clone()
         if self.sums.device == device:
             return
         if self._rows.seen:
@@ -374,6 +527,7 @@ class SketchMetric(nn.Module):
 
     def _carry(self) -> None:
         with _ordinary():
+            self._own()
             sketching.carry(self.sums)
         self._rows.pending = 0
 
@@ -395,14 +549,35 @@ class SketchMetric(nn.Module):
     def _follow(self, leader: SketchMetric) -> None:
         """Share the sums of another metric."""
         self.sums, self.first_fault, self._rows = leader.sums, leader.first_fault, leader._rows
+        self._update_count, self._rows.shared = leader._update_count, True
 
     def _total(self) -> Tensor:
         """The sums of all processes."""
-        self._carry()
-        alone = not (self.sync_on_compute and dist.is_available() and dist.is_initialized())
-        if alone or dist.get_world_size(self.process_group) == 1:
-            return self.sums
-        return added_over_ranks(self.sums, self.process_group, self.sync_timeout)
+        sums = self._carried()
+        return self._over_ranks(sums) if self.sync_on_compute and not self._is_synced else sums
+
+    def _carried(self) -> Tensor:
+        """The sums with their low parts carried: a copy, so that reading them changes nothing that others share."""
+        with _ordinary():
+            sums = self.sums.clone()
+            sketching.carry(sums)
+        return sums
+
+    def _over_ranks(self, sums: Tensor, gather: Callable[..., Any] | None = None, group: Any = None) -> Tensor:
+        gather, group = gather or self.dist_sync_fn, group or self.process_group
+        if not self.distributed_available_fn():
+            return sums
+        if gather is not None:
+            return torch.stack(list(gather(sums, group=group))).sum(dim=0)
+        return sums if dist.get_world_size(group) == 1 else added_over_ranks(sums, group, self.sync_timeout)
+
+    def _sync_dist(self, dist_sync_fn: Callable[..., Any] | None = None, process_group: Any = None) -> None:
+        """Replace the sums by those of all processes, when `sync` of torchmetrics asks for it."""
+        self.sums = self._over_ranks(self._carried(), None if dist_sync_fn is GATHER else dist_sync_fn, process_group)
+
+    def _wrap_compute(self, compute: Callable[[], Any]) -> Callable[[], Any]:
+        """Leave `compute` as it is: it adds the processes without exchanging the state, also where it raises."""
+        return compute
 
     def _checked(self, sums: Tensor) -> NDArray[np.int64]:
         """The sums on the CPU; raises if there were invalid rows."""
@@ -448,13 +623,47 @@ class SketchMetric(nn.Module):
         return self._sketches(sums)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.sums, self.first_fault = fn(self.sums), fn(self.first_fault)
+        # The states are left to the lines below: whatever the type, counts stay integers.
+        defaults, self._defaults = self._defaults, {}
+        super()._apply(fn)  # type: ignore[no-untyped-call]
+        for name in defaults:
+            value = getattr(self, name)
+            moved = fn(value)
+            setattr(self, name, moved if moved.dtype == value.dtype else value.to(moved.device))
+        self._defaults = self._empty_states()
+        self._set(self.sums, CARRY_ROWS)
         return self
+
+    def _empty_states(self) -> dict[str, Tensor]:
+        """The states without rows; that of the sums is a single zero in their shape, not a second copy of their size."""
+        like = {"dtype": torch.int64, "device": self.sums.device}
+        zeros = torch.zeros((), **like).expand(self.sums.shape)  # type: ignore[call-overload]
+        return {
+            "sums": zeros,
+            "first_fault": torch.tensor(NEVER, **like),  # type: ignore[arg-type]
+            "settings": self.settings,
+        }
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination |= {prefix + name: getattr(self, name) for name in KEPT}
+        # Not within a model, unless asked for, as in torchmetrics: a run resumed in a later epoch would count these rows too.
+        if not prefix or self._persistent["sums"]:
+            destination |= self._saved(prefix)
+
+    def _saved(self, prefix: str) -> dict[str, Tensor]:
+        return {prefix + name: getattr(self, name) for name in KEPT}
+
+    def persistent(self, mode: bool = False) -> None:
+        """Set whether the state dict of a model that contains the metric includes its rows.
+
+        By default it does not. The state dict of the metric itself always does.
+
+        Parameters
+        ----------
+        mode : bool, default False
+            Whether it does.
+        """
+        self._persistent |= dict.fromkeys(KEPT, mode)
 
     def _load_from_state_dict(
         self, state_dict: Mapping[str, Any], prefix: str, metadata: Any, strict: bool,
@@ -468,6 +677,7 @@ class SketchMetric(nn.Module):
             return
         missing_keys += [prefix + name for name in KEPT if name not in given]
         with _ordinary():
+            self._own()
             for name, value in given.items():
                 mine = getattr(self, name)
                 if value.shape == mine.shape:
@@ -485,6 +695,11 @@ class SketchMetric(nn.Module):
             Number of classes and kind of input.
         """
         return f"{'binary' if self.num_classes is None else self.num_classes}, input={self.input!r}"
+
+
+def _version_of(sums: Tensor) -> int:
+    """How often a tensor was changed in place; those of inference mode do not count it."""
+    return 0 if sums.is_inference() else sums._version
 
 
 def _ordinary() -> AbstractContextManager[Any]:

@@ -145,6 +145,25 @@ class MetricCollection(nn.Module):
             self[name].merge_state(incoming[name])
         self._join()
 
+    def persistent(self, mode: bool = True) -> None:
+        """Set whether the state dict of a model that contains the collection includes its rows.
+
+        By default it does not. The state dict of the collection itself always does.
+
+        Parameters
+        ----------
+        mode : bool, default True
+            Whether it does.
+        """
+        for metric in self.values():
+            metric.persistent(mode)
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not prefix:
+            for name, metric in self.items():
+                destination |= metric._saved(f"metrics.{name}.")
+
     def _join(self) -> None:
         """Share the sums again; moving to another device separates them."""
         for name, lead in self._leader.items():
@@ -214,9 +233,7 @@ def _affix(text: Any, argument: str) -> str:
 
 
 def _same_rows(one: SketchMetric, other: SketchMetric) -> bool:
-    for metric in (one, other):
-        metric._carry()
-    return one is other or torch.equal(one.sums.cpu(), other.sums.cpu())
+    return one is other or torch.equal(one._carried().cpu(), other._carried().cpu())
 
 
 def _named(metrics: Any) -> dict[str, SketchMetric]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool1d, threshold
 
 from ..binning.exact_sums import BinSums
+from ..binning.peer_edges import torch_edges
 from ..sketches.grid import CELLS, EQUAL, grid
 from ..util.kernels import LOW_BITS
 from .rows import at_least_single
@@ -69,14 +70,25 @@ class Cells:
     """Number of cells of equal width."""
     is_grid: bool
     """Whether some of them are subdivided, as in a sketch."""
+    arithmetic: str = "exact"
+    """Arithmetic of the edges, as that of `calibrant.EqualWidth`."""
 
     @property
     def count(self) -> int:
-        return CELLS if self.is_grid else self.equal
+        return CELLS if self.is_grid else len(self.edges) - 1
 
-    @property
+    @cached_property
     def edges(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return grid().edges if self.is_grid else np.arange(self.equal + 1) / self.equal
+        """Edges of cells that are closed on the right."""
+        if self.is_grid:
+            return grid().edges
+        if self.arithmetic == "exact":
+            return np.arange(self.equal + 1) / self.equal
+        if self.arithmetic == "linspace":
+            return np.linspace(0, 1, self.equal + 1)
+        # Bins that are closed on the left end with the largest number below their edge; the score 1 has a bin of its own.
+        ends = np.nextafter(torch_edges(self.equal, self.arithmetic == "torch")[1:], 0)
+        return np.concatenate([[0.0], ends, [1.0]])
 
     @property
     def first(self) -> np.ndarray[Any, Any]:

@@ -1,0 +1,326 @@
+"""Metric objects as metrics of torchmetrics: its collections, wrappers, state and numbers; and the same objects without it."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import io
+import math
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the metric objects")
+tm = pytest.importorskip("torchmetrics", reason="NO TORCHMETRICS: metric objects are plain modules without it")
+
+import torchmetrics.functional.classification as theirs  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import ArgumentError, LensError, MissingDependencyError, ShapeError, UnknownArgumentError  # noqa: E402
+
+
+def rows(n: int = 300, k: int = 4, seed: int = 0) -> tuple[Any, Any]:
+    """Probabilities in double precision, with ties, exact zeros and ones, and labels."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet([0.4] * k, n)
+    probs[: n // 4] = np.eye(k)[rng.integers(0, k, n // 4)]
+    probs[n // 4 : n // 2] = [0.4, 0.3, 0.2, 0.1] + [0.0] * (k - 4)
+    return torch.as_tensor(probs), torch.as_tensor(rng.integers(0, k, n))
+
+
+def test_they_are_metrics_of_torchmetrics() -> None:
+    probs, labels = rows()
+    metric = ct.MulticlassCalibrationError(4)
+    assert isinstance(metric, tm.Metric)
+    assert (metric.higher_is_better, metric.is_differentiable, metric.full_state_update) == (False, False, False)
+    metric(probs, labels)
+    assert (metric.update_called, metric.update_count) == (True, 1)
+    assert len({metric}) == 1
+    twice = metric + ct.CalibrationMetric("smece", 4)
+    twice.update(probs, labels)
+    expected = cal.ece(cal.Sketch.of(labels.numpy(), probs.numpy()).merge(cal.Sketch.of(labels.numpy(), probs.numpy())))
+    assert float(twice.compute()) == pytest.approx(expected + cal.smece(labels.numpy(), probs.numpy()), abs=1e-6)
+    metric.reset()
+    assert (metric.update_called, metric._forward_cache) == (False, None)
+    assert {name: value.shape for name, value in metric.metric_state.items()} == {
+        name: value.shape for name, value in metric._defaults.items()
+    }
+    # The default of the sums is one zero, not a second copy.
+    assert metric._defaults["sums"].untyped_storage().nbytes() == 8
+
+
+def collected(**more: Any) -> Any:
+    return tm.MetricCollection(
+        {
+            "ece": ct.CalibrationMetric("ece", 4),
+            "rms": ct.MulticlassCalibrationError(4, norm="l2"),
+            "smece": ct.CalibrationMetric("smece", 4),
+            "skip": ct.CalibrationMetric("ece", 4, ignore_index=3),
+            "classes": ct.CalibrationMetric("cwce", 4),
+            "accuracy": tm.classification.MulticlassAccuracy(4, average="micro"),
+            **more,
+        },
+        prefix="val/",
+    )
+
+
+def expected_of(probs: Any, labels: Any) -> dict[str, float]:
+    p, y = probs.numpy(), labels.numpy()
+    kept = y != 3
+    return {
+        "val/ece": cal.ece(y, p),
+        "val/rms": cal.rmsce(y, p),
+        "val/skip": cal.ece(y[kept], p[kept]),
+        "val/classes": cal.cwce(y, p),
+        "val/smece": cal.smece(cal.Sketch.of(y, p)),
+    }
+
+
+def test_a_collection_shares_the_state_of_equal_settings_only() -> None:
+    probs, labels = rows()
+    first = labels[:150].clamp(max=2)  # without the class to skip, so that all states are equal at first
+    labels = torch.cat([first, labels[150:]])
+    both = collected()
+    both.update(probs[:150], first)
+    groups = [set(names) for names in both.compute_groups.values()]
+    assert {"ece", "rms", "smece"} in groups
+    assert {"skip"} in groups
+    both(probs[150:200], labels[150:200])  # each metric is called, with the tensor that they share
+    both.update(probs[200:250], labels[200:250])
+    both.update(probs[250:], labels[250:])
+    found = {name: float(value) for name, value in both.compute().items()}
+    for name, value in expected_of(probs, labels).items():
+        assert found[name] == pytest.approx(value, abs=1e-12), name
+    again = both.clone(prefix="test/")
+    both.reset()
+    assert float(again.compute()["test/ece"]) == found["val/ece"]
+    both.add_metrics({"late": ct.CalibrationMetric("mce", 4)})  # each is updated by itself once again
+    both.reset()
+    both.update(probs, labels)
+    assert float(both.compute()["val/late"]) == pytest.approx(cal.mce(labels.numpy(), probs.numpy()), abs=1e-12)
+    assert float(both.compute()["val/ece"]) == pytest.approx(cal.ece(labels.numpy(), probs.numpy()), abs=1e-12)
+    both.add_metrics({"later": ct.CalibrationMetric("mce", 4)})
+    with pytest.raises(ArgumentError, match=r"shares these sums and was updated since; call reset\(\)"):
+        both.update(probs, labels)
+
+
+def test_state_copies_and_types(tmp_path: Any) -> None:
+    probs, labels = rows()
+    metric = ct.CalibrationMetric("ece", 4)
+    metric.update(probs, labels)
+    value = float(metric.compute())
+    copies = [metric.clone(), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))]
+    for one in copies:
+        one.half().set_dtype(torch.float16)
+        one.to("cpu").double()
+        assert one.sums.dtype == torch.int64
+        assert float(one.compute()) == value
+        one.update(probs, labels)
+        assert one.sketch().n == 600
+    assert metric.sketch().n == 300
+    model = torch.nn.ModuleDict({"metric": metric})
+    assert not model.state_dict()  # as of every metric of torchmetrics
+    metric.persistent(True)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    other = torch.nn.ModuleDict({"metric": ct.CalibrationMetric("ece", 4)})
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert float(other["metric"].compute()) == value
+    alone = ct.CalibrationMetric("ece", 4)
+    alone.load_state_dict(metric.state_dict())
+    assert float(alone.compute()) == value
+
+
+def test_wrappers_of_torchmetrics() -> None:
+    probs, labels = rows()
+    window = tm.wrappers.Running(ct.CalibrationMetric("ece", 4), window=2)
+    tracker = tm.wrappers.MetricTracker(ct.CalibrationMetric("ece", 4), maximize=False)
+    for part in range(3):
+        some = slice(100 * part, 100 * part + 100)
+        window.update(probs[some], labels[some])
+        tracker.increment()
+        tracker.update(probs[some], labels[some])
+    assert float(window.compute()) == pytest.approx(cal.ece(labels.numpy()[100:], probs.numpy()[100:]), abs=1e-12)
+    each = [cal.ece(labels.numpy()[a : a + 100], probs.numpy()[a : a + 100]) for a in (0, 100, 200)]
+    assert tracker.compute_all().tolist() == pytest.approx(each, abs=1e-12)
+    assert tracker.best_metric() == pytest.approx(min(each))
+
+
+def test_processes_that_are_simulated() -> None:
+    probs, labels = rows()
+    other = ct.SketchMetric(4)
+    other.update(probs[100:], labels[100:])
+    words: dict[str, Any] = {
+        "dist_sync_fn": lambda sums, group: [sums, other._carried()],
+        "distributed_available_fn": lambda: True,
+    }
+    metric = ct.CalibrationMetric("ece", 4, **words)
+    assert float(metric(probs[:100], labels[:100])) == pytest.approx(cal.ece(labels[:100].numpy(), probs[:100].numpy()))
+    whole = cal.ece(labels.numpy(), probs.numpy())
+    assert float(metric.compute()) == pytest.approx(whole, abs=1e-12)
+    metric.sync(dist_sync_fn=metric.dist_sync_fn)
+    assert float(metric.compute()) == pytest.approx(whole, abs=1e-12)
+    with pytest.raises(ct.SyncError, match=r"the metric holds the sums of all processes; call unsync\(\) first"):
+        metric.update(probs, labels)
+    metric.unsync()
+    assert int(metric.sums[0].sum()) == 100
+    step = ct.CalibrationMetric("ece", 4, dist_sync_on_step=True, **words)
+    assert float(step(probs[:100], labels[:100])) == pytest.approx(whole, abs=1e-12)
+    bad = ct.CalibrationMetric("ece", 4, **words)
+    bad.update(probs[:100] * 2, labels[:100])
+    for _ in range(2):  # an error leaves the state as it was
+        with pytest.raises(cal.CalibrantError, match="100 invalid rows"):
+            bad.compute()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_edges_of_torchmetrics(dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    binary = "torch" if dtype == torch.float32 else "torch64"
+    # They add in the precision of the scores, of classes always in float32.
+    close = {"torch": 1e-6, "torch64": 1e-14}
+    for bins in (2, 3, 6, 7, 10, 13, 15, 22, 29, 41, 49, 50):
+        score = np.concatenate([rng.integers(0, bins + 1, 150) / bins, np.round(rng.random(50), 1), [0, 1, 1, 0]])
+        preds, target = torch.tensor(score, dtype=dtype), torch.as_tensor(rng.integers(0, 2, len(score)))
+        whole = np.eye(4)[rng.integers(0, 4, 120)] * bins
+        for row in whole[:90]:  # multiples of 1/bins
+            row[:] = rng.multinomial(bins, [0.25] * 4)
+        probs, labels = torch.tensor(whole / bins, dtype=dtype), torch.as_tensor(rng.integers(0, 4, 120))
+        for norm, metric in (("l1", cal.ece), ("l2", cal.rmsce), ("max", cal.mce)):
+            ours = ct.functional.binary_calibration_error(preds, target, bins, norm, edges=binary)
+            expected = theirs.binary_calibration_error(preds, target, bins, norm)
+            assert float(ours) == pytest.approx(float(expected), abs=close[binary]), (bins, norm)
+            ours = ct.functional.multiclass_calibration_error(probs, labels, 4, bins, norm, edges="torch")
+            expected = theirs.multiclass_calibration_error(probs, labels, 4, bins, norm)
+            assert float(ours) == pytest.approx(float(expected), abs=1e-6), (bins, norm)
+            rule = cal.EqualWidth(bins, closed="left", edges="torch")
+            assert float(ours) == pytest.approx(metric(labels.numpy(), probs.numpy(), binning=rule), abs=1e-12)
+            ours = ct.functional.binary_calibration_error(preds, target, bins, norm, edges="linspace")
+            rule = cal.EqualWidth(bins, edges="linspace")
+            value = metric(target.numpy(), preds.double().numpy(), binning=rule)
+            assert float(ours) == pytest.approx(value, abs=1e-12), (bins, norm)
+
+
+def test_multilabel_is_that_of_the_library() -> None:
+    rng = np.random.default_rng(0)
+    probs = rng.random((200, 3))
+    probs[:50] = rng.integers(0, 2, (50, 3))
+    labels = (rng.random((200, 3)) < probs**1.5).astype(int)
+    preds, target = torch.as_tensor(probs), torch.as_tensor(labels)
+    for norm, library in (("l1", cal.ece), ("l2", cal.rmsce), ("max", cal.mce)):
+        metric = ct.CalibrationError("multilabel", num_labels=3, n_bins=7, norm=norm)
+        for part in (slice(0, 40), slice(40, 200)):
+            metric.update(preds[part], target[part])
+        assert float(metric.compute()) == pytest.approx(library(labels, probs, multilabel=True, bins=7), abs=1e-12)
+        by_label = [float(value) for value in metric.compute_by("classes").values()]
+        assert by_label == pytest.approx([library(labels[:, k], probs[:, k], bins=7) for k in range(3)], abs=1e-12)
+    smooth = ct.CalibrationMetric("smece", task="multilabel", num_labels=3)
+    smooth.update(preds, target)
+    each = [cal.smece(cal.Sketch.of(labels[:, k], probs[:, k])) for k in range(3)]
+    assert float(smooth.compute()) == pytest.approx(math.fsum(each) / 3, abs=1e-12)
+    assert list(map(float, smooth.compute_by("classes").values())) == pytest.approx(each, abs=1e-12)
+    # Dense outputs (N, L, H, W), and entries to ignore.
+    dense = ct.CalibrationMetric("ece", num_labels=3, ignore_index=-1)
+    marked = target.clone()
+    marked[::5] = -1
+    dense.update(preds.reshape(50, 2, 2, 3).movedim(-1, 1), marked.reshape(50, 2, 2, 3).movedim(-1, 1))
+    kept = np.arange(200) % 5 > 0
+    assert float(dense.compute()) == pytest.approx(cal.ece(labels[kept], probs[kept], multilabel=True), abs=1e-12)
+    with pytest.raises(
+        ShapeError, match=r"preds: must have shape \(N, 3, ...\), a probability per label; got \(200,\)"
+    ):
+        smooth.update(preds[:, 0], target[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "text"),
+    [
+        ({"task": "multi"}, ArgumentError, "task: must be 'binary', 'multiclass' or 'multilabel'; got 'multi'"),
+        ({"task": "multiclass"}, ArgumentError, "num_classes: required by task='multiclass'"),
+        ({"task": "multilabel"}, ArgumentError, "num_labels: required by task='multilabel'"),
+        ({"task": "binary", "num_classes": 3}, ArgumentError, "num_classes: cannot be combined with task='binary'"),
+        ({"num_labels": 2, "num_classes": 3}, ArgumentError, "num_labels: cannot be combined with num_classes"),
+        ({"num_labels": 2, "num_groups": 3}, ArgumentError, "num_groups: cannot be combined with num_labels"),
+        ({"num_labels": 2, "lens": "top_label"}, LensError, "lens: multilabel predictions have the lens 'classwise'"),
+        ({"num_labels": 0}, ArgumentError, "num_labels: must be an integer of at least 1; got 0"),
+        ({"n_bins": 10}, UnknownArgumentError, "n_bins: unexpected keyword of CalibrationMetric.*use bins"),
+    ],
+)
+def test_tasks_and_numbers(words: dict[str, Any], kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        ct.CalibrationMetric("ece", **words)
+
+
+def test_tasks() -> None:
+    assert ct.CalibrationMetric("ece", 2, task="multiclass").lens == "top_label"
+    assert ct.CalibrationMetric("ece", 2).lens == "binary"
+    kinds = [("binary", {}), ("multiclass", {"num_classes": 3}), ("multilabel", {"num_labels": 3})]
+    for task, words in kinds:
+        metric = ct.CalibrationError(task, **words)
+        assert type(metric).__name__.lower() == f"{task}calibrationerror"
+    with pytest.raises(ArgumentError, match="task: must be"):
+        ct.CalibrationError(None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="edges: must be 'exact', 'linspace', 'torch' or 'torch64'; got 'numpy'"):
+        ct.BinaryCalibrationError(edges="numpy")  # type: ignore[arg-type]
+
+
+def test_functions_of_metrics() -> None:
+    probs, labels = rows()
+    y, p = labels.numpy(), probs.numpy()
+    for name, words in (("ece", {"bins": 20}), ("cwce", {}), ("ecce_mad", {}), ("mce", {"lens": "classwise"})):
+        found = getattr(ct.functional, name)(probs, labels, 4, **words)
+        assert float(found) == pytest.approx(getattr(cal, name)(cal.Sketches.of(y, p), **words), abs=1e-12), name
+    assert float(
+        ct.functional.calibration_error(probs, labels, "multiclass", num_classes=4, norm="max")
+    ) == pytest.approx(cal.mce(y, p), abs=1e-12)
+    assert float(ct.functional.multilabel_calibration_error(probs, torch.nn.functional.one_hot(labels), 4)) > 0
+    assert {"smece", "calibration_metric"} <= set(dir(ct.functional))
+    for name in ("brier", "__path__", "nothing"):
+        assert not hasattr(ct.functional, name)
+
+
+def test_plots() -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="NO MATPLOTLIB")
+    matplotlib.use("Agg")
+    probs, labels = rows()
+    metric = ct.MulticlassCalibrationError(4)
+    values = [metric(probs[a : a + 100], labels[a : a + 100]) for a in (0, 100)]
+    figure, axes = metric.plot(values)
+    assert axes.lines[0].get_ydata().tolist() == [float(value) for value in values]
+    matplotlib.pyplot.close(figure)
+
+
+def test_without_torchmetrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    probs, labels = rows()
+    names = ("metric_base", "accumulating", "metrics", "collection", "functional")
+    for name in names:
+        monkeypatch.delitem(sys.modules, f"calibrant.torch.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "torchmetrics", None)
+    try:
+        plain = importlib.import_module("calibrant.torch.metrics")
+        group = importlib.import_module("calibrant.torch.collection")
+        metric = plain.MulticlassCalibrationError(4)
+        assert not isinstance(metric, tm.Metric)
+        first = metric(probs[:100], labels[:100])
+        assert float(first) == pytest.approx(cal.ece(labels[:100].numpy(), probs[:100].numpy()), abs=1e-12)
+        metric.update(probs[100:], labels[100:])
+        whole = cal.ece(labels.numpy(), probs.numpy())
+        again = pickle.loads(pickle.dumps(torch.nn.ModuleDict({"one": metric.clone().half()})))["one"]
+        assert float(metric.compute()) == float(again.compute()) == pytest.approx(whole, abs=1e-12)
+        both = group.MetricCollection([metric, plain.CalibrationMetric("smece", 4, ignore_index=0)])
+        both.update(probs, labels)
+        both.reset()
+        both.persistent()
+        assert "one.metrics.smece.sums" in torch.nn.ModuleDict({"one": both}).state_dict()
+        with pytest.raises(MissingDependencyError, match="torchmetrics is not installed"):
+            metric.plot()
+    finally:  # the modules, and the names of the package, are those with torchmetrics again
+        monkeypatch.undo()
+        for name in names:
+            if f"calibrant.torch.{name}" in sys.modules:
+                setattr(ct, name, sys.modules[f"calibrant.torch.{name}"])
