@@ -62,7 +62,16 @@ ROOMS = {
         "Could it be chance? Tests, intervals, comparisons, sample sizes.",
         "assess.md",
         (
-            Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section(
+                "Tests",
+                (
+                    "inference.significance",
+                    "inference.verdicts",
+                    "inference.belt",
+                    "inference.grades",
+                    "inference.distributions",
+                ),
+            ),
             Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),

@@ -124,6 +124,8 @@ from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
 from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .inference import interval as interval
+from .inference import kolmogorov_smirnov_cdf as kolmogorov_smirnov_cdf
+from .inference import kuiper_cdf as kuiper_cdf
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import multinomial_recalibration as multinomial_recalibration
