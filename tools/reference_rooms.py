@@ -48,7 +48,7 @@ ROOMS = {
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
-            Section("What is measured", ("input.predictions", "input.missing", "views.view")),
+            Section("What is measured", ("input.predictions", "input.missing", "input.unjoined", "views.view")),
             Section("Logs of language models", ("input.language_models", "input.stated_confidence")),
             Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),

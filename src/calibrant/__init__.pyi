@@ -138,6 +138,7 @@ from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test
 from .inference import true_calibration_error as true_calibration_error
 from .input import Predictions as Predictions
+from .input import join_events as join_events
 from .input import parse_confidence as parse_confidence
 from .input import read_lm_harness as read_lm_harness
 from .input import read_openai_logprobs as read_openai_logprobs
