@@ -294,6 +294,7 @@ from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
+from .recalibration import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .recalibration import PriorShift as PriorShift
 from .recalibration import ProbabilityAdjustment as ProbabilityAdjustment
 from .recalibration import QuadraticLogit as QuadraticLogit
