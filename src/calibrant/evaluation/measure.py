@@ -235,7 +235,7 @@ def evaluate(
     predictions = parse_selection(where, checked if calibrator is None else calibrated(checked, calibrator))
     if lens is not None:
         views_of(
-            predictions, lens
+            predictions, lens, flattened=True
         )  # a lens that does not fit the data is an error; one that a metric does not support is a reason
     deadline = perf_counter() + budget
     plan, left_out = _within(budget, chosen, predictions)
