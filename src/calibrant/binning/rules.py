@@ -52,6 +52,8 @@ MOST_SLOTS = 1 << 20
 LEVELS = "levels"
 # Ways to compute the edges of equal-width bins.
 EDGES = ("exact", "linspace", "torch", "torch64", "quotient")
+# Those with a bin for the score 1 alone.
+WITH_ONE = EDGES[2:]
 
 
 class BinningRule(Protocol):
@@ -171,7 +173,7 @@ class EqualWidth(BinningRule):
             raise ArgumentError(
                 "edges", f"must be {', '.join(map(repr, EDGES[:-1]))} or {EDGES[-1]!r}; got {self.edges!r}"
             )
-        if self._with_one and (self.closed != "left" or self.range != (0.0, 1.0)):
+        if self.edges in WITH_ONE and (self.closed != "left" or self.range != (0.0, 1.0)):
             word, given = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
             needed = "closed='left'" if word == "closed" else "the range (0, 1)"
             raise ArgumentError(word, f"edges={self.edges!r} requires {needed}; got {given!r}", "use edges='linspace'")
@@ -187,15 +189,10 @@ class EqualWidth(BinningRule):
     def with_bins(self, bins: int) -> EqualWidth:
         return self if self.bins is not None else EqualWidth(bins, self.closed, self.range, self.edges)
 
-    @property
-    def _with_one(self) -> bool:
-        """Whether the score 1 has a bin of its own."""
-        return self.edges in ("torch", "torch64", "quotient")
-
     def _edges(self, view: View) -> tuple[Floats, bool]:
         """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
-        if self._with_one:
+        if self.edges in WITH_ONE:
             from .peer_edges import quotient_edges, torch_edges
 
             edges = quotient_edges(count) if self.edges == "quotient" else torch_edges(count, self.edges == "torch")
@@ -687,16 +684,11 @@ def _check_inside(view: View, low: float, high: float, what: str, remedy: Any, a
     raise LensError(argument, f"{what} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
 
 
-def _limits_of(edges: Floats) -> tuple[Floats, Floats]:
-    """Return the lower and upper limits of bins within [0, 1], which edges of some rules exceed."""
-    edges = np.clip(edges, 0, 1)
-    return edges[:-1], edges[1:]
-
-
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
     weight = sums.rows.astype(np.float64)
     return BinTable(
-        *_limits_of(edges),
+        edges[:-1],
+        edges[1:],
         sums.rows,
         weight,
         sums.positives.astype(np.float64),
@@ -718,6 +710,8 @@ def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.in
 
 def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], closed: Closed) -> BinTable:
     count = len(edges) - 1
+    if edges[-1] > 1:  # edges of some rules are infinite
+        edges = np.clip(edges, 0, 1)
     if view.weight is None and not view.is_soft:
         return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, count), closed)
     place = cells_by_slots(view, slots)
@@ -728,7 +722,8 @@ def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], 
 
     weight = add(w)
     return BinTable(
-        *_limits_of(edges),
+        edges[:-1],
+        edges[1:],
         np.bincount(place, minlength=count),
         weight,
         add(w * view.outcome),
