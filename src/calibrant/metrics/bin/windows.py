@@ -120,7 +120,9 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         else check_whole(neighbours, "neighbours", 0)
     )
     k = min(k, n - 1)
-    known = {} if view.twin is None else view.twin.tables  # other outcomes of the same scores have the same neighbours
+    known = (
+        {} if view.sorted_like is None else view.sorted_like.tables
+    )  # other outcomes of the same scores have the same neighbours
     if ("neighbours", k) not in known:
         known["neighbours", k] = _runs(view, score, k)
     start = known["neighbours", k]

@@ -107,9 +107,7 @@ class CosineSeries:
         place -= left
         grid = np.zeros(nodes + 1 + 2 * beyond)
         for share, unit in _shares(place, mass, points):
-            added = np.bincount(left, share, len(grid))
-            added *= unit
-            grid += added
+            grid += np.bincount(left, share, len(grid)) * unit
             left += 1
         inner = grid[beyond : len(grid) - beyond]
         inner[1 : beyond + 1] += grid[:beyond][::-1]
@@ -120,7 +118,7 @@ class CosineSeries:
 
     def _terms(self, width: float, per_width: int) -> tuple[Floats, Floats, int]:
         """Compute the terms of the smoothed masses, their frequencies, and the number of nodes."""
-        order = math.pi * np.arange(_terms_for(width))
+        order = math.pi * np.arange(0.0, _terms_for(width))
         terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
         return terms, order, 1 << max(6, math.ceil(math.log2(per_width / width)))
 
