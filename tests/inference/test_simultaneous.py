@@ -10,6 +10,7 @@ import pytest
 import calibrant as cal
 from calibrant.inference.pair_resampling import skce_draws
 from calibrant.inference.resampling import PredictionSampler, RowSampler, resample
+from calibrant.inference.seeds import generator
 from calibrant.inference.simultaneous import mean_draws, vce_draws
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
@@ -112,3 +113,11 @@ def test_replicates_in_the_order_of_the_rows_have_the_same_bits(kind: str) -> No
             assert catalogue["ece_knn"].of_views([view], neighbours=3) == catalogue["ece_knn"].of_views(
                 [alone], neighbours=3
             )
+
+
+def test_generators_from_a_known_state_are_those_of_numpy() -> None:
+    for seed, number in ((0, 0), (0, 3), (2**127 + 5, 1), (7, 10**6)):
+        wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+        for _ in range(2):
+            assert generator(seed, number).random(4).tolist() == wanted.random(4).tolist()
+            wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
