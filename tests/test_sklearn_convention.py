@@ -48,7 +48,7 @@ MODELS = [LinearSVC(random_state=0), GaussianNB(), DecisionTreeClassifier(max_de
 def test_the_numbers_of_scikit_learn(classes: int, ensemble: bool, deep: bool) -> None:
     """Isotonic to the last digit; the sigmoid and the temperature of scikit-learn stop by a tolerance."""
     largest = dict.fromkeys(("sigmoid", "isotonic", "temperature"), 0.0)
-    sizes = (203, 1003, 4001) if deep else (203,)
+    sizes, folds = ((203, 1003, 4001), 5) if deep else ((203,), 2)
     weight = np.random.default_rng(1).exponential(size=max(sizes)) * 3
     weight[::7] = 0
     for n in sizes:
@@ -57,8 +57,8 @@ def test_the_numbers_of_scikit_learn(classes: int, ensemble: bool, deep: bool) -
                 X, y = rows(classes, n, number, tied=number == 2)
                 labels = NAMES[y] if number == 1 else y
                 given = {"sample_weight": weight[:n]} if number != 1 else {}
-                ours = CalibratedModel(model, method, 3, ensemble=ensemble, convention="scikit-learn")
-                theirs = CalibratedClassifierCV(model, method=method, cv=3, ensemble=ensemble)
+                ours = CalibratedModel(model, method, folds, ensemble=ensemble, convention="scikit-learn")
+                theirs = CalibratedClassifierCV(model, method=method, cv=folds, ensemble=ensemble)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     ours.fit(X, labels, **given)
@@ -300,10 +300,9 @@ def test_containers_copies_and_threads() -> None:
     with joblib.parallel_config("threading"):
         assert np.array_equal(clone(model).set_params(n_jobs=2).fit(X, labels).predict_proba(X), wanted)
     pipeline = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), "sigmoid", 3, convention="scikit-learn"))
-    grid = {"calibratedmodel__ensemble": [True, False], "calibratedmodel__method": ["sigmoid", "isotonic"]}
-    search = GridSearchCV(pipeline, grid, scoring="neg_log_loss", cv=3).fit(X, labels)
-    assert len(search.cv_results_["params"]) == 4
-    assert np.isfinite(search.cv_results_["mean_test_score"]).any()
+    grid = [{"calibratedmodel__ensemble": [False]}, {"calibratedmodel__method": ["isotonic"]}]
+    search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=2).fit(X, labels)
+    assert (search.cv_results_["mean_test_score"] > -0.67).all()
     model.set_params(ensemble=False).fit(X, labels)
     assert model.estimator_ is model.calibrated_classifiers_[0].estimator
     assert not hasattr(model.set_params(ensemble=True).fit(X, labels), "estimator_")

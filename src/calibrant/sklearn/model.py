@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -85,9 +85,9 @@ class CalibratedPair:
 
     estimator: Any
     calibrator: Any
-    classes: Array
-    wanted: str
-    divisor: float = 1.0
+    classes: Array = field(repr=False)
+    wanted: str = field(repr=False)
+    divisor: float = field(default=1.0, repr=False)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated probabilities.
