@@ -183,6 +183,10 @@ def test_folds_that_do_not_suit_are_errors() -> None:
             {"convention": "scikit-learn", "method": "beta"},
             "method: 'beta' is not a method of scikit-learn; choose one of sigmoid",
         ),
+        (
+            {"method": cal.PlattScaling},
+            "method: must be the name of a method or a calibrator; got PlattScaling; pass an instance",
+        ),
         ({"method": cal.TemperatureScaling(input="logits")}, "input: must be 'prob' or 'logit'; got 'logits'"),  # type: ignore[arg-type]
     ]
     for options, text in cases:
@@ -330,6 +334,13 @@ def test_a_frozen_classifier_is_not_fitted_again() -> None:
         assert (
             len(CalibratedModel(frozen(fitted), cv=4, ensemble=True, **options).fit(X, y).calibrated_classifiers_) == 4
         )
+    some = y[200:] > 0  # the classifier knows a class that these rows lack
+    for model in (
+        CalibratedModel(frozen(fitted), "temperature"),
+        CalibratedModel(frozen(fitted), "temperature", ensemble=True),
+    ):
+        assert model.fit(X[200:][some], y[200:][some]).predict_proba(X).shape == (403, 3)
+        assert model.classes_.tolist() == [0, 1, 2]
     theirs = CalibratedClassifierCV(frozen(fitted)).fit(X[200:], y[200:])
     assert found.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-6)
 
