@@ -24,6 +24,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.choosing import recalibrate
 from ..recalibration.methods import find_method
 from ..recalibration.scaling import TemperatureScaling
+from ..recalibration.venn import CrossVennAbers
 from ..util.checks import check_choice
 from .responses import Kind, class_codes, scores_of
 from .score_curves import ScoreCurves
@@ -276,7 +277,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             else:
                 held_out = _joined(fitted, known, splits, classes)
                 estimator = clone(estimator).fit(X, y, **given)
-                pairs = [_pair(estimator, classes, *held_out, codes, weight, plan)]
+                fold = np.empty(len(y), np.intp)
+                for number, (_, test) in enumerate(splits):
+                    fold[test] = number
+                pairs = [_pair(estimator, classes, *held_out, codes, weight, plan._replace(fold=fold))]
         self._take(pairs, classes, ensemble)
         return self
 
@@ -419,6 +423,8 @@ class _Plan(NamedTuple):
     method: str | Calibrator
     wanted: str | None
     """Scores: ``"prob"``, ``"logit"``, ``"raw"`` under the convention of scikit-learn, or None for probabilities if there are any."""
+    fold: Array | None = None
+    """Fold in which each row was held out."""
 
 
 def _weights(sample_weight: Any, n: int) -> Floats:
@@ -589,11 +595,13 @@ def _pair(
 
 
 def _calibrator(values: Array, kind: Kind, codes: Array, weight: Floats | None, plan: _Plan) -> Calibrator:
-    if isinstance(plan.method, Calibrator):
-        made: Calibrator = clone(plan.method)
+    if isinstance(plan.method, Calibrator) or plan.method != "auto":
+        made: Calibrator = (
+            clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
+        )
+        if isinstance(made, CrossVennAbers) and plan.fold is not None:  # as in Vovk et al. (2015)
+            return made.fit(values, codes, weight, fold=plan.fold)
         return made.fit(values, codes, weight)
-    if plan.method != "auto":
-        return find_method(plan.method)(input=kind).fit(values, codes, weight)
     found = recalibrate(codes, values, input=kind, sample_weight=weight)
     if found.warned:
         warn_caller(found.note)
