@@ -186,7 +186,7 @@ def test_quantile_bins_and_weights() -> None:
         match="interpolated quantiles are not defined with sample_weight; use binning='equal_mass'",
     ):
         cal.ece(LABELS, SCORES, binning="quantile", sample_weight=weight)
-    with pytest.raises(ArgumentError, match="edges: must be 'percentile' or 'quantile'; got 'linear'"):
+    with pytest.raises(ArgumentError, match="edges: must be 'percentile', 'quantile' or 'midway'; got 'linear'"):
         Quantile(edges="linear")
     sketch = cal.Sketch.of(LABELS, SCORES)
     value = cal.ece(sketch, binning="quantile", bins=7)
