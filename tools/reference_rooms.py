@@ -122,7 +122,7 @@ ROOMS = {
             Section("Curves for two classes", ("recalibration.binary",)),
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
-            Section("Groups", ("recalibration.grouped",)),
+            Section("Groups", ("recalibration.grouped", "recalibration.features")),
             Section("One event of several classes", ("recalibration.targets", "recalibration.top_label")),
             Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(

@@ -141,6 +141,7 @@ from .input import read_lm_harness as read_lm_harness
 from .input import read_openai_logprobs as read_openai_logprobs
 from .metrics import abc_above as abc_above
 from .metrics import abc_below as abc_below
+from .metrics import accuracy as accuracy
 from .metrics import ace as ace
 from .metrics import bbt as bbt
 from .metrics import bkde as bkde
@@ -222,6 +223,7 @@ from .metrics import lse_ece as lse_ece
 from .metrics import mce as mce
 from .metrics import mcm as mcm
 from .metrics import mdca as mdca
+from .metrics import mean_confidence as mean_confidence
 from .metrics import metric as metric
 from .metrics import mlce as mlce
 from .metrics import mmce as mmce
@@ -235,7 +237,9 @@ from .metrics import nses as nses
 from .metrics import pce as pce
 from .metrics import piece as piece
 from .metrics import preset as preset
+from .metrics import proportional_ece as proportional_ece
 from .metrics import pws as pws
+from .metrics import ranked_log as ranked_log
 from .metrics import ranked_probability as ranked_probability
 from .metrics import rbece as rbece
 from .metrics import rice as rice
@@ -258,6 +262,7 @@ from .metrics import spiegelhalter_z as spiegelhalter_z
 from .metrics import t_cal as t_cal
 from .metrics import tace as tace
 from .metrics import tce as tce
+from .metrics import tl_ece as tl_ece
 from .metrics import topk_ece as topk_ece
 from .metrics import uce as uce
 from .metrics import ucme as ucme
@@ -286,6 +291,7 @@ from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
+from .recalibration import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .recalibration import PriorShift as PriorShift
 from .recalibration import ProbabilityAdjustment as ProbabilityAdjustment
 from .recalibration import QuadraticLogit as QuadraticLogit

@@ -60,7 +60,12 @@ def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
 def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
     fit_groups, new_groups = (
-        {"groups": p.groups} if isinstance(calibrator, GroupedCalibrator) else {} for p in (given, new)
+        {"groups": p.groups}
+        if isinstance(calibrator, GroupedCalibrator)
+        else {"features": {"group": p.groups, "x": p.features[:, 0]}}
+        if isinstance(calibrator, cal.PlattScalingWithFeatures)
+        else {}
+        for p in (given, new)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,9 +9,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.inference.pair_resampling import skce_draws
-from calibrant.inference.resampling import PredictionSampler, resample
+from calibrant.inference.resampling import PredictionSampler, RowSampler, resample
 from calibrant.inference.simultaneous import mean_draws, vce_draws
 from calibrant.metrics.registry import catalogue
+from calibrant.views.view import View
 
 COUNT = 25
 
@@ -75,3 +76,24 @@ def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     assert vce_draws(brier, {}, sampler, COUNT, 0, None) is None
     assert mean_draws(vce, {}, sampler, COUNT, 0) is None
     assert mean_draws(brier, {}, sampler, 4, 0) is None
+
+
+@pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])
+def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
+    data = predictions(kind)
+    if kind == "many":  # a few ties
+        data = cal.Predictions(data.labels, np.where(data.probs < 0.1, np.round(data.probs, 3), data.probs))
+    binary = kind != "classes"
+    names = ("ece", "drmsce_bcs", "ece_sweep", "mce", "ecce_mad", "cwce", "ks_error")
+    samplers = [PredictionSampler(data), RowSampler(catalogue["ece"].views(data)[0])]  # type: ignore[arg-type]
+    for sampler in samplers if binary else samplers[:1]:
+        for number in range(4):
+            drawn = resample(sampler, "outcomes", 3, number)
+            for name in names if sampler is samplers[0] else names[:5]:
+                views = drawn.views(catalogue[name], {})
+                assert all(view.same_scores is not None for view in views)  # type: ignore[union-attr]
+                alone = [
+                    View(v.raw_score.copy(), v.raw_outcome.copy(), v.weight, v.weight_kind)  # type: ignore[union-attr]
+                    for v in views
+                ]
+                assert catalogue[name].of_views(views) == catalogue[name].of_views(alone)  # type: ignore[arg-type]

@@ -409,6 +409,112 @@ def test_classes_never_predicted_and_classes_always_right() -> None:
             cal.TopLabelCalibration(inner).fit(p, y)  # type: ignore[arg-type]
 
 
+# Logistic regression with features
+
+
+def centres(n: int, seed: int = 0) -> tuple[Floats, NDArray[np.int64], dict[str, Any]]:
+    """A risk that is overestimated in one of three centres."""
+    p, y = problem(n, seed)
+    rng = np.random.default_rng(seed + 100)
+    centre = np.array(["a", "b", "c"])[rng.integers(0, 3, n)]
+    y = np.where((centre == "b") & (rng.random(n) < 0.5), 0, y)
+    return p, y, {"centre": centre, "age": rng.integers(20, 90, n), "code": rng.integers(0, 2, n)}
+
+
+@pytest.mark.parametrize("shrink_slope", [False, True])
+@pytest.mark.parametrize("numeric_bins", [3, None])
+def test_features_enter_a_penalized_regression(shrink_slope: bool, numeric_bins: int | None, tmp_path: Path) -> None:
+    p, y, given = centres(160)
+    counts = 1 + np.arange(160) % 2
+    calibrator = cal.PlattScalingWithFeatures(
+        penalty=2.5, shrink_slope=shrink_slope, numeric_bins=numeric_bins, categorical=["code"]
+    ).fit(p, y, features=given, counts=counts)
+    age = np.repeat(given["age"], counts).astype(float)
+    rows = []
+    for s, centre, years, code in zip(p, *given.values(), strict=True):
+        row = [1.0, math.log(s / (1 - s)), *(float(centre == name) for name in "abc")]
+        if numeric_bins is None:
+            row.append(years / age.std())
+        else:
+            first, second = np.percentile(age, [100 / 3, 200 / 3])
+            row += [float(years < first), float(first <= years < second), float(years >= second)]
+        rows.append([*row, float(code == 0), float(code == 1)])
+    design = np.array(rows)
+    penalty = np.full(design.shape[1], 2.5)
+    penalty[0], penalty[1] = 0.0, 2.5 * shrink_slope
+
+    def gradient(beta: Floats) -> Floats:
+        return design.T @ (counts * (1 / (1 + np.exp(-design @ beta)) - y)) + penalty * beta
+
+    found = np.append(calibrator.intercept_, calibrator.coef_)
+    assert np.abs(gradient(found)).max() < 1e-8  # the loss is convex: this is its minimum
+    assert len(calibrator.feature_names_) == calibrator.coef_.shape[1] == design.shape[1] - 1
+    wanted = 1 / (1 + np.exp(-design @ found))
+    assert at(calibrator, p, features=given)[:, 1] == pytest.approx(wanted, abs=1e-12)
+    again = cal.load(cal.save(calibrator, tmp_path / "calibrator.json"))
+    moved = {name: given[name] for name in ("code", "age", "centre")}  # columns are found by their names
+    assert (
+        again.predict_proba(p[:9], {n: v[:9] for n, v in moved.items()})[:, 1]
+        == at(calibrator, p[:9], features={n: v[:9] for n, v in given.items()})[:, 1]
+    ).all()
+    assert json.loads(json.dumps(calibrator.to_dict(), allow_nan=False))["fitted"]["feature_names_"][0] == "log_odds"
+
+
+def test_features_correct_what_the_score_does_not_know() -> None:
+    p, y, given = centres(3000, 2)
+    features = given["centre"]
+    calibrator = cal.PlattScalingWithFeatures().fit(p, y, features=features)
+    plain, found = at(cal.PlattScaling().fit(p, y), p)[:, 1], at(calibrator, p, features=features)[:, 1]
+    for name in "abc":
+        rows = features == name
+        assert abs(found[rows].mean() - y[rows].mean()) < 0.01
+    assert abs(plain[features == "b"].mean() - y[features == "b"].mean()) > 0.08
+    new = calibrator.predict_proba(
+        [0.3], features=["elsewhere"]
+    )  # an unknown category: the score and the intercept alone
+    eta = calibrator.intercept_[0] + calibrator.coef_[0, 0] * math.log(0.3 / 0.7)
+    assert new[0, 1] == pytest.approx(1 / (1 + math.exp(-eta)))
+    several, labels = classes(300, 4)
+    rows = cal.PlattScalingWithFeatures().fit(several, np.array(["v", "x", "y", "z"])[labels], features=labels % 2 == 0)
+    assert rows.coef_.shape == (4, 3)
+    assert set(rows.predict(several[:5], labels[:5] % 2 == 0)) <= set("vxyz")
+
+
+def test_features_are_checked() -> None:
+    p, y, given = centres(40)
+    make = cal.PlattScalingWithFeatures
+    for words, error, text in (
+        ({}, cal.InputError, "features: are required; pass the features of each row"),
+        ({"features": given["centre"][:9]}, cal.ShapeError, "features: expected 40 rows, one for each score; got 9"),
+        ({"features": [math.nan, *range(39)]}, cal.InputError, "features: missing value in column 0 in row 0"),
+        ({"features": [math.inf, *range(39)]}, cal.InputError, "features: must be finite; got inf"),
+    ):
+        with pytest.raises(error, match=text):
+            make().fit(p, y, **words)
+    with pytest.raises(
+        cal.ArgumentError, match=r"categorical: 'sex' is not a column; the columns are \['centre', 'age', 'code'\]"
+    ):
+        make(categorical=["sex"]).fit(p, y, features=given)
+    with pytest.raises(cal.ArgumentError, match="penalty: must be a positive finite number; got 0"):
+        make(penalty=0).fit(p, y, features=given)
+    with pytest.raises(
+        cal.UndefinedMetricError, match=r"a threshold of the score separates the outcomes, .* pass shrink_slope=True"
+    ):
+        make().fit(p, (p > 0.4).astype(int), features=given)
+    with pytest.raises(cal.UndefinedMetricError, match="scores: are constant, so the slope is not identified"):
+        make().fit(np.full(40, 0.4), y, features=given)
+    assert make(shrink_slope=True).fit(p, (p > 0.4).astype(int), features=given).coef_[0, 0] > 0
+    with pytest.raises(cal.UndefinedMetricError, match="y: class 1 has no rows, so all outcomes are equal"):
+        make().fit(p, np.zeros(40, int), features=given)
+    fitted = make().fit(p, y, features=given)
+    with pytest.raises(cal.ShapeError, match="features: lack the column 'age'"):
+        fitted.predict_proba(p[:2], {"centre": ["a", "b"]})
+    with pytest.raises(cal.InputError, match="features: are required"):
+        fitted.predict_proba(p[:2])
+    with pytest.raises(cal.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
+        cal.recalibrate(y, p, features=given["age"])
+
+
 # Coefficients, edges and knots under the same names
 
 

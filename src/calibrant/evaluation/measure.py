@@ -307,7 +307,7 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
         probs = probs[:, np.argsort(order)]
     other = copy.copy(p)
     other.__dict__.pop("predicted", None)
-    other.views, other.logits = {}, None
+    other.views, other.logits, other.same_probs = {}, None, None
     other.probs = frozen(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
     if p.probs.ndim == 2:
         other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)

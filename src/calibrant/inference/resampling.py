@@ -243,6 +243,8 @@ class RowSampler:
             rest=RestOfRows(own, at),
             classes=own.classes,
         )
+        if keep_order:
+            view.same_scores = own
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)

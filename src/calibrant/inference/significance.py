@@ -370,6 +370,9 @@ def _asked(
     seed: int,
 ) -> TestInput:
     views = metric.views(source, **view_keywords(metric, options))
+    if metric.id == "mean_confidence":
+        problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
+        raise ArgumentError("metric", problem, ("use 'esce'", "use 'accuracy'"))
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}

@@ -588,7 +588,7 @@ class Metric(Facts):
         value = float(value)
         inside = min(max(value, self.range[0]), self.range[1])
         # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
-        return inside if abs(value - inside) <= 1e-12 else value
+        return float(inside) if abs(value - inside) <= 1e-12 else value
 
     def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
         """Compute one value for each class."""

@@ -29,6 +29,7 @@ CALIBRATORS = {
         "TopLabelHistogramBinning",
     ),
     "class_temperature": ("MiscalibrationAwareTemperature",),
+    "features": ("PlattScalingWithFeatures",),
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
     "targets": ("LensCalibration",),

@@ -23,6 +23,7 @@ from .choosing import Candidate as Candidate
 from .choosing import Recalibration as Recalibration
 from .choosing import recalibrate as recalibrate
 from .class_temperature import MiscalibrationAwareTemperature as MiscalibrationAwareTemperature
+from .features import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .grouped import GroupCalibration as GroupCalibration
 from .grouped import MultiCalibration as MultiCalibration
 from .ordered import ConsistencyCalibration as ConsistencyCalibration

@@ -169,7 +169,7 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
             return histogram(view, check_bins(rule.bins), self.shrink)
         table = rule.table(view)
         # Rows are placed by the edges, as new ones will be, also where a rule splits ties.
-        inner = np.unique(table.edges[1:-1])
+        inner = np.unique(self._between_rows(view, rule) if isinstance(rule, EqualMass) else table.edges[1:-1])
         edges = np.concatenate([[0.0], inner, [1.0]])
         place = np.searchsorted(inner, view.prefix.score, side="left" if table.closed == "right" else "right")
         groups, count = groups_of(view), len(edges) - 1
@@ -183,6 +183,13 @@ class HistogramBinning(StepCurves, ScoreCalibrator):
         else:
             nothing = (edges[1:] + edges[:-1]) / 2
         return stepped("histogram", inner, np.where(filled, rates, nothing), table.closed)
+
+    @staticmethod
+    def _between_rows(view: View, rule: EqualMass) -> Floats:
+        """Edges midway between the rows of neighbouring bins, which split ties; rows tied with an edge then belong to the bin below."""
+        cells, _ = rule.cells(view)
+        score, starts = view.score[view.order], np.flatnonzero(np.diff(cells[view.order])) + 1
+        return np.asarray((score[starts - 1] + score[starts]) / 2)
 
 
 def _share(events: Floats, weight: Floats, shrink: float) -> Floats:

@@ -48,7 +48,10 @@ SAFE = "safe_"
 # Keywords of `Predictions` that a single calibrator does not use, and what to do instead.
 NOT_USED: dict[str, Remedy] = {
     "groups": InPython("use GroupCalibration(calibrator).fit(scores, y, groups) for one calibrator per group"),
-    "features": Drop("features"),
+    "features": (
+        InPython("use PlattScalingWithFeatures().fit(scores, y, features=features)"),
+        Drop("features"),
+    ),
 }
 
 

@@ -182,7 +182,7 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             The display itself.
         """
-        label = {} if "label" in options else {"name": self.name if name is None else name}
+        label: dict[str, Any] = {} if "label" in options else {"name": self.name if name is None else name}
         self.ax_ = ReliabilityDiagram.of_curve(self.curve).plot(ax, **label, **options)
         self.figure_ = self.ax_.figure
         self.line_ = next(line for line in reversed(self.ax_.lines) if line.get_gid() == "curve")

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from ..errors import ArgumentError, Drop, LabelError, Use, warn_caller
+from ..errors import ArgumentError, Drop, LabelError, UndefinedMetricError, Use, warn_caller
 from ..input.convert import column
 from ..input.weights import read_weights
 from ..recalibration.base import Calibrator
@@ -265,14 +265,17 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
             _check_splits(splits, codes, classes, ensemble)
             fitted = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(clone(estimator), X, y, *split, given, plan, codes, classes, weight, ensemble)
-                for split in splits
+                delayed(_fit_fold)(clone(estimator), X, y, *split, given, plan.wanted, ensemble) for split in splits
             )
-            _warn_of_missing([known for _, known in fitted], classes)
+            known = [class_codes(classes, found.classes) for found in fitted]
+            _warn_of_missing(known, classes)
             if ensemble:
-                pairs = [found for found, _ in fitted]
+                pairs = [
+                    _pair_of_fold(number, found, classes, codes[test], None if weight is None else weight[test], plan)
+                    for number, (found, (_, test)) in enumerate(zip(fitted, splits, strict=True), 1)
+                ]
             else:
-                held_out = _joined([found for found, _ in fitted], [known for _, known in fitted], splits, classes)
+                held_out = _joined(fitted, known, splits, classes)
                 estimator = clone(estimator).fit(X, y, **given)
                 pairs = [_pair(estimator, classes, *held_out, codes, weight, plan)]
         self._take(pairs, classes, ensemble)
@@ -330,7 +333,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def _take(self, pairs: list[CalibratedPair], classes: Array, ensemble: bool) -> None:
         """Set the fitted attributes; those of an earlier fit are removed."""
         for name in ("estimator_", "calibrator_", "n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            if name in vars(self):
+                delattr(self, name)
         self.calibrated_classifiers_, self.classes_ = pairs, classes
         first = pairs[0]
         if not ensemble:
@@ -455,6 +459,15 @@ def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
             )
 
 
+class _Fold(NamedTuple):
+    """A classifier fitted on the training rows of a fold, if it is kept, its classes, and its scores of the test rows."""
+
+    estimator: Any
+    classes: Array
+    values: Array
+    kind: Kind
+
+
 def _fit_fold(
     estimator: Any,
     X: Any,
@@ -462,22 +475,13 @@ def _fit_fold(
     train: Array,
     test: Array,
     given: dict[str, Any],
-    plan: _Plan,
-    codes: Array,
-    classes: Array,
-    weight: Floats | None,
-    ensemble: bool,
-) -> tuple[Any, Array]:
-    """Fit the classifier of a fold: it with its calibrator, or its scores of the test rows, and the classes that it knows."""
+    wanted: str | None,
+    keep: bool,
+) -> _Fold:
     rows, labels = _safe_split(estimator, X, y, train)
     estimator.fit(rows, labels, **{word: _part(value, len(y), train) for word, value in given.items()})
-    held_out = _safe_split(estimator, X, None, test, train)[0]
-    values, kind = scores_of(estimator, held_out, plan.wanted)
-    known = class_codes(classes, estimator.classes_)
-    if not ensemble:
-        return (values, kind), known
-    part = None if weight is None else weight[test]
-    return _pair(estimator, classes, values, kind, codes[test], part, plan), known
+    scores = scores_of(estimator, _safe_split(estimator, X, None, test, train)[0], wanted)
+    return _Fold(estimator if keep else None, estimator.classes_, *scores)
 
 
 def _part(value: Any, n: int, rows: Array) -> Any:
@@ -505,10 +509,10 @@ def _warn_of_missing(known: list[Array], classes: Array) -> None:
 
 
 def _joined(
-    scores: list[tuple[Array, Kind]], known: list[Array], splits: list[tuple[Array, Array]], classes: Array
+    fitted: list[_Fold], known: list[Array], splits: list[tuple[Array, Array]], classes: Array
 ) -> tuple[Array, Kind]:
     """The held-out scores of all rows; a class that a fold does not know has probability 0."""
-    kind, k = scores[0][1], len(classes)
+    kind, k = fitted[0].kind, len(classes)
     whole = all(len(found) == k for found in known)
     if not whole and kind == "logit":
         raise ArgumentError(
@@ -516,14 +520,28 @@ def _joined(
             "a class is missing from the training rows of a fold, so that its decision values are missing",
             ("use a splitter that mixes the classes", Use("ensemble", True)),
         )
-    first, rows = scores[0][0], sum(len(test) for _, test in splits)
+    first, rows = fitted[0].values, sum(len(test) for _, test in splits)
     out = np.zeros((rows, *first.shape[1:]) if whole else (rows, k), first.dtype)
-    for (values, _), found, (_, test) in zip(scores, known, splits, strict=True):
+    for fold, found, (_, test) in zip(fitted, known, splits, strict=True):
+        values = fold.values
         if whole:
             out[test] = values
         else:
             out[np.ix_(test, found)] = np.column_stack([1 - values, values]) if values.ndim == 1 else values
     return out, kind
+
+
+def _pair_of_fold(
+    number: int, found: _Fold, classes: Array, codes: Array, weight: Floats | None, plan: _Plan
+) -> CalibratedPair:
+    try:
+        return _pair(found.estimator, classes, found.values, found.kind, codes, weight, plan)
+    except UndefinedMetricError as error:
+        raise ArgumentError(
+            "cv",
+            f"the test rows of fold {number} do not suffice for a calibrator ({error.problem})",
+            ("use fewer folds", "use a splitter that mixes the classes", Use("ensemble", False)),
+        ) from error
 
 
 def _pair(

@@ -19,6 +19,8 @@ Wanted = Literal["prob", "logit", "raw"]
 
 def scores_of(model: Any, X: Any, wanted: str | None = None, positive: int = 1) -> tuple[Any, Kind]:
     """The scores of a classifier, and whether they are probabilities or logits; for two classes, those of the `positive` one."""
+    if not hasattr(model, "classes_"):
+        raise ArgumentError("estimator", f"{type(model).__name__} is not a classifier: it has no classes_")
     classes = len(model.classes_)
     method = _method(model, classes, wanted)
     return _read(getattr(model, method)(X), method, classes, wanted, positive)

@@ -81,7 +81,16 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyV
         known = parsed.make(source)
         if len(known) == 1 or are_kept(known):
             source.views[parsed.name] = known
+            if source.same_probs is not None:
+                _link(known, views_of(source.same_probs, parsed.name))
     return known
+
+
+def _link(views: list[AnyView], others: list[AnyView]) -> None:
+    """Let views with other labels use the sorted order and the bins of those of the original labels."""
+    for view, other in zip(views, others, strict=False):
+        if isinstance(view, View) and isinstance(other, View) and np.array_equal(view.raw_score, other.raw_score):
+            view.same_scores = other
 
 
 def are_kept(views: list[AnyView]) -> bool:
