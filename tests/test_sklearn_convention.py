@@ -18,7 +18,7 @@ sklearn = pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
 from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit, cross_validate  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from calibrant.sklearn import CalibratedModel, ReliabilityDisplay  # noqa: E402
+from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer  # noqa: E402
 from calibrant.sklearn.score_curves import ScoreCurves, fit_sigmoid  # noqa: E402
 
 NAMES = np.array(["d'or", "a", "z", "Ω"])
@@ -262,6 +262,24 @@ def test_parameters_of_fit_are_divided_like_the_rows(routing: bool) -> None:
     assert len(seen) == len(y)
 
 
+def test_weights_are_routed_to_scorers() -> None:
+    X, y = rows(2)
+    weight = 1.0 + np.arange(len(y)) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GaussianNB().set_fit_request(sample_weight=False)
+        given = {"cv": [(np.arange(100), np.arange(100, 203))], "params": {"sample_weight": weight}}
+        weighed = scorer("ece").set_score_request(sample_weight=True)
+        found = cross_validate(model, X, y, scoring={"a": weighed, "b": scorer("ece")}, **given)
+    fitted = GaussianNB().fit(X[:100], y[:100])
+    assert found["test_a"] == scorer("ece")(fitted, X[100:], y[100:], weight[100:])
+    assert found["test_b"] == scorer("ece")(fitted, X[100:], y[100:])
+    assert weighed == scorer("ece")
+    with pytest.raises(
+        cal.UnknownArgumentError, match="groups: unexpected keyword of set_score_request; use sample_weight"
+    ):
+        weighed.set_score_request(groups=True)
+
+
 def test_containers_copies_and_threads() -> None:
     X, y = rows(3)
     labels = NAMES[y]
@@ -289,6 +307,16 @@ def test_containers_copies_and_threads() -> None:
     model.set_params(ensemble=False).fit(X, labels)
     assert model.estimator_ is model.calibrated_classifiers_[0].estimator
     assert not hasattr(model.set_params(ensemble=True).fit(X, labels), "estimator_")
+
+
+def test_a_model_pickled_by_an_earlier_version_still_predicts() -> None:
+    X, y = rows(3)
+    model = CalibratedModel(GaussianNB(), "platt", 3).fit(X, y)
+    later = ("ensemble", "n_jobs", "convention", "calibrated_classifiers_")
+    old = CalibratedModel.__new__(CalibratedModel)
+    old.__setstate__({name: value for name, value in vars(model).items() if name not in later})
+    assert np.array_equal(old.predict_proba(X), model.predict_proba(X))
+    assert old.get_params()["ensemble"] == "auto"
 
 
 def test_a_frozen_classifier_is_not_fitted_again() -> None:
@@ -356,7 +384,7 @@ def test_displays_take_line_styles_and_share_axes() -> None:
     assert shown.plot(name="again").ax_.get_legend().get_texts()[0].get_text() == "again"
     for word, value, remedy in (
         ("n_bins", 5, "use bins"),
-        ("strategy", "quantile", "use binning='equal_mass'"),
+        ("strategy", "quantile", "use binning='quantile'"),
         ("ref_line", False, "drop it; the diagonal is always drawn"),
         ("estimator_name", "x", "use name"),
         ("zorder", 2, "ReliabilityDisplay.from_estimator accepts bins"),

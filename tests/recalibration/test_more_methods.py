@@ -168,7 +168,8 @@ def own_ends(n: int, repetitions: int, seed: int) -> tuple[Floats, Floats, Float
         single = fitted(cal.VennAbers(), score[:-1], y[:-1])
         cross = fitted(cal.CrossVennAbers(folds=3), score[:-1], y[:-1])
         ends = [float(end[0]) for end in single.predict_interval(score[-1:])]
-        found.append((ends[y[-1]], y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
+        # Rounded: the last digits of equal means depend on the outcome, and would tell it at the edges of bins.
+        found.append((round(ends[y[-1]], 9), y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
     own, outcome, merged, truth = np.array(found).T
     return own, outcome, merged, truth
 
@@ -184,8 +185,8 @@ def test_one_end_of_the_interval_is_calibrated(deep: bool) -> None:
         spread = math.sqrt(float((own * (1 - own))[rows].sum())) + 1e-9  # of ends that are 0 or 1, none may fail
         worst = max(worst, abs(float((outcome - own)[rows].sum())) / spread)
     assert worst < 3.3  # five bins
-    # The merged probability of folds has no guarantee; its mean is close to the rate.
-    assert abs(float((merged - truth).mean())) < (0.02 if deep else 0.06)
+    # The merged probability of folds of eight rows is drawn towards 1/2: by 0.05 on average, where the mean is 0.33.
+    assert 0.02 < float((merged - truth).mean()) < 0.08
 
 
 # Beta calibration

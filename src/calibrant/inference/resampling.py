@@ -21,7 +21,7 @@ from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, n
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
@@ -366,14 +366,27 @@ def _written_out(p: Predictions) -> Predictions:
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
     """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
-    `draws` states what will be resampled.
+    `draws` states what will be resampled. The choice is the same for an interval and for a judgement of its cost; see `sharing`.
     """
+    chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
+    key = "sampler", chosen, Same(source), exact, draws
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return _choose_sampler(metrics, source, exact, draws)
+    found: Sampler = shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
+    return found
+
+
+def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws) -> Sampler:
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
-    one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
+    one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
     if not (one and scores and isinstance(first, View)):
         if isinstance(source, View):
+            if not has_one_event([source]):
+                raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
         found: Sampler = shared(("predictions", Same(source)), lambda: PredictionSampler(source))
         return found

@@ -395,6 +395,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             .add(splitter=self.cv, method_mapping=splitting)
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Models pickled by earlier versions have one classifier and none of the later parameters.
+        super().__setstate__({"ensemble": "auto", "n_jobs": None, "convention": "calibrant", **state})
+        if "calibrator_" in state and "calibrated_classifiers_" not in state:
+            pair = CalibratedPair(self.estimator_, self.calibrator_, np.asarray(self.classes_), self.calibrator_.input)
+            self.calibrated_classifiers_ = [pair]
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 

@@ -349,6 +349,8 @@ class View(_Weighted):
         self._classes = classes
         self.n = len(score)
         self.tables: dict[Any, Any] = {}
+        # Outcomes of one row, which are not independent; K for flattened classes.
+        self.events = 1
         # Of a sketch: whether different scores share a cell.
         self.has_mixed_cells: Callable[[], bool] | None = None
 

@@ -37,6 +37,8 @@ STEPS = (
 )
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
+# Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
+NO_AREA = 1e-12
 # Coefficients of the second, third and fourth power in the polynomial with a given area, values at 0 and 1, and slopes there.
 QUINTIC = np.array([[30.0, -18.0, -12.0, -4.5, 1.5], [-60.0, 32.0, 28.0, 6.0, -4.0], [30.0, -15.0, -15.0, -2.5, 2.5]])
 
@@ -178,10 +180,15 @@ def _area_to_root(area: Floats, first: Floats, last: Floats, rise: Floats, next_
         with np.errstate(divide="ignore", invalid="ignore"):
             step = value / steep
         root = root - step
-    # Where the curve is nearly flat at its root, the steps must not leave the bracket.
-    hard = np.flatnonzero(~((np.abs(step) <= 1e-3) & (root >= 0) & (root <= 1)))
-    if len(hard):
-        root[hard], steep[hard] = _bracketed_root(factors[:, hard])
+    # Where the curve is nearly flat at its root, the steps must not leave the bracket; rounding errors around 0 have no area.
+    hard = ~((np.abs(step) <= 1e-3) & (root >= 0) & (root <= 1))
+    if hard.any():
+        size = np.abs(first) + np.abs(last)
+        root = np.where(hard, first / (first - last), root)
+        hard &= size > NO_AREA * size.max()
+        if hard.any():
+            root[hard], steep[hard] = _bracketed_root(factors[:, hard])
+        steep = np.where(size > NO_AREA * size.max(), steep, 0.0)
     c0, c1, c2, c3, c4 = factors
     return root * (c0 + root * (c1 / 2 + root * (c2 / 3 + root * (c3 / 4 + root * (c4 / 5))))), steep
 
