@@ -183,6 +183,8 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     for command in (("scan", path, "--out", tmp_path / "s.sketch"), ("evaluate", path, "--stream")):
         code, _, err = run(*command, *shown)
         assert (code, "an expression such as 'answer = truth' cannot be used with a stream" in err) == (2, True), err
+    code, _, err = run("fit", path, *options, "--out", calibrator)
+    assert (code, "--confidence-column: is not an option of this command; use --prob" in err) == (2, True)
     for bad, words in (
         (("--confidence-column", "feel", "--label", "verdict"), "300 of 300 confidences are not numbers: "),
         (("--confidence-column", "score / 10", "--label", "verdict"), "--confidence-column: the scale is ambiguous"),
