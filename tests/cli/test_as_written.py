@@ -205,3 +205,13 @@ def test_monitors_know_classes_and_groups_however_they_are_spelt(
     assert found["labelled"] == 60
     assert sorted(str(group["group"]) for group in found["groups"]) == ["no", "yes"]
     assert found["windows"][0]["calibration"]["gap"] == pytest.approx(SCORES.mean() - EVENTS.mean(), abs=1e-3)
+
+
+def test_numbers_with_a_space_or_a_sign_are_numbers(tmp_path: Path, run: Run) -> None:
+    """They make a column of a CSV file text, and are read by every command that reads the rows."""
+    (tmp_path / "p.csv").write_text("label,p\n1,0.5\n0, 0.4\n1,+0.75\n0,2e-1\n")
+    code, out, err = run("evaluate", tmp_path / "p.csv", "--metrics", "brier", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["metrics"][0]["value"] == pytest.approx((0.25 + 0.16 + 0.0625 + 0.04) / 4)
+    (tmp_path / "p.csv").write_text("label,p\n1,0.5\n0, 0.4\n1,O.75\n0,2e-1\n")
+    assert "got the text 'O.75' on line 4" in run("evaluate", tmp_path / "p.csv")[2]

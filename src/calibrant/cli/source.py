@@ -248,7 +248,8 @@ def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
     label, names = find_columns(read.existing, chosen)
     remember_label(label.removesuffix(".npy"))
-    scores = stacked([arrays[name] for name in names])
+    # A space or a plus sign makes a column of numbers one of text.
+    scores = stacked([arrays[name] if columns.confidence else numbers_of_text(arrays[name]) for name in names])
     if is_guessed(columns, names) and are_classes(scores):
         raise no_probabilities(names[0])
     words: dict[str, Any] = {"y_true": arrays[label], "y_prob": scores}
