@@ -48,7 +48,7 @@ ROOMS = {
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
-            Section("What is measured", ("input.predictions", "input.missing", "views.view")),
+            Section("What is measured", ("input.predictions", "input.missing", "input.unjoined", "views.view")),
             Section("Logs of language models", ("input.language_models", "input.stated_confidence")),
             Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
@@ -62,7 +62,16 @@ ROOMS = {
         "Could it be chance? Tests, intervals, comparisons, sample sizes.",
         "assess.md",
         (
-            Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section(
+                "Tests",
+                (
+                    "inference.significance",
+                    "inference.verdicts",
+                    "inference.belt",
+                    "inference.grades",
+                    "inference.distributions",
+                ),
+            ),
             Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
@@ -107,6 +116,7 @@ ROOMS = {
                 ),
             ),
             Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
+            Section("Experiment trackers", ("trackers.*",)),
         ),
     ),
     "improve": Room(
@@ -180,6 +190,7 @@ ROOMS = {
         (
             Section("Models, metrics and modules", ("torch.*",)),
             Section("Metrics as functions of tensors", ("torch.functional.*",)),
+            Section("Lightning", ("torch.lightning.*",)),
             Section("Losses", ("torch.losses.*",)),
         ),
     ),
@@ -192,5 +203,7 @@ SPOKEN = {
     "spark.*": "calibrant.spark.",
     "torch.*": "ct.",
     "torch.functional.*": "ct.functional.",
+    "torch.lightning.*": "ct.lightning.",
+    "trackers.*": "calibrant.trackers.",
     "torch.losses.*": "ct.losses.",
 }

@@ -124,6 +124,8 @@ from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
 from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .inference import interval as interval
+from .inference import kolmogorov_smirnov_cdf as kolmogorov_smirnov_cdf
+from .inference import kuiper_cdf as kuiper_cdf
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import multinomial_recalibration as multinomial_recalibration
@@ -136,6 +138,7 @@ from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test
 from .inference import true_calibration_error as true_calibration_error
 from .input import Predictions as Predictions
+from .input import join_events as join_events
 from .input import parse_confidence as parse_confidence
 from .input import read_lm_harness as read_lm_harness
 from .input import read_openai_logprobs as read_openai_logprobs

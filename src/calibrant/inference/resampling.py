@@ -21,7 +21,7 @@ from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, n
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
@@ -213,7 +213,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -229,7 +229,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -245,6 +245,8 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
+        elif drawn:
+            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -381,10 +383,12 @@ def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool,
 def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws) -> Sampler:
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
-    one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
+    one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
     if not (one and scores and isinstance(first, View)):
         if isinstance(source, View):
+            if not has_one_event([source]):
+                raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
         found: Sampler = shared(("predictions", Same(source)), lambda: PredictionSampler(source))
         return found

@@ -15,7 +15,7 @@ from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
-from ..views.lenses import shared_name, single_event
+from ..views.lenses import has_one_event, shared_name, single_event
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
@@ -385,7 +385,7 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
     """The metric's own test where its null distribution is accurate, else simulation, and the reason for simulation."""
     default = DEFAULT_TESTS.get(asked.metric.id)
     # The null distributions of the metrics' own tests are those of a single event, not of a mean over classes.
-    if default is None or len(asked.views) > 1:
+    if default is None or not has_one_event(asked.views):
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
     if asked.alternative not in own.sides:
@@ -403,10 +403,11 @@ def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
 def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
-        known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
+        known = ", ".join(["auto", "consistency", "enumeration", *(tests if has_one_event(asked.views) else ())])
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
-    if len(asked.views) > 1:
-        problem = f"{method!r} is the distribution for one event, and this lens has {len(asked.views)}"
+    if not has_one_event(asked.views):
+        count = str(len(asked.views)) if len(asked.views) > 1 else "one for each class"
+        problem = f"{method!r} is the distribution for one event, and this lens has {count}"
         raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", single_event(asked.views))))
     return tests[method]
 
@@ -417,11 +418,12 @@ def _has_two_outcomes(asked: TestInput) -> bool:
     two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
     # A row with a count is expanded into identical rows, which carry no further data.
     alone = view.weight_kind != "counts" or not asked.metric.needs
-    return len(asked.views) == 1 and two and alone and "labels" not in asked.metric.needs
+    return has_one_event(asked.views) and two and alone and "labels" not in asked.metric.needs
 
 
 def _rows_of(asked: TestInput) -> int:
-    return int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
+    rows = int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
+    return rows // getattr(asked.view, "events", 1)
 
 
 def _is_tiny(asked: TestInput) -> bool:
@@ -534,7 +536,7 @@ def points_somewhere(
         return None
     try:
         asked = _asked(other, source, keywords, alpha, "two-sided", 1, 0)
-        if len(asked.views) > 1 or test.off(asked):
+        if not has_one_event(asked.views) or test.off(asked):
             return None
         return test(asked).pvalue <= alpha
     except CalibrantError:
