@@ -15,7 +15,7 @@ grimp = pytest.importorskip("grimp", reason="import-linter brings it")
 ROOT = Path(cal.__file__).parent
 ENTRIES = {
     "errors.py", "util", "input", "views", "binning", "sketches", "curves", "metrics", "inference", "recalibration", "decision",
-    "evaluation", "monitoring", "figures", "reporting", "sklearn.py", "spark", "torch", "trackers.py", "cli",
+    "evaluation", "monitoring", "figures", "reporting", "sklearn", "spark", "torch", "trackers.py", "cli",
 }  # fmt: skip
 NAMESPACES = (*cal._NAMESPACES, "curves", "decision.ood", "inference.simulation", "torch", "torch.losses")
 # What a user or the interpreter starts.

@@ -48,7 +48,7 @@ ROOMS = {
             Section("Bins", ("binning.parse", "binning.partition")),
             Section("Which question", ("views.lenses",)),
             Section("Which rows", ("views.selections",)),
-            Section("What is measured", ("input.predictions", "input.missing", "views.view")),
+            Section("What is measured", ("input.predictions", "input.missing", "input.unjoined", "views.view")),
             Section("Logs of language models", ("input.language_models", "input.stated_confidence")),
             Section("Distances from feedback", ("metrics.matrix_learning",)),
             Section("Continuous outcomes", ("metrics.continuous",)),
@@ -62,7 +62,16 @@ ROOMS = {
         "Could it be chance? Tests, intervals, comparisons, sample sizes.",
         "assess.md",
         (
-            Section("Tests", ("inference.significance", "inference.verdicts", "inference.belt", "inference.grades")),
+            Section(
+                "Tests",
+                (
+                    "inference.significance",
+                    "inference.verdicts",
+                    "inference.belt",
+                    "inference.grades",
+                    "inference.distributions",
+                ),
+            ),
             Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
             Section("Tests that may be looked at any time", ("inference.sequential",)),
@@ -123,8 +132,8 @@ ROOMS = {
             Section("Curves for two classes", ("recalibration.binary",)),
             Section("Bins", ("recalibration.binning",)),
             Section("With intervals, and by order", ("recalibration.venn", "recalibration.ordered")),
-            Section("Groups", ("recalibration.grouped",)),
-            Section("One event of several classes", ("recalibration.targets",)),
+            Section("Groups", ("recalibration.grouped", "recalibration.features")),
+            Section("One event of several classes", ("recalibration.targets", "recalibration.top_label")),
             Section("A bound on overconfidence", ("recalibration.safe",)),
             Section(
                 "Other data than the model was made for", ("recalibration.adjust", "recalibration.class_temperature")

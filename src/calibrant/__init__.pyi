@@ -124,6 +124,8 @@ from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
 from .inference import hosmer_lemeshow_multinomial as hosmer_lemeshow_multinomial
 from .inference import interval as interval
+from .inference import kolmogorov_smirnov_cdf as kolmogorov_smirnov_cdf
+from .inference import kuiper_cdf as kuiper_cdf
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import multinomial_recalibration as multinomial_recalibration
@@ -136,11 +138,13 @@ from .inference import sample_size as sample_size
 from .inference import sequential_test as sequential_test
 from .inference import true_calibration_error as true_calibration_error
 from .input import Predictions as Predictions
+from .input import join_events as join_events
 from .input import parse_confidence as parse_confidence
 from .input import read_lm_harness as read_lm_harness
 from .input import read_openai_logprobs as read_openai_logprobs
 from .metrics import abc_above as abc_above
 from .metrics import abc_below as abc_below
+from .metrics import accuracy as accuracy
 from .metrics import ace as ace
 from .metrics import bbt as bbt
 from .metrics import bkde as bkde
@@ -222,6 +226,7 @@ from .metrics import lse_ece as lse_ece
 from .metrics import mce as mce
 from .metrics import mcm as mcm
 from .metrics import mdca as mdca
+from .metrics import mean_confidence as mean_confidence
 from .metrics import metric as metric
 from .metrics import mlce as mlce
 from .metrics import mmce as mmce
@@ -235,7 +240,9 @@ from .metrics import nses as nses
 from .metrics import pce as pce
 from .metrics import piece as piece
 from .metrics import preset as preset
+from .metrics import proportional_ece as proportional_ece
 from .metrics import pws as pws
+from .metrics import ranked_log as ranked_log
 from .metrics import ranked_probability as ranked_probability
 from .metrics import rbece as rbece
 from .metrics import rice as rice
@@ -258,6 +265,7 @@ from .metrics import spiegelhalter_z as spiegelhalter_z
 from .metrics import t_cal as t_cal
 from .metrics import tace as tace
 from .metrics import tce as tce
+from .metrics import tl_ece as tl_ece
 from .metrics import topk_ece as topk_ece
 from .metrics import uce as uce
 from .metrics import ucme as ucme
@@ -271,6 +279,7 @@ from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature
 from .recalibration import CenteredIsotonicCalibration as CenteredIsotonicCalibration
 from .recalibration import ConsistencyCalibration as ConsistencyCalibration
+from .recalibration import CrossVennAbers as CrossVennAbers
 from .recalibration import DirichletCalibration as DirichletCalibration
 from .recalibration import EnsembleTemperature as EnsembleTemperature
 from .recalibration import GroupCalibration as GroupCalibration
@@ -285,12 +294,15 @@ from .recalibration import MultiCalibration as MultiCalibration
 from .recalibration import NearIsotonicEnsemble as NearIsotonicEnsemble
 from .recalibration import OffsetAdjustment as OffsetAdjustment
 from .recalibration import PlattScaling as PlattScaling
+from .recalibration import PlattScalingWithFeatures as PlattScalingWithFeatures
 from .recalibration import PriorShift as PriorShift
+from .recalibration import ProbabilityAdjustment as ProbabilityAdjustment
 from .recalibration import QuadraticLogit as QuadraticLogit
 from .recalibration import SafeCalibration as SafeCalibration
 from .recalibration import ScalingBinning as ScalingBinning
 from .recalibration import SplineCalibration as SplineCalibration
 from .recalibration import TemperatureScaling as TemperatureScaling
+from .recalibration import TopLabelCalibration as TopLabelCalibration
 from .recalibration import TopLabelHistogramBinning as TopLabelHistogramBinning
 from .recalibration import VectorScaling as VectorScaling
 from .recalibration import VennAbers as VennAbers

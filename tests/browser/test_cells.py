@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.errors import LensError
 from calibrant.input.predictions import Predictions
 from calibrant.reporting.interactive import CELLS, MAX_CLASSES, MAX_GROUPS, STOPS, cell_sums, interactive
-from calibrant.reporting.specs import ON_PAPER, histogram_spec, paper_spec, reliability_spec, threshold_spec
+from calibrant.reporting.specs import histogram_spec, reliability_spec, threshold_spec
 from calibrant.sketches.sketch import Sketch
 
 from .pages import DIVISORS, binary_case, many_case
@@ -158,8 +158,7 @@ def test_specs_name_only_their_own_fields() -> None:
             for value in part:
                 walk(value)
 
-    for spec in (reliability_spec(), histogram_spec(), threshold_spec(), paper_spec([], ("x", "y"))):
+    for spec in (reliability_spec(), histogram_spec(), threshold_spec()):
         walk(spec)
         assert "url" not in json.dumps(spec)
     assert found == known
-    assert ON_PAPER.over in json.dumps(paper_spec([], ("x", "y")))

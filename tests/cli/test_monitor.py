@@ -85,7 +85,11 @@ def test_rows_then_labels_then_status(run: Run, files: Path, store: Path) -> Non
     assert f"2026-01-04: Accuracy {accuracy:.4f} on 60 labelled rows." in out
     assert "uses no labels" not in out
     code, out, _ = run("status", store, "--prometheus", "--fail-on-alarm", "never")
-    assert "calibrant_rows 300\n" in out
+    assert 'calibrant_rows{model="watch"} 300\n' in out
+    words = ("--prometheus", "--fail-on-alarm", "never", "--name", "churn", "--tag", "env=prod", "--tag", "team=")
+    assert run("status", store, *words, "--out", files / "x.prom") == (0, "", "")
+    assert (files / "x.prom").read_text() == out.replace('model="watch"', 'model="churn",env="prod",team=""')
+    assert run("check", store)[:2] == (0, "No damage found.\n")
 
 
 @pytest.mark.parametrize("name", ["labelled.parquet", "some.csv"])
@@ -144,6 +148,11 @@ def test_windows_of_rows_and_a_sketch_as_reference(run: Run, files: Path) -> Non
     [
         (["status", "none.db"], "error: none.db: no such file"),
         (["status", "{store}", "--json", "--prometheus"], "error: --prometheus: cannot be combined with --json"),
+        (["status", "{store}", "--name", "x"], "error: --name: has no effect without --prometheus; give both"),
+        (["status", "{store}", "--out", "x"], "error: --out: has no effect without --json or --prometheus"),
+        (["status", "{store}", "--prometheus", "--tag", "x"], "error: --tag: must be NAME=VALUE; got 'x'"),
+        (["status", "{store}", "--prometheus", "--tag", "model=x"], "error: --tag: 'model' is given already"),
+        (["status", "{store}", "--prometheus", "--tag", "group=x"], "'group' is a label of the gauges themselves"),
         (["status", "{store}", "--last", "0"], "error: --last: must be at least 1"),
         (["status", "{store}", "--group", "x"], "error: --group: unknown group 'x'"),
         (["status", "{folder}/new.csv"], "is not a calibrant monitor, or is corrupt"),
@@ -376,7 +385,7 @@ def test_columns_of_out_of_distribution_scores(run: Run, files: Path) -> None:
     assert run("status", store, "--fail-on-alarm", "calibration")[0] == 0
     found = json.loads(run("status", store, "--json")[1])
     assert found["ood"] == ["energy", "far"]
-    assert 'calibrant_window_ood_beyond{score="energy"}' in run("status", store, "--prometheus")[1]
+    assert 'calibrant_window_ood_beyond{model="ood",score="energy"}' in run("status", store, "--prometheus")[1]
     assert run("report", store, "--out", files / "page.html")[0] == 0
     assert "energy p99" in (files / "page.html").read_text()
     for words, message in (

@@ -20,7 +20,11 @@ from .problems import COLUMNS, Problem, random_problem
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PlattScaling": [{}, {"targets": "plain"}],
     "VennAbers": [{}, {"rule": "brier"}],
-    "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}],
+    "CrossVennAbers": [{"folds": 3}, {"folds": 3, "rule": "brier", "calibrate_on": "others"}],
+    "BetaCalibration": [{}, {"parameters": "ab"}],
+    "ProbabilityAdjustment": [{}, {"kind": "additive"}],
+    "TopLabelCalibration": [{}, {"calibrator": cal.IsotonicCalibration()}],
+    "HistogramBinning": [{}, {"binning": "equal_width", "shrink": 0.5}, {"binning": cal.EqualWidth(5)}],
     "TopLabelHistogramBinning": [{"points_per_bin": 20}],
     "TemperatureScaling": [{}, {"objective": "brier"}],
     "KernelCalibration": [{}, {"adaptive": True}],
@@ -56,7 +60,12 @@ def made(name: str, options: dict[str, Any], k: int) -> Calibrator:
 def mapped(calibrator: Calibrator, given: Problem, new: Problem, **words: Any) -> NDArray[np.float64]:
     """What the calibrator, fitted on one problem, gives for the rows of another; the interval too where it has one."""
     fit_groups, new_groups = (
-        {"groups": p.groups} if isinstance(calibrator, GroupedCalibrator) else {} for p in (given, new)
+        {"groups": p.groups}
+        if isinstance(calibrator, GroupedCalibrator)
+        else {"features": {"group": p.groups, "x": p.features[:, 0]}}
+        if isinstance(calibrator, cal.PlattScalingWithFeatures)
+        else {}
+        for p in (given, new)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -162,7 +162,7 @@ def test_what_miscalibration_can_lower_is_tested_on_both_sides(id: str) -> None:
 
 # A bound that only options, lenses or many classes reach.
 WIDER = {"ecd", "l1_eps", "huber", "t_cal", "l2ce_interval", "skce_uq", "skce_ul", "klce", "ecmmd", "mmce_w"}
-WIDER |= {"vce_db", "ici", "ep", "e50", "e90", "emax", "fott_iop", "cox_intercept", "cox_slope"}
+WIDER |= {"mean_confidence", "vce_db", "ici", "ep", "e50", "e90", "emax", "fott_iop", "cox_intercept", "cox_slope"}
 
 
 def extreme_problems() -> list[tuple[np.ndarray, np.ndarray]]:

@@ -79,7 +79,8 @@ def test_views_stand_for_arrays(metric: Metric) -> None:
 @every_shape
 @every_metric
 def test_rows_average_to_the_metric(metric: Metric, problems: list[Problem]) -> None:
-    is_row_mean = (metric.takes == "Block" and metric.finish is None) or metric.id == "calibration_in_the_large"
+    means = ("calibration_in_the_large", "accuracy", "mean_confidence")
+    is_row_mean = (metric.takes == "Block" and metric.finish is None) or metric.id in means
     assert metric.is_row_mean == is_row_mean
     for problem in problems:
         wanted = clean_value(metric, problem)

@@ -153,6 +153,8 @@ def test_clusters_widen_the_intervals() -> None:
         wide, narrow = found[id], rows[id]
         assert wide.method == "percentile bootstrap"
         assert wide.upper - wide.lower > 1.8 * (narrow.upper - narrow.lower), id  # type: ignore[operator]
+    with pytest.raises(cal.ArgumentError, match=r"groups: has no effect without cluster=True"):
+        cal.clinical_summary(y, p, groups=patient)
     few = cal.clinical_summary(y, p, groups=patient // 20, cluster=True, **FAST)
     assert any("groups" in note for note in few.notes)
     counted = cal.clinical_summary(y[::8], p[::8], counts=np.full(100, 8), groups=patient[::8], cluster=True, **FAST)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from calibrant.errors import FileError
+from calibrant.monitoring import store
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
 
@@ -376,6 +377,34 @@ def test_flipped_bytes_never_give_a_number(monitor: Monitor) -> None:
         except FileError:
             rejected += 1
     assert rejected >= 5
+
+
+def test_damage_of_a_large_file_is_found_on_demand(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "CHECKED_BYTES", 0)
+    monitor.check()
+    good = monitor.path.read_bytes()
+    found = 0
+    for at in np.random.default_rng(1).integers(4096, len(good) - 64, 20).tolist():
+        monitor.path.write_bytes(good)
+        flipped(monitor.path, at)
+        try:
+            Monitor.open(monitor.path).check()
+        except FileError:
+            found += 1
+    assert found >= 1
+
+
+def test_status_of_a_store_in_a_folder_that_cannot_be_written(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = monitor.status().to_dict()
+    before = sorted(monitor.path.parent.iterdir())
+    monkeypatch.setattr(store.os, "access", lambda path, mode: False)
+    opened = Monitor.open(monitor.path)
+    assert opened.status().to_dict() == told
+    assert sorted(monitor.path.parent.iterdir()) == before
+    with opened._store._connected(writing=False) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("DELETE FROM meta")
 
 
 def test_another_program_s_database_is_left_alone(tmp_path: Path) -> None:

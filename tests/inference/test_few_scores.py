@@ -176,7 +176,7 @@ def test_counts_per_score_have_the_value_of_their_rows(metric: str) -> None:
     sampler = choose_sampler([(cal.catalogue[metric], {})], view, False)
     assert isinstance(sampler, DistinctSampler)
     assert isinstance(choose_sampler([(cal.catalogue[metric], {})], view, True), RowSampler)
-    assert_allclose(sampler.whole().value(cal.catalogue[metric], {}), cal.catalogue[metric](y, p), atol=1e-12)
+    assert_allclose(sampler.whole().value(cal.catalogue[metric], {}), cal.catalogue[metric](view), atol=1e-12)
 
 
 def greatest(y: Any, p: Floats) -> tuple[float, float, list[float], list[float]]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from mpmath import mp, mpf
 
 from .counts_of_bins import debiased_sum, effective_size, partition
-from .definitions import DIGITS, Undefined, cut, digits, nearest_double, questions, rows_of, vectors
+from .definitions import DIGITS, Undefined, cut, digits, falling, nearest_double, questions, rows_of, vectors
 from .parts import averaged, combined, each_question, norm_default, rooted, weighted_power
 
 
@@ -46,6 +46,42 @@ def ece_any(labels, probs, *, norm=1, **options):
 
     how = cut_options(options)
     return rooted(over_bins(power, labels, probs, how, default=norm_default(norm), **options), norm)
+
+
+@averaged
+def proportional_ece(labels, probs, **options):
+    def relative(question, bins, importance):
+        total, result = total_weight(question), Fraction(0)
+        for *_, weight, score, rate in bins:
+            if score == 0 and rate > 0:
+                return math.inf
+            if score > 0:
+                result += weight / total * abs(score - rate) / score
+        return result
+
+    how = cut_options(options)
+    return over_bins(relative, labels, probs, how, **options)
+
+
+@averaged
+def tl_ece(labels, probs, *, norm=1, average="weighted", counts=None, sample_weight=None, **options):
+    """The error of the confidence inside each predicted class, then their average."""
+    groups = {}
+    for label, row, weight in rows_of(labels, probs, counts, sample_weight):
+        best = falling(row)[0]
+        groups.setdefault(best, []).append((row[best], int(best == label), weight))
+    errors, shares = [], []
+    for question in groups.values():
+        total = total_weight(question)
+        cells = [
+            means(question, members) for members, _, _ in partition(question, sample_weight is not None, **options)
+        ]
+        errors.append(weighted_power([(weight / total, abs(score - rate)) for weight, score, rate in cells], norm))
+        shares.append(total if average == "weighted" else Fraction(1))
+    if norm == "inf":
+        return max(errors)
+    value = sum(share * error for share, error in zip(shares, errors, strict=True)) / sum(shares)
+    return rooted(value, norm)
 
 
 def ece_sweep(labels, probs, **options):

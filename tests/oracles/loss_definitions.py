@@ -77,6 +77,33 @@ def ranked_probability(labels, probs, **rest):
     return row_mean(loss, labels, probs, **rest)
 
 
+def ranked_log(labels, probs, *, floor=None, base=None, **rest):
+    def loss(label, row):
+        total = mpf(0)
+        for last in range(len(row) - 1):
+            chance = min(sum(row[: last + 1] if label <= last else row[last + 1 :]), Fraction(1))
+            if chance == 0 and floor is None:
+                return mp.inf
+            total -= mp.log(digits(chance if floor is None else max(chance, Fraction(floor))))
+        return total / (len(row) - 1) / (1 if base is None else mp.log(base))
+
+    return row_mean(loss, labels, probs, **rest)
+
+
+def accuracy(labels, probs, *, lens="top_label", **rest):
+    def right(question, importance):
+        return sum(weight * outcome for _, outcome, weight in question) / sum(weight for *_, weight in question)
+
+    return each_question(right, labels, probs, lens=lens, **rest)
+
+
+def mean_confidence(labels, probs, *, lens="top_label", **rest):
+    def mean(question, importance):
+        return sum(weight * score for score, _, weight in question) / sum(weight for *_, weight in question)
+
+    return each_question(mean, labels, probs, lens=lens, **rest)
+
+
 def moved_inside(p, floor):
     return p if floor is None else min(max(p, Fraction(floor)), 1 - Fraction(floor))
 

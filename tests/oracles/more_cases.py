@@ -250,6 +250,18 @@ def log_sum_exp(number: int, rng: Rng) -> Options:
     return {**_pick(({}, {}, {"lens": "top_label"}, {}, {"lens": "classwise"}), number), **_pick(rules, number // 2)}
 
 
+def by_predicted_class(number: int, rng: Rng) -> Options:
+    rules: list[Options] = [
+        {},
+        {"bins": 2, "average": "macro"},
+        {"bins": 3, "binning": "equal_mass"},
+        {"bins": [3, 5], "average": "macro"},
+        {"bins": GIVEN_EDGES[0]},
+        {"bins": "levels", "average": "macro"},
+    ]
+    return {**_pick(rules, number), "norm": NORMS[rng.integers(4)]}
+
+
 def fuzzy(number: int, rng: Rng) -> Options:
     return {**_pick(LENSES, number), **_pick(({}, {"bins": 2}, {"bins": 1}, {"bins": [3, 10]}), number)}
 
@@ -327,6 +339,11 @@ MORE_OPTIONS = {
     "focal_loss": focal,
     "spherical": point,
     "ranked_probability": point,
+    "ranked_log": lambda number, rng: {**point(number, rng), **_pick(({}, {"base": 2}, {"floor": 1e-6}), number)},
+    "accuracy": plain_lens,
+    "mean_confidence": plain_lens,
+    "proportional_ece": scalar,
+    "tl_ece": by_predicted_class,
     "nses": floored,
     "dawid_sebastiani": floored,
     "lp_error": normed_point,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.interpolate import CubicSpline
+from scipy.optimize import isotonic_regression, linprog
 
 import calibrant as cal
 from calibrant.curves import curves
@@ -329,3 +330,31 @@ def test_few_scores_have_fewer_terms() -> None:
     assert cal.sbct(y, p) == pytest.approx(wanted, rel=1e-10)
     with pytest.raises(cal.UndefinedMetricError):
         cal.pws([0, 1, 1], [0.0, 1.0, 1.0])
+
+
+def rows_with(rates: np.ndarray, each: int) -> View:
+    """`each` rows at every score, of which as many are events as the rates say."""
+    events = np.round(rates * each).astype(int)
+    outcome = np.concatenate([np.arange(each) < count for count in events]).astype(np.uint8)
+    return View(np.repeat(np.linspace(0.01, 0.99, len(rates)), each), outcome)
+
+
+@pytest.mark.parametrize("rates", [
+    np.sin(np.arange(300)) ** 2, np.append(np.linspace(0, 1, 300), np.zeros(200)), np.linspace(1, 0, 50), np.ones(5), np.array([0.5]),
+    np.append(1.0, np.linspace(0, 0.2, 200)),
+])  # fmt: skip
+def test_isotonic_blocks_are_those_of_adjacent_violators(rates: np.ndarray) -> None:
+    """The second case pools one further score in each pass, and leaves the rest to scipy."""
+    view = rows_with(rates, 1000)
+    known = isotonic_regression(np.round(rates * 1000) / 1000).x
+    at = np.unique(view.score)
+    assert curves.isotonic(view)(at) == pytest.approx(known, abs=1e-12)
+
+
+@pytest.mark.parametrize("knots", [2, 3, 6, 11])
+def test_cardinal_splines_are_natural_cubic(knots: int) -> None:
+    x = np.linspace(-0.1, 1.1, 200)
+    known = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
+    mine = curves._Cardinal(knots)
+    np.testing.assert_allclose(mine(x), known(x), atol=1e-12)
+    np.testing.assert_allclose(mine.slope(x), known.derivative()(x), atol=1e-10)

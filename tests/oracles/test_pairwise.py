@@ -172,6 +172,22 @@ def test_a_mass_anywhere_is_smoothed_as_by_direct_sums() -> None:
     assert np.abs((series.terms - wanted) * damped).max() < 1e-9
 
 
+@pytest.mark.parametrize("kind", ["ordinary", "ties", "flat", "edges"])
+def test_the_width_is_a_fixed_point_and_the_derivative_that_of_the_integral(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    p = {"ordinary": rng.beta(0.7, 2, 700), "ties": rng.integers(0, 9, 700) / 8, "flat": np.full(700, 0.3)}.get(kind)
+    p = np.where(rng.random(700) < 0.4, 0.0, rng.random(700)) if p is None else p
+    y = rng.random(700) < 0.8 * p + 0.1
+    width = cal.smece(y, p)
+    assert cal.smece(y, p, bandwidth=width) == pytest.approx(width, rel=1e-12)
+    series = CosineSeries(p, (p - y) / 700, 0.01)
+    for at in (0.02, 0.05, 0.3):
+        (value, change), (after, _), (before, _) = (series.absolute_integral(at + step) for step in (0, 1e-6, -1e-6))
+        assert change == pytest.approx((after - before) / 2e-6, rel=1e-5, abs=1e-7)
+        rough, about = series.rough_integral(at)
+        assert (rough, about) == (pytest.approx(value, rel=0.01), pytest.approx(change, rel=0.1, abs=1e-3))
+
+
 def test_narrow_widths_are_refused_and_small_errors_found() -> None:
     with pytest.raises(cal.ArgumentError, match=r"at least 0\.0001"):
         cal.smece(*A, bandwidth=1e-5)

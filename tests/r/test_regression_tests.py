@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.monitoring.drift import lay_on_cells, statistic_of, value_of
+from calibrant.monitoring.drift import lay_on_cells, values_of
 from tests.r.common import Compute, compare, every_call
 
 # R inverts covariances of a parabola, which loses digits where the risks are close to each other (rare).
@@ -19,7 +19,7 @@ def parabola(**options: Any) -> Compute:
 
 
 def distance(d: Any) -> float:
-    return value_of(lay_on_cells(d.risk[d.y == 1], d.risk[d.y == 0], "test"), statistic_of("ks_2samp"))
+    return float(values_of(lay_on_cells(d.risk[d.y == 1], d.risk[d.y == 0], "test"), ["ks_2samp"])[0])
 
 
 def bounds(level: float) -> Compute:

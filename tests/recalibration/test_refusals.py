@@ -28,7 +28,7 @@ ALIKE = {
     *(f"{name} {how}" for name in METHODS for how in ("pooled", "top_versus_all")),
 }
 # Those that have no finite fit to one outcome.
-RAISE = {"beta", "quadratic_logit", "scaling_binning", "logistic_recalibration", "offset"}
+RAISE = {"beta", "quadratic_logit", "scaling_binning", "logistic_recalibration", "offset", "offset_adjustment"}
 
 
 def makers(k: int) -> dict[str, Callable[[], Any]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import struct
+import tracemalloc
+import zlib
 from typing import Any
 
 import numpy as np
@@ -367,6 +370,32 @@ def test_damaged_bytes_are_refused() -> None:
     for length in rng.integers(0, len(content), 30):
         with pytest.raises(cal.FileError):
             cal.Sketch.from_bytes(content[:length])
+
+
+def sealed(head: str, body: bytes, size: int) -> bytes:
+    """Content with a valid checksum, whatever it holds."""
+    content = struct.pack("<10sHIQ", b"CALIBRANT\0", 1, len(head), size) + head.encode() + zlib.compress(body)
+    return content + hashlib.sha256(content).digest()
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "size"),
+    [
+        ('{"kind": "Sketch", "lengths": [Infinity]}', b"", 0),
+        ('{"kind": "Sketch", "lengths": [1e400, -1e400]}', b"", 0),
+        ('{"kind": "Sketch", "lengths": [' + "0," * 50_000 + "0]}", b"", 0),
+        ('{"kind": "Sketch", "lengths": ' + "[" * 50_000 + "]" * 50_000 + "}", b"", 0),
+        ('{"kind": "Sketch", "lengths": [536870912]}', bytes(1 << 20), 1 << 32),
+        ('{"kind": "Sketch", "lengths": [16777216]}', bytes(1 << 16), 1 << 27),
+    ],
+    ids=["infinite", "overflow", "many", "nested", "4 GB", "bomb"],
+)
+def test_crafted_bytes_are_an_error_before_memory_is_taken(head: str, body: bytes, size: int) -> None:
+    tracemalloc.start()
+    with pytest.raises(cal.FileError, match=r"content: (have|contain|would)"):
+        cal.Sketch.from_bytes(sealed(head, body, size))
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
 
 
 def test_bytes_are_pinned() -> None:

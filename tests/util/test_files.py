@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from calibrant.errors import FileError
-from calibrant.util.files import cache_folder, cached_text, make_folder, read_npz, write_atomic
+from calibrant.util.files import cache_folder, cached_text, make_folder, read_arrays, read_npz, write_atomic
 from tests.killing import kill_while_writing
 
 
@@ -91,6 +92,17 @@ def test_npz_that_unpacks_to_too_much_is_refused_before_reading(tmp_path: Path) 
         FileError, match=r"bomb\.npz: unpacks to 80,000,128 bytes in 1 arrays, above the limit of 1,000,000"
     ):
         read_npz(tmp_path / "bomb.npz", max_bytes=1_000_000)
+
+
+def test_arrays_that_declare_more_than_memory_holds_are_an_error(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
+    (tmp_path / "huge.npy").write_bytes(header.getvalue() + bytes(64))
+    with zipfile.ZipFile(tmp_path / "huge.npz", "w") as archive:
+        archive.writestr("probs.npy", header.getvalue() + bytes(64))
+    for name in ("huge.npz", "huge.npy"):
+        with pytest.raises(FileError, match=rf"{name}: is not a readable"):
+            read_arrays(tmp_path / name)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"not an archive"])

@@ -50,6 +50,7 @@ __all__ = [
     "parse_binning",
     "refuse_two_numbers",
     "several_bins",
+    "unknown_binning",
     "written_rule",
 ]
 
@@ -88,6 +89,12 @@ NAMED: dict[str, type[EqualWidth] | type[EqualMass] | type[EqualArea] | type[Qua
     "equal_mass": EqualMass,
     "equal_area": EqualArea,
     "quantile": Quantile,
+}
+# Names in other packages.
+OTHER_NAMES = {
+    "uniform": "equal_width",
+    "adaptive": "equal_mass",
+    "equal-mass": "equal_mass",
 }
 
 
@@ -144,16 +151,7 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
         return Edges(tuple(edge_values(bins).tolist()))
     if isinstance(binning, str):
         if binning not in NAMED:
-            hint = {
-                "uniform": "equal_width",
-                "adaptive": "equal_mass",
-                "equal-mass": "equal_mass",
-            }.get(binning)
-            raise ArgumentError(
-                "binning",
-                f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}",
-                f"use {hint!r}" if hint else "",
-            )
+            raise unknown_binning(binning)
         if not isinstance(bins, str):
             return _named_rule(binning, check_bins(bins))
         rule: BinningRule = NAMED[binning]()
@@ -173,13 +171,20 @@ def parse_binning(view: View, binning: Any, bins: Any) -> BinningRule:
     elif isinstance(getattr(binning, "table", None), BinTable):
         raise ArgumentError("binning", f"expected a rule, got {type(binning).__name__}", InPython("pass its .table"))
     else:
-        raise ArgumentError("binning", f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}")
+        raise unknown_binning(binning)
     refuse_two_numbers(rule, bins)
     if isinstance(bins, str):
         if (rule, bins) not in view.tables:
             view.tables[rule, bins] = choose_bins(view, rule, bins)
         bins = view.tables[rule, bins]
     return rule.with_bins(check_bins(bins))
+
+
+def unknown_binning(binning: Any) -> ArgumentError:
+    """Return the error for a value of ``binning=`` that is neither the name of a rule nor a rule."""
+    hint = OTHER_NAMES.get(binning) if isinstance(binning, str) else None
+    problem = f"must be {', '.join(map(repr, (*NAMED, LEVELS)))} or a rule; got {binning!r}"
+    return ArgumentError("binning", problem, f"use {hint!r}" if hint else "")
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -46,10 +46,14 @@ Floats = NDArray[np.float64]
 LEAST_CONFIDENCE = "1/K"
 # Scores that exceed the outermost edges by less belong to the outermost bins.
 ROUNDING = 1e-9
+# The slots of at most this many scores are kept for views with other outcomes.
+MOST_SLOTS = 1 << 20
 # The name of one bin per distinct score, as bins= and as binning=.
 LEVELS = "levels"
 # Ways to compute the edges of equal-width bins.
 EDGES = ("exact", "linspace", "torch", "torch64", "quotient")
+# Those with a bin for the score 1 alone.
+WITH_ONE = EDGES[2:]
 
 
 class BinningRule(Protocol):
@@ -169,7 +173,7 @@ class EqualWidth(BinningRule):
             raise ArgumentError(
                 "edges", f"must be {', '.join(map(repr, EDGES[:-1]))} or {EDGES[-1]!r}; got {self.edges!r}"
             )
-        if self._with_one and (self.closed != "left" or self.range != (0.0, 1.0)):
+        if self.edges in WITH_ONE and (self.closed != "left" or self.range != (0.0, 1.0)):
             word, given = ("closed", self.closed) if self.closed != "left" else ("range", self.range)
             needed = "closed='left'" if word == "closed" else "the range (0, 1)"
             raise ArgumentError(word, f"edges={self.edges!r} requires {needed}; got {given!r}", "use edges='linspace'")
@@ -185,15 +189,10 @@ class EqualWidth(BinningRule):
     def with_bins(self, bins: int) -> EqualWidth:
         return self if self.bins is not None else EqualWidth(bins, self.closed, self.range, self.edges)
 
-    @property
-    def _with_one(self) -> bool:
-        """Whether the score 1 has a bin of its own."""
-        return self.edges in ("torch", "torch64", "quotient")
-
     def _edges(self, view: View) -> tuple[Floats, bool]:
         """Return the edges, and whether they are k/M on [0, 1]."""
         count = check_bins(self.bins)
-        if self._with_one:
+        if self.edges in WITH_ONE:
             from .peer_edges import quotient_edges, torch_edges
 
             edges = quotient_edges(count) if self.edges == "quotient" else torch_edges(count, self.edges == "torch")
@@ -248,7 +247,9 @@ class EqualWidth(BinningRule):
         edges, uniform = self._edges(view)
         if not uniform or view.weight is not None or view.is_soft:
             return _table_by_slots(view, edges, self._slots(view, edges, uniform), self.closed)
-        if view.column is None:
+        if view.same_scores is not None and not view.same_scores.is_soft and view.n <= MOST_SLOTS:
+            sums = self._relabelled(view, view.same_scores, edges)
+        elif view.column is None:
             sums = uniform_sums(view.raw_score, view.raw_outcome, edges, self.closed)
         else:
             classes, index = view.column
@@ -257,6 +258,18 @@ class EqualWidth(BinningRule):
                 classes.found[key] = class_sums(classes.probs, classes.labels, edges, self.closed)
             sums = BinSums(*(part[index] for part in classes.found[key]))
         return _exact_table(view, edges, sums, self.closed)
+
+    def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
+        """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
+        key = ("slots", self)
+        if key not in other.tables:
+            score = other.raw_score
+            slots = uniform_slots(edges, self.closed, score.dtype == np.float32)
+            slot = np.maximum(slots(other.score), 1)
+            other.tables[key] = slot, uniform_sums(score, other.raw_outcome, edges, self.closed)
+        slot, sums = other.tables[key]
+        positives = np.bincount(slot, view.raw_outcome, len(edges))[1:].astype(np.int64)
+        return BinSums(sums.rows, positives, sums.high, sums.low)
 
     def _slots(self, view: View, edges: Floats, uniform: bool) -> Callable[[Array], Array]:
         return (
@@ -416,9 +429,10 @@ class Quantile(BinningRule):
         Number of bins; by default the number that the metric is called with.
     closed : {"right", "left"}, default "right"
         Which edge belongs to a bin; scikit-learn's are closed on the right, those of netcal and calibstats on the left.
-    edges : {"percentile", "quantile"}, default "percentile"
+    edges : {"percentile", "quantile", "midway"}, default "percentile"
         Arithmetic of the ranks, which decides the bin of a score that is equal to an edge: `numpy.percentile` (scikit-learn) or `numpy.quantile`
-        (netcal, calibstats).
+        (netcal, calibstats). With ``"midway"`` the sorted scores are divided by `numpy.array_split`, and an edge lies midway between neighbouring
+        parts (uncertainty-calibration).
 
     See Also
     --------
@@ -442,12 +456,12 @@ class Quantile(BinningRule):
 
     bins: int | None = None
     closed: Closed = "right"
-    edges: Literal["percentile", "quantile"] = "percentile"
+    edges: Literal["percentile", "quantile", "midway"] = "percentile"
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
-        if self.edges not in ("percentile", "quantile"):
-            raise ArgumentError("edges", f"must be 'percentile' or 'quantile'; got {self.edges!r}")
+        if self.edges not in ("percentile", "quantile", "midway"):
+            raise ArgumentError("edges", f"must be 'percentile', 'quantile' or 'midway'; got {self.edges!r}")
 
     def with_bins(self, bins: int) -> Quantile:
         return self if self.bins is not None else Quantile(bins, self.closed, self.edges)
@@ -461,12 +475,16 @@ class Quantile(BinningRule):
         if self.edges == "percentile":
             fraction = fraction * 100 / 100  # not the same numbers
         weight = None if view.weight is None or (view.weight == view.weight[0]).all() else view.weight
-        if view.weight_kind == "counts" and view.weight is not None:
-            inner = _counted_quantiles(view.prefix, fraction)
-        elif weight is not None:
+        counted = view.weight_kind == "counts" and view.weight is not None
+        if weight is not None and not counted:
             raise WeightsNotSupportedError(
                 "binning", "interpolated quantiles are not defined with sample_weight", Use("binning", "equal_mass")
             )
+        if self.edges == "midway":
+            rows = view.prefix.weight if counted else view.prefix.end
+            inner = _between_parts(view.prefix.score, rows[1:], count)
+        elif counted:
+            inner = _counted_quantiles(view.prefix, fraction)
         else:
             inner = np.quantile(view.raw_score, fraction)
         inner = np.unique(inner.astype(np.float64))
@@ -481,6 +499,15 @@ class Quantile(BinningRule):
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._cuts(view)
         return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+
+
+def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
+    """Return the middles between neighbouring parts of `numpy.array_split` of the sorted rows; `rows` counts those up to each score."""
+    size, larger = divmod(int(rows[-1]), count)
+    first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
+    first = first[first < rows[-1]]
+    low, high = (score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
+    return (low + high) / 2
 
 
 def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:
@@ -629,9 +656,11 @@ def equal_mass_cuts(prefix: Prefix, count: int) -> Array:
     else:
         # Sums of scaled weights deviate from an integer by rounding; without the slack, scaling the weights would move edges.
         least = (number_of_bin - 1e-9 * max(1, count)) * (total / count)
-    cuts = np.append(0, np.searchsorted(before, least))
-    cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
-    return cuts[cuts < len(before)]
+    cuts = np.zeros(count, np.intp)
+    cuts[1:] = np.searchsorted(before, least)
+    full = cuts < len(before)
+    full[1:] &= cuts[1:] != cuts[:-1]
+    return cuts[full]
 
 
 def check_bins(bins: Any, edges: bool = True) -> int:
@@ -669,16 +698,11 @@ def _check_inside(view: View, low: float, high: float, what: str, remedy: Any, a
     raise LensError(argument, f"{what} {count:,} of {view.n:,} scores, such as {example:.6g}", remedy)
 
 
-def _limits_of(edges: Floats) -> tuple[Floats, Floats]:
-    """Return the lower and upper limits of bins within [0, 1], which edges of some rules exceed."""
-    edges = np.clip(edges, 0, 1)
-    return edges[:-1], edges[1:]
-
-
 def _exact_table(view: View, edges: Floats, sums: BinSums, closed: Closed) -> BinTable:
     weight = sums.rows.astype(np.float64)
     return BinTable(
-        *_limits_of(edges),
+        edges[:-1],
+        edges[1:],
         sums.rows,
         weight,
         sums.positives.astype(np.float64),
@@ -700,6 +724,8 @@ def cells_by_slots(view: View, slots: Callable[[Array], Array]) -> NDArray[np.in
 
 def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], closed: Closed) -> BinTable:
     count = len(edges) - 1
+    if edges[-1] > 1:  # edges of some rules are infinite
+        edges = np.clip(edges, 0, 1)
     if view.weight is None and not view.is_soft:
         return _exact_table(view, edges, slot_sums(view.raw_score, view.raw_outcome, slots, count), closed)
     place = cells_by_slots(view, slots)
@@ -710,7 +736,8 @@ def _table_by_slots(view: View, edges: Floats, slots: Callable[[Array], Array], 
 
     weight = add(w)
     return BinTable(
-        *_limits_of(edges),
+        edges[:-1],
+        edges[1:],
         np.bincount(place, minlength=count),
         weight,
         add(w * view.outcome),

@@ -26,6 +26,8 @@ SEARCHES = ("sweep", "search", "search_pure", "cv", "tcal")
 FOLDS, MOST_FOLD_BINS = 10, 40
 # Rates closer than this are treated as equal, since sums of scaled weights differ by rounding.
 SAME = 1e-12
+# Cuts of at most this many bins are kept for views with other outcomes.
+MOST_KNOWN = 200
 
 
 def check_search(how: str) -> None:
@@ -62,21 +64,48 @@ def _cuts_of(rule: Any, how: str) -> Cuts:
 def equal_width_cuts(prefix: Prefix, count: int) -> Array:
     """Return the first tie group of each non-empty right-closed bin of equal width."""
     inner = np.searchsorted(prefix.score, np.arange(1, count) / count, side="right")
-    cuts = np.append(0, inner)
-    cuts = cuts[np.append(True, cuts[1:] != cuts[:-1])]
-    return cuts[cuts < len(prefix.score)]
+    cuts = np.zeros(count, np.intp)
+    cuts[1:] = inner
+    full = cuts < len(prefix.score)
+    full[1:] &= cuts[1:] != cuts[:-1]
+    return cuts[full]
+
+
+def _between(path: Array, cuts: Array) -> Array:
+    """Return the sums of bins that begin at these tie groups."""
+    at = path[cuts]
+    sums = np.empty_like(at)
+    np.subtract(at[1:], at[:-1], out=sums[:-1])
+    sums[-1] = path[-1] - at[-1]
+    return sums
 
 
 def _rising(prefix: Prefix, cuts: Array) -> bool:
     """Whether the outcome rates of the bins are non-decreasing."""
-    ends = np.append(cuts[1:], len(prefix.score))
-    weight = prefix.weight[ends] - prefix.weight[cuts]
-    rate = (prefix.outcome[ends] - prefix.outcome[cuts]) / weight
-    return bool((np.diff(rate) >= -SAME).all())
+    rate = _between(prefix.outcome, cuts) / _between(prefix.weight, cuts)
+    return bool((rate[1:] - rate[:-1] >= -SAME).all())
 
 
 def _rows(view: View) -> int:
     return int(view.total) if view.weight_kind != "importance" else view.n
+
+
+def _known_cuts(view: View, cuts: Cuts) -> Callable[[int], Array]:
+    """Return the cuts for a number of bins, which views with other outcomes share."""
+    like = view.sorted_like
+    if like is None:
+        return lambda count: cuts(view.prefix, count)
+    known = like.tables.setdefault(("cuts", cuts), {})
+
+    def find(count: int) -> Array:
+        if count > MOST_KNOWN:
+            return cuts(view.prefix, count)
+        if count not in known:
+            known[count] = cuts(view.prefix, count)
+        found: Array = known[count]
+        return found
+
+    return find
 
 
 def sweep(view: View, cuts: Cuts) -> int:
@@ -86,8 +115,8 @@ def sweep(view: View, cuts: Cuts) -> int:
     # Rates that are monotone over tie groups are monotone for any bins made of them.
     if _rising(prefix, np.arange(len(prefix.score))):
         return most
-    count = 1
-    while count < most and _rising(prefix, cuts(prefix, count + 1)):
+    count, starts = 1, _known_cuts(view, cuts)
+    while count < most and _rising(prefix, starts(count + 1)):
         count += 1
     return count
 
@@ -101,13 +130,13 @@ def search(view: View, cuts: Cuts, practical: bool) -> int:
     most = min(round(n / 10), len(prefix.score), 100) if practical else max(1, round(n / 2))
     most = max(1, most)
     size = prefix.end if view.weight_kind == "importance" else prefix.weight
+    starts_of = _known_cuts(view, cuts)
 
     def fits(count: int) -> bool:
         if count == 1:
             return True
-        starts = cuts(prefix, count)
-        ends = np.append(starts[1:], len(prefix.score))
-        return bool((size[ends] - size[starts] >= least).all()) and _rising(prefix, starts)
+        starts = starts_of(count)
+        return bool((_between(size, starts) >= least).all()) and _rising(prefix, starts)
 
     low, high, now = 1, most, min(10 if practical else 15, most)
     while not low == high == now:

@@ -12,7 +12,8 @@ from typing import Any, Literal, cast
 from ..errors import ArgumentError, CalibrantError
 from ..input.language_models import LENGTHS, AnswerTable, harness_table, openai_table
 from ..sketches.files.columns import Columns, score_options
-from .rows import LOGS, connect, kind_of_all, on_disk
+from ..util.database import connect
+from .rows import LOGS, kind_of_all, on_disk
 from .screen import clean, say
 
 __all__ = ["check_not_log", "is_log", "open_source"]

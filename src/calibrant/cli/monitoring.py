@@ -357,6 +357,19 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @click.option("--group", metavar="NAME", help="Group to show; all rows by default.")
 @options.json_option
 @click.option("--prometheus", is_flag=True, help="Print gauges in the text format of Prometheus.")
+@click.option(
+    "--name", metavar="TEXT", help="With --prometheus: the label model of every gauge; the name of STORE by default."
+)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="With --prometheus: a label of every gauge. Can be repeated.",
+)
+@options.written_option(
+    "--out", help="With --json or --prometheus: write to this file as a whole, instead of printing."
+)
 @fail_option
 @click.option(
     "--fail-if",
@@ -369,11 +382,21 @@ def _labels_of_reference(opened: Monitor) -> Iterator[None]:
 @options.gate_outputs
 @options.debug_option
 def status(
-    store: str, last: int, group: str | None, as_json: bool, prometheus: bool, fail_on: str, **outputs: Any
+    store: str,
+    last: int,
+    group: str | None,
+    as_json: bool,
+    prometheus: bool,
+    name: str | None,
+    tags: tuple[str, ...],
+    out: str | None,
+    fail_on: str,
+    **outputs: Any,
 ) -> None:
     """Show the latest windows and alarms; exit with 3 if an alarm is not acknowledged."""
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
+    from ..util.files import write_atomic
     from .conditions import Gates, check, measure_named
     from .screen import say
 
@@ -384,18 +407,39 @@ def status(
 
     if as_json and prometheus:
         raise ArgumentError("--prometheus", "cannot be combined with --json", "give one of them")
+    for option, given in (("--name", name), ("--tag", tags)):
+        if given and not prometheus:
+            raise ArgumentError(option, "has no effect without --prometheus", "give both")
+    if out is not None and not (as_json or prometheus):
+        raise ArgumentError("--out", "has no effect without --json or --prometheus", "give one of them")
+    labels = {"model": name or Path(store).stem, **_tags(tags)}
     found = _status(Monitor.open(store), last, group)
-    if as_json:
-        say(found.to_json())
-    elif prometheus:
-        say(found.to_prometheus(), nl=False)
-    else:
+    text = found.to_json() + "\n" if as_json else found.to_prometheus(labels) if prometheus else None
+    if text is None:
         _show(found)
+    elif out is None:
+        say(text, nl=False)
+    else:
+        write_atomic(out, text.encode())
     checked = check(conditions, [_newest(found)]) if conditions else []
     failed = gates.finish(checked, f"calibrant monitor status {Path(store).name}", [found.verdict])
     _exit(found.open_alarms, fail_on)
     if failed:
         raise click.exceptions.Exit(EXIT_GATE)
+
+
+def _tags(tags: tuple[str, ...]) -> dict[str, str]:
+    """Labels of gauges by name."""
+    from ..errors import ArgumentError
+
+    found: dict[str, str] = {}
+    for tag in tags:
+        name, equals, value = tag.partition("=")
+        if not equals or name in (*found, "model"):
+            problem = f"{name!r} is given already" if equals else f"must be NAME=VALUE; got {tag!r}"
+            raise ArgumentError("--tag", problem, "--name gives the model, --tag further labels, such as env=prod")
+        found[name] = value
+    return found
 
 
 def _newest(found: MonitorStatus) -> Place:
@@ -432,6 +476,18 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
     found = _status(Monitor.open(store), last, group)
     written = write_timeline(out, found, title=title or Path(store).stem)
     print_lines([found.verdict, f"Wrote {written}."])
+
+
+@monitor.command(short_help="Check the file of a monitor for damage.")
+@click.argument("store")
+@options.debug_option
+def check(store: str) -> None:
+    """Read the whole file of a monitor; exit with 2 if it is damaged."""
+    from ..monitoring.monitor import Monitor
+    from .screen import print_lines
+
+    Monitor.open(store).check()
+    print_lines(["No damage found."])
 
 
 @monitor.command(short_help="Acknowledge all alarms.")

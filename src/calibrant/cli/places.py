@@ -75,11 +75,10 @@ def _of_objects(stream: Iterable[str]) -> Iterator[int]:
 
 def _of_records(stream: Iterator[str], path: Path, kind: str) -> Iterator[int]:
     """The first line of each row after the header; empty where the dialect is unknown. A quoted field may span several lines."""
-    import duckdb
-
     from ..sketches.files.reading import dialect_of
+    from ..util.database import connect
 
-    with duckdb.connect(":memory:") as connection:
+    with connect() as connection:
         found = dialect_of(connection, str(path), kind)
     if found is None:
         return

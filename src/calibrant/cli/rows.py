@@ -16,7 +16,6 @@ from ..input.convert import match_columns
 from ..sketches.files.columns import check_expression, condition_error, first_line, quoted
 from ..sketches.files.converting import as_tables
 from ..sketches.files.reading import (
-    CONFIG,
     PRINTED,
     attached,
     check_cut,
@@ -33,7 +32,7 @@ from ..sketches.files.reading import (
 )
 from .places import remember_read
 
-__all__ = ["NUMBER", "Rows", "all_as_text", "connect", "kind_of_all", "on_disk", "open_rows"]
+__all__ = ["NUMBER", "Rows", "all_as_text", "kind_of_all", "on_disk", "open_rows"]
 
 SKETCH = ".sketch"
 # Formats that are logs of language models.
@@ -77,13 +76,6 @@ class Rows:
             raise FileError(
                 "--where" if condition else self.shown, f"cannot be read: {first_line(error)}", "check the file"
             ) from error
-
-
-def connect() -> Any:
-    """An in-memory database that loads no extensions."""
-    import duckdb
-
-    return duckdb.connect(":memory:", config=CONFIG)
 
 
 @contextmanager

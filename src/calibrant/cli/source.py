@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, FileError, InputError
-from ..input.convert import match_columns, rounding_of
+from ..input.convert import match_columns
 from ..input.frames import ColumnNames, opposite_of, positive_of
 from ..input.grouping import Factor, GroupColumns, check_length, group_columns, parse_by, values_of_expressions
 from ..input.missing import Dropped, all_missing, missing_error, missing_labels, missing_rows
@@ -26,11 +26,12 @@ from ..sketches.files.columns import (
     score_options,
 )
 from ..sketches.files.reading import PRINTED
+from ..util.database import connect
 from ..util.files import read_arrays
 from .derived import with_expressions
 from .language_models import check_not_log, open_source
 from .places import remember_label, remember_read
-from .rows import Rows, connect, open_rows
+from .rows import Rows, open_rows
 from .screen import clean, say
 
 __all__ = [
@@ -100,7 +101,7 @@ def load_each(
         for factor in (factor for each in own.by for factor in each):
             if factor.kind == "column" and kind in PRINTED:
                 arrays[factor.column] = named_as_written(arrays[factor.column])
-        words = _from_arrays(own._replace(arrays=arrays), columns, text=kind in PRINTED)
+        words = _from_arrays(own._replace(arrays=arrays), columns)
         found.append(words if dropped is None else {**words, "missing": dropped})
     return found
 
@@ -241,8 +242,7 @@ def _wanted(existing: list[str], columns: Columns) -> list[str]:
     return [label, *scores, *extra]
 
 
-def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
-    import numpy as np
+def _from_arrays(read: _Read, columns: Columns) -> dict[str, Any]:
 
     arrays, by = read.arrays, read.by
     chosen = replace(columns, logits="logits") if npz_logits(arrays, columns) else columns
@@ -259,8 +259,6 @@ def _from_arrays(read: _Read, columns: Columns, text: bool) -> dict[str, Any]:
     words["y_prob"] = scores = (
         _confidences(scores, "--confidence-column") if columns.confidence and scores.ndim == 1 else percentages(scores)
     )
-    if text and scores.ndim == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
-        words["sum_tolerance"] = printed_tolerance(np.asarray(scores))
     several = scores.ndim == 2 and len(names) > 1
     of_columns = class_names(names, columns.probs or columns.logits or "") if several else None
     if several or (scores.ndim == 1 and not columns.confidence):
@@ -420,14 +418,3 @@ def stacked(parts: list[Any]) -> Any:
             else np.stack([np.asarray(row) for row in only])
         )
     return only
-
-
-def printed_tolerance(scores: Any) -> float:
-    """Tolerance of the sum of printed rows: the rounding error of the last printed decimal, between three and six decimals."""
-    import numpy as np
-
-    sample = scores[:10_000]
-    for digits in (3, 4, 5, 6):
-        if np.allclose(np.round(sample, digits), sample, rtol=0, atol=1e-9):
-            return rounding_of(scores.shape[1]) * 10.0**-digits * (1 + 1e-9)  # sums of decimals exceed it by rounding
-    return 1e-6

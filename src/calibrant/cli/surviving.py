@@ -12,13 +12,14 @@ from ..input.grouping import GroupColumns, check_length, group_columns, parse_by
 from ..input.missing import Dropped
 from ..sketches.files.columns import PROB_NAMES, Columns, lossless, quoted
 from ..sketches.files.reading import PRINTED
+from ..util.database import connect
 from ..util.files import read_arrays
 from ..util.version import __version__
 from .conditions import Gates, Place, check, measure_named, named_file, places_of
 from .config import is_configured
 from .gate_results import markdown_list, markdown_table, results_of
 from .places import remember_read
-from .rows import connect, kind_of_all, on_disk, open_rows
+from .rows import kind_of_all, on_disk, open_rows
 from .screen import print_json, print_lines, print_table, resampling_bar, warnings_as_lines
 from .source import complete, factor_key, named_as_written, split, stacked, typed_groups
 from .wording import in_options

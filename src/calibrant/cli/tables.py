@@ -21,12 +21,13 @@ from ..sketches.files.columns import (
     quoted,
 )
 from ..sketches.files.reading import PRINTED, text
+from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
 from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, all_as_text, connect, open_rows
-from .source import are_classes, npz_logits, numbers_of_text, percentages, printed_tolerance, stacked
+from .rows import NUMBER, all_as_text, open_rows
+from .source import are_classes, npz_logits, numbers_of_text, percentages, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
 
@@ -72,7 +73,6 @@ class Table:
 
     def keywords(self) -> dict[str, Any]:
         """Scores as arguments for `Predictions`, without labels."""
-        import numpy as np
 
         listed = ", ".join(quoted(name) for name in self.scores)
         arrays = self.connection.execute(f"SELECT {listed} FROM rows_read").fetchnumpy()  # noqa: S608 - quoted names
@@ -80,9 +80,6 @@ class Table:
         if self.guessed and are_classes(scores):
             raise no_probabilities(self.scores[0])
         keywords: dict[str, Any] = {"y_prob": scores, "input": "logit" if self.logits else "prob"}
-        columns = getattr(scores, "ndim", 1)
-        if self.text and columns == 2 and scores.dtype.kind == "f" and not np.ma.is_masked(scores):
-            keywords["sum_tolerance"] = printed_tolerance(np.asarray(scores))
         classes = class_names(self.scores, self.pattern) if len(self.scores) > 1 else None
         return keywords if classes is None else {**keywords, "classes": classes}
 

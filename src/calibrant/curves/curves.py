@@ -33,6 +33,7 @@ __all__ = [
     "Beta",
     "Interpolated",
     "Kernel",
+    "Linear",
     "Logistic",
     "PiecewiseLinear",
     "Quadratic",
@@ -40,6 +41,7 @@ __all__ = [
     "centered_isotonic",
     "isotonic",
     "kernel",
+    "linear",
     "logistic",
     "piecewise_linear",
     "quadratic",
@@ -49,6 +51,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Space = Literal["probability", "logit"]
+BetaParameters = Literal["abm", "ab", "am", "a"]
 
 # In directions that the data do not determine, the height of a node stays on the diagonal.
 OPEN_DIRECTION = 1e-10
@@ -56,6 +59,8 @@ OPEN_DIRECTION = 1e-10
 NODE_RIDGE = 1e-3
 # Rates of neighbours that differ by less than this are equal up to rounding.
 SAME_RATE = 1e-12
+# All neighbours out of order are pooled at once, this many times; usual data need about ten. Importing scipy.optimize takes longer.
+MOST_PASSES = 40
 # Up to so many rows a spline is fitted to every row, above that to batches of each tie group.
 SINGLE_ROWS, MOST_LOTS = 50_000_000, 1000
 FIRTH = Use("penalty", "firth", "where available"), "use an isotonic curve"
@@ -313,10 +318,10 @@ def beta_features(scores: Any) -> tuple[Floats, Floats]:
         return np.clip(np.log(scores), small, large), np.clip(-np.log1p(-np.asarray(scores)), -large, -small)
 
 
-def beta(view: View, constrained: bool = True) -> Beta:
+def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm") -> Beta:
     r"""Fit a beta calibration curve by maximum likelihood.
 
-    With fewer than three distinct scores the curve is logistic.
+    With fewer than three distinct scores the curve of three parameters is logistic.
 
     Parameters
     ----------
@@ -324,6 +329,9 @@ def beta(view: View, constrained: bool = True) -> Beta:
         Scores, outcomes and weights.
     constrained : bool, default True
         Whether the curve must be non-decreasing; a term with a negative coefficient is then left out.
+    parameters : {"abm", "ab", "am", "a"}, default "abm"
+        Parameters that are estimated: all three; `a` and `b` of a curve through (1/2, 1/2); a common value of `a` and `b`, and the
+        constant; or a common value alone. The last three are always non-decreasing.
 
     Returns
     -------
@@ -345,6 +353,11 @@ def beta(view: View, constrained: bool = True) -> Beta:
     0.072
     """
     groups = groups_of(view)
+    if parameters == "am":
+        slope, shift = _rising(groups, logit(groups.score))
+        return Beta(slope, slope, shift)
+    if parameters != "abm":
+        return _through_the_middle(groups, common=parameters == "a")
     low, high = beta_features(groups.score)
     distinct = len(np.unique(logit(groups.score)))
     if distinct < 3:  # two scores fix a line, one score fixes a constant
@@ -365,6 +378,41 @@ def beta(view: View, constrained: bool = True) -> Beta:
     return Beta(0.0, slope, shift) if falls_first else Beta(slope, 0.0, shift)
 
 
+def _through_the_middle(groups: Groups, common: bool) -> Beta:
+    """Fit a non-decreasing curve through (1/2, 1/2), with a common or two separate coefficients."""
+    odds = logit(groups.score)
+    # Such a curve is below 1/2 exactly where the score is: only scores on the other side keep it from being a step.
+    if not (groups.others[odds > 0].any() or groups.events[odds < 0].any()) and odds.any():
+        raise _separated(groups)
+    low, high = (
+        feature + sign * math.log(2) for feature, sign in zip(beta_features(groups.score), (1, -1), strict=True)
+    )
+    if not odds.any():  # every score is 1/2, as is every curve there
+        return Beta(1.0, 1.0, 0.0)
+    if common or len(np.unique(odds[odds != 0])) < 2:  # one score does not determine two coefficients
+        slope, _ = _slope(groups, odds)
+        return Beta(slope, slope, 0.0)
+    try:
+        fit = fit_logistic(groups, np.column_stack([low, high]))
+        a, b = map(float, fit.coefficients)
+        inside = fit.converged and min(a, b) >= 0
+    except UndefinedMetricError:
+        inside = False
+    if not inside:  # the likelihood is concave, so its maximum has a coefficient of 0
+        (a, first), (b, second) = _slope(groups, low), _slope(groups, high)
+        a, b = (a, 0.0) if first >= second else (0.0, b)
+    return Beta(a, b, (a - b) * math.log(2))
+
+
+def _slope(groups: Groups, feature: Floats) -> tuple[float, float]:
+    """Fit a non-negative coefficient without an intercept, and return it with its log-likelihood."""
+    fit = fit_logistic(groups, feature[:, None])
+    slope = float(fit.coefficients[0])
+    if fit.converged and slope >= 0:
+        return slope, fit.log_likelihood
+    return 0.0, -math.log(2) * math.fsum(groups.weight)
+
+
 def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
     """Fit slope and intercept of one feature; the slope is 0 where it would be negative."""
     side = separating_side(groups, 1, feature) if feature[0] < feature[-1] else Side(1, 1)
@@ -375,6 +423,72 @@ def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
         if fit.coefficients[0] >= 0:
             return float(fit.coefficients[0]), float(fit.coefficients[1])
     return 0.0, _constant_logit(groups)
+
+
+@dataclass(frozen=True)
+class Linear:
+    r"""Straight line in the score, clipped to [0, 1].
+
+    Parameters
+    ----------
+    intercept : float
+        Intercept :math:`c`.
+    slope : float
+        Slope :math:`m`.
+
+    Notes
+    -----
+    The curve is :math:`\min(\max(c + m p, 0), 1)`; :math:`c = 0, m = 1` is the identity.
+
+    Examples
+    --------
+    >>> from calibrant.curves import Linear
+    >>> Linear(0.1, 1.0)([0.2, 0.95]).round(4)
+    array([0.3, 1. ])
+    """
+
+    intercept: float
+    slope: float
+
+    def __call__(self, scores: Any) -> Floats:
+        return np.clip(self.intercept + self.slope * np.asarray(scores, dtype=np.float64), 0, 1)
+
+
+def linear(view: View, kind: Literal["multiplicative", "additive"]) -> Linear:
+    r"""Fit the factor or the constant by which the mean score becomes the outcome rate.
+
+    Parameters
+    ----------
+    view : View
+        Scores, outcomes and weights.
+    kind : {"multiplicative", "additive"}
+        Whether the scores are multiplied by a factor or shifted by a constant.
+
+    Returns
+    -------
+    Linear
+        Curve with the attributes `intercept` and `slope`.
+
+    Raises
+    ------
+    UndefinedMetricError
+        If all scores are 0, which no factor changes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.curves import linear
+    >>> from calibrant.views import View
+    >>> view = View(np.array([0.1, 0.2, 0.3]), np.array([0, 0, 1]))
+    >>> round(linear(view, "multiplicative").slope, 4), round(linear(view, "additive").intercept, 4)
+    (1.6667, 0.1333)
+    """
+    mean, rate = view.mean(view.score), view.mean(view.outcome)
+    if kind == "additive":
+        return Linear(float(rate - mean), 1.0)
+    if mean <= 0:
+        raise UndefinedMetricError("y_prob", "all scores are 0, which no factor changes", "use an additive adjustment")
+    return Linear(0.0, float(rate / mean))
 
 
 @dataclass(frozen=True)
@@ -407,11 +521,21 @@ class Interpolated:
 
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
-    from scipy.optimize import isotonic_regression
-
-    fit = isotonic_regression(groups.rate, weights=groups.weight)
-    starts = fit.blocks.astype(np.intp)
+    starts = np.arange(len(groups.score) + 1)
     rate = _rate_of(groups, starts)
+    for _ in range(MOST_PASSES):
+        rising = rate[1:] > rate[:-1]
+        if rising.all():
+            break
+        # Neighbours out of order belong to one block, whatever the order in which they are pooled.
+        starts = np.concatenate([starts[:1], starts[1:-1][rising], starts[-1:]])
+        rate = _rate_of(groups, starts)
+    else:
+        from scipy.optimize import isotonic_regression
+
+        weight = np.add.reduceat(groups.weight, starts[:-1])
+        starts = starts[isotonic_regression(rate, weights=weight).blocks.astype(np.intp)]
+        rate = _rate_of(groups, starts)
     # Blocks with equal rates are merged, also where rounding of the weights separates them.
     apart = np.append(True, np.diff(rate) > SAME_RATE)
     if apart.all():
@@ -453,7 +577,11 @@ def isotonic(view: View) -> Interpolated:
     >>> isotonic(view).rates
     (0.0, 0.5, 0.5, 1.0)
     """
-    groups = groups_of(view)
+    return isotonic_of_groups(groups_of(view))
+
+
+def isotonic_of_groups(groups: Groups) -> Interpolated:
+    """Fit isotonic regression to tie groups, whose scores may be any numbers."""
     rate, starts = _pooled(groups)
     ends = np.column_stack([groups.score[starts[:-1]], groups.score[starts[1:] - 1]]).ravel()
     kept = np.append(True, np.diff(ends) > 0)  # a block of a single score has one end point
@@ -694,22 +822,50 @@ def spline(view: View, knots: int = 6) -> Interpolated:
     >>> [round(rate, 4) for rate in spline(view, 3).rates]
     [0.395, 0.4482, 0.4077, 0.497, 0.4565, 0.6097]
     """
-    from scipy.interpolate import CubicSpline
-
     groups = groups_of(view)
     rows = float(groups.rows.sum())
     if rows < check_whole(knots, "knots", 2):
         raise UndefinedMetricError("y_true", f"the spline requires at least {knots} rows; got {rows:g}")
-    cardinal = CubicSpline(np.arange(knots) / (knots - 1), np.eye(knots), bc_type="natural")
+    cardinal = _Cardinal(knots)
     matrix, wanted = _spline_equations(groups, cardinal, knots)
     heights = np.linalg.lstsq(matrix, wanted, rcond=1e-12)[0]
     first, last = positions(groups)
-    slope = cardinal.derivative()((first + last) / 2) @ heights
+    slope = cardinal.slope((first + last) / 2) @ heights
     rate = np.clip(groups.score + slope, 0, 1)
     return Interpolated("spline", tuple(groups.score.tolist()), tuple(rate.tolist()))
 
 
-def _spline_equations(groups: Groups, cardinal: Any, knots: int) -> tuple[Floats, Floats]:
+class _Cardinal:
+    """The natural cubic splines on equispaced knots in [0, 1] that are 1 at one knot and 0 at the others; one column for each.
+
+    Without scipy.interpolate, whose import takes longer than the fit.
+    """
+
+    def __init__(self, knots: int) -> None:
+        width, value = 1 / (knots - 1), np.eye(knots)
+        # The second derivatives; those at both ends are 0.
+        bend = np.zeros((knots, knots))
+        inner = 4 * np.eye(knots - 2) + np.eye(knots - 2, k=1) + np.eye(knots - 2, k=-1)
+        bend[1:-1] = np.linalg.solve(inner, 6 * np.diff(value, 2, axis=0) / width**2)
+        self.at = np.arange(knots - 1) / (knots - 1)
+        self.value, self.bend, self.third = value[:-1], bend[:-1] / 2, np.diff(bend, axis=0) / (6 * width)
+        self.first = np.diff(value, axis=0) / width - width * (2 * bend[:-1] + bend[1:]) / 6
+
+    def _place(self, x: Floats) -> tuple[NDArray[np.intp], Floats]:
+        place = np.maximum(np.searchsorted(self.at, x, side="right") - 1, 0)
+        return place, (x - self.at[place])[:, None]
+
+    def __call__(self, x: Floats) -> Floats:
+        i, d = self._place(x)
+        return np.asarray(((self.third[i] * d + self.bend[i]) * d + self.first[i]) * d + self.value[i])
+
+    def slope(self, x: Floats) -> Floats:
+        """The first derivative."""
+        i, d = self._place(x)
+        return np.asarray((3 * self.third[i] * d + 2 * self.bend[i]) * d + self.first[i])
+
+
+def _spline_equations(groups: Groups, cardinal: _Cardinal, knots: int) -> tuple[Floats, Floats]:
     """Build the normal equations over rows, block by block, since counts may represent more rows than fit into memory.
 
     Very many rows of a tie group are divided into batches of equal size, each represented by its middle.

@@ -22,7 +22,8 @@ from ..errors import (
 )
 from ..inference.means import two_sided_quantile
 from ..input.convert import column, is_number, missing_values, numbers
-from ..input.weights import read_groups, read_weights
+from ..input.grouping import combined_groups
+from ..input.weights import read_weights
 from ..util.results import Result, number, several
 from ..views.keywords import checks_keywords
 
@@ -57,7 +58,7 @@ FOLLOW_UP_PARAMETERS = {
     ),
     "groups": (
         "array-like of shape (N,) or str, optional",
-        "Groups within each of which the distribution of censoring is estimated; by default one for all rows.",
+        "Groups within each of which the distribution of censoring is estimated; by default one for all rows. A dict or frame of several columns gives their combinations.",
     ),
     "sample_weight": (
         "array-like of shape (N,) or str, optional",
@@ -351,7 +352,7 @@ def read_follow_up(time: Any, event: Any, cause: Any, groups: Any, sample_weight
             row=row,
         )
     event = codes.astype(np.int64)
-    stratum, names = read_groups(groups, n)
+    stratum, names = combined_groups(groups, n)
     weight, _ = read_weights(sample_weight, None, n)
     return FollowUp(
         when,

@@ -364,6 +364,9 @@ def clinical_summary(
     check_fraction(level, "level")
     if not isinstance(cluster, bool):
         raise ArgumentError("cluster", f"must be True or False; got {cluster!r}")
+    if keywords.get("groups") is not None and not cluster:
+        remedy = "cluster=True resamples whole groups; validate_by_group summarizes each of them"
+        raise ArgumentError("groups", "has no effect without cluster=True", remedy)
     least = least_resamples(level)
     if 0 < check_whole(n_resamples, "n_resamples", 0) < least:
         raise ArgumentError("n_resamples", f"must be at least {least} for a level of {level:g}; got {n_resamples}")

@@ -235,7 +235,7 @@ def evaluate(
     predictions = parse_selection(where, checked if calibrator is None else calibrated(checked, calibrator))
     if lens is not None:
         views_of(
-            predictions, lens
+            predictions, lens, flattened=True
         )  # a lens that does not fit the data is an error; one that a metric does not support is a reason
     deadline = perf_counter() + budget
     plan, left_out = _within(budget, chosen, predictions)
@@ -301,13 +301,15 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     scores = scores if order is None else scores[:, order]
     if isinstance(calibrator, GroupedCalibrator):
         probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
+    elif calibrator.needs:
+        probs = calibrator.predict_proba(scores, p.features)  # type: ignore[call-arg]
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:
         probs = probs[:, np.argsort(order)]
     other = copy.copy(p)
     other.__dict__.pop("predicted", None)
-    other.views, other.logits = {}, None
+    other.views, other.logits, other.same_probs = {}, None, None
     other.probs = frozen(probs if p.probs.ndim == 2 else np.ascontiguousarray(probs[:, 1]))
     if p.probs.ndim == 2:
         other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)

@@ -21,8 +21,8 @@ from ..errors import (
 from ..inference.resampling import generator
 from ..input.convert import column, is_frame
 from ..input.frames import positive_of
+from ..input.grouping import one_group_column
 from ..input.predictions import Predictions
-from ..input.weights import read_groups
 
 __all__ = ["TrainingRows", "check_estimator", "cross_validation_folds", "fit_of", "given_resamples", "resampled_rows"]
 
@@ -69,7 +69,7 @@ class TrainingRows:
         # Reading the weights as those of predictions checks them.
         checked = Predictions((codes > 0).astype(int), np.full(len(codes), 0.5), sample_weight=sample_weight)
         weight = None if checked.weight is None else np.asarray(sample_weight, dtype=np.float64)
-        found, _ = read_groups(groups, len(labels))
+        found, _ = one_group_column(groups, len(labels), "clusters")
         if found is not None and found.max() < 1:
             raise ArgumentError("groups", "holds a single cluster", "leave groups out")
         return cls(X, take, labels, codes, classes, weight, found)

@@ -7,6 +7,7 @@ NAMES = {
     "belt": ("giviti_test",),
     "comparison": ("compare",),
     "continuous": ("assess_density", "assess_gaussian"),
+    "distributions": ("kolmogorov_smirnov_cdf", "kuiper_cdf"),
     "grades": ("grade_tests", "hosmer_lemeshow_multinomial"),
     "intervals": ("interval",),
     "multinomial": ("multinomial_recalibration",),

@@ -20,6 +20,7 @@ from ..binning.parse import several_bins
 from ..binning.rules import BinningRule, Edges, EqualWidth, edge_values, equal_mass_cuts
 from ..errors import UndefinedMetricError
 from ..metrics.registry import Metric
+from ..util.cached import cached_property
 from ..views.lenses import AnyView
 from ..views.view import Rows, View
 
@@ -154,6 +155,11 @@ class CellSampler:
         self.count = len(self.rows)
         self.total = int(self.rows.sum())
 
+    @cached_property
+    def shares(self) -> Floats:
+        """Fraction of the rows in each cell with outcome 0, then with outcome 1."""
+        return np.concatenate([self.rows - self.positives, self.positives]) / self.total
+
     @property
     def bytes(self) -> int:
         """Approximate memory of a resample."""
@@ -173,8 +179,7 @@ class CellSampler:
         return self._drawn(rows, rng.binomial(rows, self.score))
 
     def bootstrap(self, rng: Generator) -> Drawn:
-        share = np.concatenate([self.rows - self.positives, self.positives]) / self.total
-        counts = rng.multinomial(self.total, share)
+        counts = rng.multinomial(self.total, self.shares)
         half = len(self.rows)
         return self._drawn(counts[:half] + counts[half:], counts[half:])
 
@@ -250,7 +255,9 @@ def counted_view(
     score: Array, rows: Array, positives: Array, lens: str, extra: Rows | None = None, classes: int | None = None
 ) -> View:
     """Each score once with outcome 0 and once with 1, weighted by the number of rows; scores must increase."""
-    counts = np.column_stack([rows - positives, positives]).ravel()
+    counts = np.empty(2 * len(rows), rows.dtype)
+    counts[1::2] = positives
+    np.subtract(rows, positives, out=counts[::2])
     kept = np.flatnonzero(counts)
     view = View(
         score[kept >> 1], (kept & 1).astype(np.uint8), counts[kept], "counts", rows=extra, lens=lens, classes=classes

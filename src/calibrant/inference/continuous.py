@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.weights import read_groups
+from ..input.grouping import combined_groups
 from ..metrics.continuous import FORECASTS, excess_log_loss, squared_errors
 from ..util.checks import check_choice, check_fraction
 from ..util.sums import accurate_sum
@@ -41,7 +41,7 @@ PARAMETERS = {
     "groups": (
         "array-like of shape (N,), optional",
         """Group of each row, such as its time step on a track. Each group is tested separately, and `pooling` gives one result for all.
-Rows of the same group must be independent.""",
+Rows of the same group must be independent. A dict or frame of several columns gives their combinations.""",
     ),
     "pooling": (
         '{"holm", "sum"}, default "holm"',
@@ -377,7 +377,7 @@ def _over_groups(
     """
     check_fraction(alpha, "alpha", 0.05)
     check_choice(pooling, "pooling", ("holm", "sum"))
-    place, names = read_groups(groups, len(values))
+    place, names = combined_groups(groups, len(values))
     if place is None:
         if pooling != "holm":
             raise ArgumentError(

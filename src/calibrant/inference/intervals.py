@@ -19,7 +19,7 @@ from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole, least_resamples
 from ..util.results import Record, number
 from ..views.keywords import checks_keywords
-from ..views.lenses import shared_name
+from ..views.lenses import has_one_event, shared_name
 from ..views.view import VectorView, View
 from .coefficient_intervals import COEFFICIENT, RATIO, ROBUST, Asked, Ends
 from .means import gamma_limits, moments_of, surprise_of, two_sided_quantile
@@ -39,6 +39,7 @@ from .resampling import (
     view_keywords,
 )
 from .significance import read_source
+from .simultaneous import vce_draws
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -275,13 +276,13 @@ def interval(
     view = views[0]
     if not math.isfinite(value):
         method = _for_infinite(method, chosen, own_intervals(chosen, {**chosen.options, **metric_keywords}), view)
-    n = int(view.total) if view.weight_kind == "counts" else view.n
+    n = (int(view.total) if view.weight_kind == "counts" else view.n) // getattr(view, "events", 1)
     lens = shared_name(views)
     free = cluster is False and stratify is False
     asked = Asked(chosen, cast(View, view), {**chosen.options, **metric_keywords}, value, level)
     if cluster and not stratify and method in own_intervals(chosen, asked.options):
         asked, free = asked._replace(clusters=_groups_of(source, view)), True
-    method, ends = _in_closed_form(method, asked, free and len(views) == 1)
+    method, ends = _in_closed_form(method, asked, free and has_one_event(views))
     if ends is not None:
         unused = given_in_vain(interval, n_resamples=n_resamples, exact=exact, rng=rng, workers=workers)
         few = "" if method in HOLD_FOR_FEW.get(chosen.id, ()) else _few(views, method)
@@ -389,7 +390,7 @@ def _groups_of(source: Any, view: Any) -> NDArray[Any]:
 def _few(views: list[Any], method: str) -> str:
     """A note on few events, for which neither the variance nor resamples represent the uncertainty."""
     view = views[0]
-    if len(views) > 1 or view.is_soft or method == "gamma" or not (isinstance(view, View) or view.k == 2):
+    if not has_one_event(views) or view.is_soft or method == "gamma" or not (isinstance(view, View) or view.k == 2):
         return ""
     rows = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     events = float(rows @ (view.outcome if isinstance(view, View) else view.labels))
@@ -477,9 +478,9 @@ def bootstrap_sample(
 ) -> Floats:
     """Values of each metric on bootstrap replicates, one row per replicate."""
     if len(plans) == 1:
-        found = skce_draws(*plans[0], sampler, count, seed, workers)
-        if found is not None:
-            return found[:, None]
+        for draws in (skce_draws, vce_draws):
+            if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
+                return found[:, None]
 
     def work(number_: int) -> list[float]:
         drawn = resample(sampler, "rows", seed, number_)

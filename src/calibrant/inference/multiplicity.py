@@ -1,4 +1,4 @@
-"""Combination of several p-values into one."""
+"""Several p-values: adjusted for their number, or combined into one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,28 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InPython
 
-__all__ = ["combine_pvalues"]
+__all__ = ["adjust", "combine_pvalues"]
 
+Floats = NDArray[np.float64]
 Combination = Literal["bonferroni", "fisher", "cauchy"]
+
+
+def adjust(pvalues: Floats, correction: str) -> Floats:
+    """P-values adjusted for multiplicity."""
+    count = len(pvalues)
+    order = np.argsort(pvalues)
+    ranked = pvalues[order]
+    if correction == "holm":
+        ranked = np.maximum.accumulate(ranked * (count - np.arange(count)))
+    elif correction == "benjamini_hochberg":
+        ranked = np.minimum.accumulate((ranked * count / (1 + np.arange(count)))[::-1])[::-1]
+    out = np.empty(count)
+    out[order] = np.minimum(ranked, 1)
+    return out
 
 
 def combine_pvalues(pvalues: Any, method: Combination = "bonferroni") -> float:

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.kernel.embeddings import number_of_parts, skce_uq
-from ..metrics.kernel.pairs import Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
+from ..metrics.kernel.laplace import laplace_pair_sum
+from ..metrics.kernel.pairs import MEDIAN_ROWS, Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
 from ..metrics.registry import Metric
 from ..views.view import VectorView
-from .resampling import PredictionSampler, Sampler, generator, many
+from .resampling import PredictionSampler, Sampler, many, multiplicities
 
 __all__ = ["resampling_seconds", "skce_draws"]
 
@@ -52,16 +53,15 @@ class Crowd(NamedTuple):
     starts: NDArray[np.intp]
     """First row of each distinct prediction."""
 
-    def counts(self, rows: NDArray[Any]) -> Floats:
-        """Multiplicity of each row."""
-        return np.bincount(rows, minlength=len(self.order))[self.order].astype(np.float64)
-
     def cloud(self, counts: Floats) -> Cloud:
         """The cloud of a replicate, as far as the kernel width depends on it."""
         weight = counts * self.weight
         total = float(weight.sum())
-        share = np.add.reduceat(weight, self.starts) / total
-        own = np.add.reduceat(counts * self.own_weight, self.starts) / total**2
+        if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
+            return Cloud(self.points, weight / total, self.points, weight, weight, float(counts.sum()))
+        share, own = weight / total, counts * self.own_weight / total**2
+        if len(self.starts) < len(weight):
+            share, own = np.add.reduceat(weight, self.starts) / total, np.add.reduceat(own, self.starts)
         there = share > 0
         points = self.points[self.starts[there]]
         return Cloud(points, share[there], points, own[there], own[there], float(counts.sum()))
@@ -85,12 +85,12 @@ def skce_draws(
     kernel = choose_kernel(cloud, keywords["kernel"], keywords["distance"], keywords["bandwidth"])
     quick = kernel.shape == "exponential" and cloud.points.shape[1] == 1
     few = len(cloud.points) < DISTINCT_SHARE * view.n
-    if quick or few or number_of_parts(cloud, kernel, keywords["exact"]) > 1:
+    if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
     crowd = _crowd(view)
 
     def picked(number: int) -> Floats:
-        return crowd.counts(sampler.picked(generator(seed, number)))
+        return multiplicities(sampler, seed, number)[crowd.order].astype(np.float64)
 
     def rate(number: int) -> float:
         near = choose_kernel(
@@ -98,6 +98,14 @@ def skce_draws(
         )
         return _rate(near)
 
+    if quick:
+
+        def value(number: int) -> float:
+            counts = picked(number)
+            near = choose_kernel(crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"])
+            return _value_on_a_line(crowd, counts, near.width / near.scale)
+
+        return np.array(many(value, count, workers), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
     rates = np.full(count, _rate(kernel)) if fixed else np.array(many(rate, count, workers))
     return _values(crowd, kernel, rates, picked)
@@ -112,6 +120,17 @@ def _crowd(view: VectorView) -> Crowd:
     weight = view.weights[order]
     own = weight**2 if view.weight_kind == "importance" else weight
     return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts)
+
+
+def _value_on_a_line(crowd: Crowd, counts: Floats, width: float) -> float:
+    """The mean over pairs of different rows of two classes, with an exponential kernel."""
+    weight = counts * crowd.weight
+    residual = crowd.residual[:, 1]  # the other column has the opposite sign
+    with np.errstate(over="ignore", under="ignore"):
+        every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
+    own = counts * crowd.own_weight
+    square, pairs = float(weight.sum()) ** 2, float(weight.sum()) ** 2 - float(own.sum())
+    return (every - 2 * float(own @ residual**2)) / pairs if pairs > 1e-12 * square else math.nan
 
 
 def _rate(kernel: Kernel) -> float:

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
 from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
-from ..input.convert import is_number
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
-from ..views.lenses import AnyView
+from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
     ROW_BYTES,
@@ -39,6 +38,7 @@ from .cells import (
     shared,
     sharing,
 )
+from .seeds import generator, seed_of
 
 __all__ = [
     "ROW_BY_ROW",
@@ -52,6 +52,7 @@ __all__ = [
     "generator",
     "given_in_vain",
     "many",
+    "multiplicities",
     "not_used",
     "one_view",
     "progress",
@@ -60,6 +61,7 @@ __all__ = [
     "resample",
     "seed_of",
     "sharing",
+    "simulated_labels",
     "value_of",
     "view_keywords",
 ]
@@ -87,19 +89,6 @@ progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress",
 """Callback with the numbers of finished and of all resamples; None without one."""
 
 
-def seed_of(rng: Any) -> int:
-    """One integer that determines all generators: a seed, the next output of a Generator, or fresh entropy."""
-    if rng is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if is_number(rng) and int(rng) == rng and rng >= 0:
-        return int(rng)
-    raise ArgumentError("rng", f"must be None, a non-negative integer, or a numpy Generator; got {rng!r}")
-
-
 def given_in_vain(function: Callable[..., Any], **given: Any) -> tuple[str, ...]:
     """The arguments that differ from their defaults, for a call in which they had no effect."""
     defaults = unwrap(function).__kwdefaults__ or {}
@@ -119,11 +108,6 @@ def not_used(names: tuple[str, ...], why: str) -> str:
 def few_groups(count: int) -> str:
     """A caveat for this number of clusters; empty if there are enough, or none."""
     return FEW_CLUSTERS.format(count) if 0 < count < FEW_GROUPS else ""
-
-
-def generator(seed: int, number: int) -> Generator:
-    """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
 
 
 def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> list[Any]:
@@ -229,7 +213,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -245,7 +229,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -259,6 +243,10 @@ class RowSampler:
             rest=RestOfRows(own, at),
             classes=own.classes,
         )
+        if keep_order:
+            view.same_scores = own
+        elif drawn:
+            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -283,6 +271,10 @@ class PredictionSampler:
         if not fixed_design:
             p = p.take(rng.integers(p.n, size=p.n))
         return self._drawn(p.with_labels(draw_labels(p, rng)))
+
+    def labelled(self, labels: Array) -> Drawn:
+        """The original rows with these labels."""
+        return self._drawn(self.predictions.with_labels(labels))
 
     def bootstrap(self, rng: Generator) -> Drawn:
         return self._drawn(self.predictions.take(self.picked(rng)))
@@ -376,14 +368,27 @@ def _written_out(p: Predictions) -> Predictions:
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
     """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
-    `draws` states what will be resampled.
+    `draws` states what will be resampled. The choice is the same for an interval and for a judgement of its cost; see `sharing`.
     """
+    chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
+    key = "sampler", chosen, Same(source), exact, draws
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return _choose_sampler(metrics, source, exact, draws)
+    found: Sampler = shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
+    return found
+
+
+def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws) -> Sampler:
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
-    one = all(len(v) == 1 and v[0] is first for v in views) and isinstance(first, View)
+    one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)
     scores = all(m.takes == "View" and not m.needs and not m.order_dependent for m, _ in metrics)
     if not (one and scores and isinstance(first, View)):
         if isinstance(source, View):
+            if not has_one_event([source]):
+                raise ArgumentError("y_true", "a view of flattened classes cannot be resampled", "pass Predictions")
             return _rows_of(source)
         found: Sampler = shared(("predictions", Same(source)), lambda: PredictionSampler(source))
         return found
@@ -416,10 +421,35 @@ def resample(sampler: Sampler, draws: Draws, seed: int, number: int) -> Drawn:
     """Resample number `number`, which metrics with the same sampler share; see `sharing`."""
 
     def make() -> Drawn:
+        if draws == "outcomes" and isinstance(sampler, PredictionSampler):
+            return sampler.labelled(simulated_labels(sampler, seed, number))
         rng = generator(seed, number)
         return sampler.bootstrap(rng) if draws == "rows" else sampler.null(rng, draws == "outcomes")
 
     found: Drawn = shared(("resample", Same(sampler), draws, seed, number), make, sampler.bytes)
+    return found
+
+
+def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Array:
+    """The labels of resample `number` under the null hypothesis, which metrics share; see `sharing`."""
+    p = sampler.predictions
+
+    def make() -> Array:
+        labels = draw_labels(p, generator(seed, number))
+        return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
+
+    found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))
+    return found
+
+
+def multiplicities(sampler: PredictionSampler, seed: int, number: int) -> NDArray[np.int32]:
+    """How often each row is drawn in bootstrap replicate `number`, which metrics share; see `sharing`."""
+    n = sampler.predictions.n
+
+    def make() -> NDArray[np.int32]:
+        return np.bincount(sampler.picked(generator(seed, number)), minlength=n).astype(np.int32)
+
+    found: NDArray[np.int32] = shared(("multiplicities", Same(sampler), seed, number), make, 4 * n)
     return found
 
 

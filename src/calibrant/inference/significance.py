@@ -15,12 +15,13 @@ from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
 from ..util.checks import check_fraction, check_whole
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
-from ..views.lenses import shared_name, single_event
+from ..views.lenses import has_one_event, shared_name, single_event
 from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
 from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
     ROW_BY_ROW,
@@ -34,6 +35,7 @@ from .resampling import (
     value_of,
     view_keywords,
 )
+from .simultaneous import mean_draws
 from .verdicts import SignificanceResult, SignificanceTable
 
 __all__ = ["adjust", "assess", "assess_many", "points_somewhere", "read_source", "refuse_rows_by_label", "simulates"]
@@ -319,20 +321,6 @@ def assess_many(
     return SignificanceTable(tuple(results), tuple(adjusted.tolist()), correction, alpha)
 
 
-def adjust(pvalues: Floats, correction: str) -> Floats:
-    """P-values adjusted for multiplicity."""
-    count = len(pvalues)
-    order = np.argsort(pvalues)
-    ranked = pvalues[order]
-    if correction == "holm":
-        ranked = np.maximum.accumulate(ranked * (count - np.arange(count)))
-    elif correction == "benjamini_hochberg":
-        ranked = np.minimum.accumulate((ranked * count / (1 + np.arange(count)))[::-1])[::-1]
-    out = np.empty(count)
-    out[order] = np.minimum(ranked, 1)
-    return out
-
-
 def _min_p(asked: list[TestInput], null: Floats, pvalues: Floats) -> Floats:
     """P-values against the null distribution of the smallest p-value over all metrics; each simulated value is ranked among the others."""
     smallest = np.column_stack([pvalues_of_draws(a, null[:, i]) for i, a in enumerate(asked)]).min(axis=1)
@@ -382,6 +370,9 @@ def _asked(
     seed: int,
 ) -> TestInput:
     views = metric.views(source, **view_keywords(metric, options))
+    if metric.id == "mean_confidence":
+        problem = "mean_confidence does not depend on the labels, so that no outcome could be significant"
+        raise ArgumentError("metric", problem, ("use 'esce'", "use 'accuracy'"))
     if any(view.is_soft for view in views):
         raise UndefinedMetricError("assess", "is not defined for soft labels")
     keywords = {keyword: value for keyword, value in options.items() if keyword != "lens"}
@@ -394,7 +385,7 @@ def _automatic(asked: TestInput) -> tuple[str, str]:
     """The metric's own test where its null distribution is accurate, else simulation, and the reason for simulation."""
     default = DEFAULT_TESTS.get(asked.metric.id)
     # The null distributions of the metrics' own tests are those of a single event, not of a mean over classes.
-    if default is None or len(asked.views) > 1:
+    if default is None or not has_one_event(asked.views):
         return "consistency", ""
     own = OWN_TESTS[asked.metric.id][default]
     if asked.alternative not in own.sides:
@@ -412,10 +403,11 @@ def simulates(source: Source, metric: Metric, options: dict[str, Any]) -> bool:
 def _own(asked: TestInput, method: str) -> OwnTest:
     tests = OWN_TESTS.get(asked.metric.id, {})
     if method not in tests:
-        known = ", ".join(["auto", "consistency", "enumeration", *(tests if len(asked.views) == 1 else ())])
+        known = ", ".join(["auto", "consistency", "enumeration", *(tests if has_one_event(asked.views) else ())])
         raise ArgumentError("method", f"unknown method {method!r} for {asked.metric.id}", f"choose one of {known}")
-    if len(asked.views) > 1:
-        problem = f"{method!r} is the distribution for one event, and this lens has {len(asked.views)}"
+    if not has_one_event(asked.views):
+        count = str(len(asked.views)) if len(asked.views) > 1 else "one for each class"
+        problem = f"{method!r} is the distribution for one event, and this lens has {count}"
         raise ArgumentError("method", problem, ("use 'consistency'", Use("lens", single_event(asked.views))))
     return tests[method]
 
@@ -426,11 +418,12 @@ def _has_two_outcomes(asked: TestInput) -> bool:
     two = isinstance(view, View) or (view.k == 2 and view.labels is not None)
     # A row with a count is expanded into identical rows, which carry no further data.
     alone = view.weight_kind != "counts" or not asked.metric.needs
-    return len(asked.views) == 1 and two and alone and "labels" not in asked.metric.needs
+    return has_one_event(asked.views) and two and alone and "labels" not in asked.metric.needs
 
 
 def _rows_of(asked: TestInput) -> int:
-    return int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
+    rows = int(asked.view.total) if asked.view.weight_kind == "counts" else asked.view.n
+    return rows // getattr(asked.view, "events", 1)
 
 
 def _is_tiny(asked: TestInput) -> bool:
@@ -465,6 +458,10 @@ def _draw(
         drawn = resample(sampler, "outcomes" if fixed_design else "scores", asked.seed, number_)
         return [drawn.value(metric, options) for metric, options in plans]
 
+    if len(plans) == 1 and fixed_design:
+        found = mean_draws(*plans[0], sampler, asked.n_resamples, asked.seed)
+        if found is not None:
+            return found[:, None]
     null = np.array(many(work, asked.n_resamples, workers), dtype=np.float64)
     while len(plans) == 1 and len(null) < MOST_ROUNDS * asked.n_resamples:
         # Where the metric is undefined for some labels, others take their place.
@@ -539,7 +536,7 @@ def points_somewhere(
         return None
     try:
         asked = _asked(other, source, keywords, alpha, "two-sided", 1, 0)
-        if len(asked.views) > 1 or test.off(asked):
+        if not has_one_event(asked.views) or test.off(asked):
             return None
         return test(asked).pvalue <= alpha
     except CalibrantError:

@@ -6,6 +6,7 @@ NAMES = {
     "language_models": ("read_lm_harness", "read_openai_logprobs"),
     "stated_confidence": ("parse_confidence",),
     "predictions": ("Predictions",),
+    "unjoined": ("join_events",),
 }
 TYPES = {
     "missing": ("Dropped",),

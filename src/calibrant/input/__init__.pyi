@@ -5,3 +5,4 @@ from .language_models import read_openai_logprobs as read_openai_logprobs
 from .missing import Dropped as Dropped
 from .predictions import Predictions as Predictions
 from .stated_confidence import parse_confidence as parse_confidence
+from .unjoined import join_events as join_events

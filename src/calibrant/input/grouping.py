@@ -230,9 +230,9 @@ def _expressed(
     """Evaluate expressions in DuckDB over the columns that they name."""
     if not factors:
         return {}
-    import duckdb
+    from ..util.database import connect
 
-    connection = duckdb.connect(":memory:")
+    connection = connect()
     try:
         lower = {name.lower(): name for name in reversed(_texts(existing))}
         used: dict[str, str] = {}
@@ -348,13 +348,27 @@ def read_groupings(
     return code.reshape(-1).astype(np.intp), names, placed
 
 
+def combined_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
+    """Check groups that must be one partition of the rows: the index of the group of each row and the names; several columns are combined."""
+    return read_groupings(groups, n)[:2]
+
+
+def one_group_column(groups: Any, n: int, purpose: str) -> tuple[Array | None, tuple[Any, ...]]:
+    """Check groups where the combinations of several columns are not meant; these raise."""
+    code, names, groupings = read_groupings(groups, n)
+    _refuse_several(groupings, purpose)
+    return code, names
+
+
+def _refuse_several(groupings: Sequence[Grouping], purpose: str) -> None:
+    if len(groupings) > 1:
+        names = ", ".join(grouping.name for grouping in groupings)
+        raise GroupError("groups", f"{purpose} require one grouping; got {len(groupings)}: {names}", "name one of them")
+
+
 def check_one_grouping(p: Any, purpose: str) -> None:
     """Raise if predictions have several groupings, whose combinations are not meant where one is needed."""
-    if len(p.groupings) > 1:
-        names = ", ".join(grouping.name for grouping in p.groupings)
-        raise GroupError(
-            "groups", f"{purpose} require one grouping; got {len(p.groupings)}: {names}", "name one of them"
-        )
+    _refuse_several(p.groupings, purpose)
 
 
 def groupings_of(p: Any) -> tuple[Grouping, ...]:
@@ -368,7 +382,7 @@ def as_group_columns(groups: Any) -> Any:
     """Return groups that are passed as several columns as such; one group for each row, and None, unchanged."""
     if isinstance(groups, Mapping):
         return _from_mapping(groups)
-    several = not isinstance(groups, GroupColumns) and getattr(groups, "ndim", 1) == 2
+    several = not isinstance(groups, GroupColumns) and (getattr(groups, "ndim", 1) == 2 or is_frame(groups))
     return _from_table(groups) if several else groups
 
 

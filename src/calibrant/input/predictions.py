@@ -156,6 +156,9 @@ class Predictions:
     (0.25, 0.105)
     """
 
+    same_probs: Predictions | None = None
+    """Predictions with the same probabilities and other labels, whose sorted order is used."""
+
     def __init__(
         self,
         y_true: Any,
@@ -421,7 +424,7 @@ class Predictions:
         part = object.__new__(Predictions)
         part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
         part.views = {}
-        part.cumulative = None
+        part.cumulative = part.same_probs = None
         part.kept = None
         part._keep(rows)
         return part
@@ -444,6 +447,7 @@ class Predictions:
         other.views = {}
         other.soft = None
         other.labels = frozen(labels)
+        other.same_probs = self if self.same_probs is None else self.same_probs
         if self.top_score is not None:
             other.top_correct = frozen((self.predicted == labels).view(np.uint8))
         return other
@@ -484,6 +488,7 @@ class Predictions:
         other = object.__new__(Predictions)
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name != "predicted"})
         other.views, other.cumulative, other.class_order = {}, None, tuple(range(self.k))
+        other.same_probs = None
         other.classes = None if self.classes is None else tuple(self.classes[column] for column in order)
         for name in ("probs", "logits", "soft"):
             value = getattr(self, name)

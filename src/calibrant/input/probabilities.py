@@ -204,7 +204,7 @@ def _raise_for_row(probs: Array, row: int, tolerance: float) -> None:
     shown = f"{total:.6g}" if abs(total - 1) > 1e-4 else f"{total:.10g}"
     raise ProbabilityError(
         "y_prob",
-        f"each row must sum to 1 within {tolerance:g}; got a sum of {shown}",
+        f"each row must sum to 1 within {tolerance:.4g}; got a sum of {shown}",
         (
             Use("normalize", True, "to rescale"),
             Use("multilabel", True, "if the columns are independent"),

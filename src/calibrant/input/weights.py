@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, GroupError, InputError, InputTypeError, Remedy, ShapeError, Use, WeightError
+from ..errors import Argument, GroupError, InputError, InputTypeError, InPython, Remedy, ShapeError, Use, WeightError
 from .convert import column, is_hashable, is_missing, missing_values, numbers
 
 __all__ = ["WeightKind", "group_values", "read_features", "read_groups", "read_weights"]
@@ -101,7 +101,12 @@ def group_values(groups: Any, n: int) -> Array:
             count=error.count,
         ) from None
     if values.shape != (n,):
-        raise ShapeError("groups", f"expected one group for each of {n} rows, got shape {values.shape}")
+        several = values.ndim == 2 and n in values.shape
+        raise ShapeError(
+            "groups",
+            f"expected one group for each of {n} rows, got shape {values.shape}",
+            InPython('pass a dict of columns, {"region": region, ...}') if several else "",
+        )
     if values.dtype.kind in "mM":
         hole = np.isnat(values)
     elif values.dtype.kind in "Of":

@@ -269,6 +269,38 @@ class _ranked_probability(Metric):
 
 ranked_probability: _ranked_probability
 
+class _ranked_log(Metric):
+    """Mean over the cuts between ordered classes of minus the logarithm of the probability of the observed side."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        floor: float | None = None,
+        base: float | None = None,
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+ranked_log: _ranked_log
+
 class _nses(Metric):
     """Mean of the squared error divided by the variance that the forecast implies; above 1 for overconfidence."""
     def __call__(
@@ -581,6 +613,66 @@ class _spiegelhalter_z(Metric):
 
 spiegelhalter_z: _spiegelhalter_z
 
+class _accuracy(Metric):
+    """Fraction of rows whose predicted class, the one with the largest probability, is the true one."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "top_label",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+accuracy: _accuracy
+
+class _mean_confidence(Metric):
+    """Mean of the largest predicted probability of each row."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        lens: str | Lens = "top_label",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+mean_confidence: _mean_confidence
+
 class _ece(Metric):
     """Mean absolute difference between mean score and outcome rate over bins, weighted by the number of rows."""
     def __call__(
@@ -745,6 +837,38 @@ class _ace(Metric):
     ) -> float: ...
 
 ace: _ace
+
+class _proportional_ece(Metric):
+    """Mean over bins of the absolute difference between mean score and outcome rate divided by the mean score."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        lens: str | Lens = "auto",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+proportional_ece: _proportional_ece
 
 class _mce(Metric):
     """Largest absolute difference between mean score and outcome rate over non-empty bins."""
@@ -1500,6 +1624,7 @@ class _ece_db(Metric):
         *,
         bins: Bins = 15,
         binning: Binning = "equal_mass",
+        norm: float = 1,
         lens: str | Lens = "auto",
         where: Any = None,
         combine: Combine | None = None,
@@ -1857,6 +1982,40 @@ class _gece_db(Metric):
     ) -> float: ...
 
 gece_db: _gece_db
+
+class _tl_ece(Metric):
+    """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
+    def __call__(
+        self,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        bins: Bins = 15,
+        binning: Binning = "equal_width",
+        norm: float = 1,
+        average: Literal["weighted", "macro"] = "weighted",
+        lens: str | Lens = "canonical",
+        where: Any = None,
+        combine: Combine | None = None,
+        class_weight: Any = None,
+        label: str | None = None,
+        prob: str | list[str] | None = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+        groups: Any = None,
+        features: Any = None,
+        classes: Any = None,
+        pos_label: Any = None,
+        input: Literal["prob", "logit", "confidence"] = "prob",
+        soft: bool = False,
+        multilabel: bool = False,
+        normalize: bool = False,
+        clip: bool = False,
+        sum_tolerance: float | None = None,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> float: ...
+
+tl_ece: _tl_ece
 
 class _tace(Metric):
     """Adaptive calibration error of every class over the scores above a threshold."""

@@ -32,7 +32,7 @@ from ..sketches.collection import Sketches, row_metric
 from ..util.blocks import map_blocks
 from ..util.namespace import fill
 from ..views.keywords import PREDICTION_KEYWORDS, VIEW_KEYWORDS, unknown_keyword
-from ..views.lenses import Lens, shared_name, single_event
+from ..views.lenses import Lens, has_one_event, shared_name, single_event
 from ..views.resolve import are_kept, combine_values, resolve, views_of
 from ..views.view import Summary, VectorView, View
 from .hints import hint_at_edges, inside, refuse_dropped, warn_of_sure_scores
@@ -449,7 +449,7 @@ class Metric(Facts):
         keywords = {word: value for word, value in keywords.items() if word not in ("sample_weight", "counts")}
         options, lens, where, _, _, words = self._split(keywords)
         views = self._views(y_true, y_prob, lens, where, words, options)
-        if len(views) > 1:
+        if not has_one_event(views):
             raise LensError("lens", "a row has several contributions under this lens", f"use {single_event(views)!r}")
         found = self.rows_of(views[0], options)
         if found is None:
@@ -513,7 +513,7 @@ class Metric(Facts):
             lens = "auto"  # a metric of whole distributions evaluates what is there, unless the lens was given
         if self.ordinal and isinstance(source, Predictions) and source.kind == "multiclass":
             source = source.in_order(self.id)
-        views = views_of(source, lens, self.lens)
+        views = views_of(source, lens, self.lens, flattened=True)
         for view in views:
             self._check_view(view, options)
         # Tests and intervals read the views themselves.
@@ -557,6 +557,10 @@ class Metric(Facts):
         if "binning" in options and isinstance(view, View) and view.raw_score.dtype == np.float32:
             hint_at_edges(view, options["binning"], options["bins"])
         for need in self.needs:
+            if isinstance(view, View) and view.events > 1:
+                raise LensError(
+                    "lens", f"{self.id} requires one event per row, and {view.lens!r} has one for each class"
+                )
             if need == "labels" and (view.rows is None or view.rows.labels is None):
                 raise LensError("lens", f"{self.id} requires the true class of each row, which is unknown here")
             enough = (need, *self.instead)
@@ -588,7 +592,7 @@ class Metric(Facts):
         value = float(value)
         inside = min(max(value, self.range[0]), self.range[1])
         # Rounding may leave the range by an ulp; values further outside occur where options widen the range.
-        return inside if abs(value - inside) <= 1e-12 else value
+        return float(inside) if abs(value - inside) <= 1e-12 else value
 
     def _values(self, views: list[AnyView], options: dict[str, Any]) -> list[float]:
         """Compute one value for each class."""

@@ -159,7 +159,7 @@ def calibration_curve(
     """
     check_interval(0.95 if interval is None else interval, method, "interval")
     source = resolve(y_true, y_prob, keywords, where)
-    views = views_of(source, lens)
+    views = views_of(source, lens, flattened=interval is None)
     view = views[0]
     if len(views) > 1 or isinstance(view, VectorView):
         named = repr("classwise" if lens == "auto" and len(views) > 1 else lens)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..inference.significance import adjust
+from ..inference.multiplicity import adjust
 from ..sketches.sketch import Sketch
 from ..util.results import number, percent
 from .changepoint import EDetector, goes_on, locate_change, start_detector

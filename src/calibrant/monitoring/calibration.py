@@ -11,8 +11,6 @@ import numpy as np
 
 from ..binning.table import binomial_interval
 from ..errors import CalibrantError
-from ..inference.intervals import interval
-from ..metrics.registry import catalogue
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number
 from .labelfree import top_view
@@ -112,6 +110,8 @@ def find_calibration(judged: Sketch, scores: Sketch, outcomes: Sketch) -> Window
     """
     if not judged.n:
         return None
+    from ..metrics.registry import catalogue
+
     mean, rate = judged.mean_score, judged.positives / judged.n
     ece, low, high, note = _ece(judged)
     smece = _or_none(lambda: float(catalogue["smece"](judged)))
@@ -143,6 +143,9 @@ def gap_interval(judged: Sketch) -> tuple[float, float]:
 
 
 def _ece(judged: Sketch) -> tuple[float | None, float | None, float | None, str]:
+    from ..inference.intervals import interval
+    from ..metrics.registry import catalogue
+
     found = _or_none(lambda: interval(judged, metric="ece", level=LEVEL, n_resamples=RESAMPLES, rng=0))
     if found is None:
         return _or_none(lambda: float(catalogue["ece"](judged))), None, None, ""

@@ -6,7 +6,7 @@ Drift is a reason to look. It does not prove that calibration was lost, and its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +23,11 @@ from ..errors import (
     Use,
     WeightsNotSupportedError,
 )
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..input.convert import column, numbers
 from ..sketches.grid import slots
 from ..sketches.sketch import Sketch
+from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, Result, number, plain_value, pvalue_text
 from ..views.view import View
@@ -34,8 +35,6 @@ from ..views.view import View
 __all__ = ["DriftReport", "DriftResult", "Sample", "as_sample", "mean_shift_pvalue", "restored_report", "score_drift"]
 
 Floats = NDArray[np.float64]
-Statistic = Callable[[Floats, Floats, Floats], Floats]
-"""From cell values (C,), reference rows (R, C) and window rows (R, C) to R numbers."""
 NAMES = {
     "psi": "population stability index",
     "ks_2samp": "Kolmogorov-Smirnov distance",
@@ -56,6 +55,8 @@ MOST_CELLS = 1024
 MOST_TABLES = 5000
 # Limit of NumPy's multivariate hypergeometric sampler.
 LARGEST_URN = 10**9
+# Entries of the permutation tables that are processed together.
+DRAWN_ENTRIES = 1 << 15
 SAME = 1e-12
 """Relative difference below which two values are considered equal."""
 
@@ -231,11 +232,10 @@ def score_drift(
     check_fraction(alpha, "alpha", 0.05)
     cells = lay_on_cells(reference, window, "score_drift")
     coarse = coarsened(cells)
-    formulas = [statistic_of(name) for name in statistics]
-    null = permuted(coarse, formulas, check_whole(n_resamples, "n_resamples"), rng)
-    own = np.array([value_of(coarse, formula) for formula in formulas])
+    null = permuted(coarse, statistics, check_whole(n_resamples, "n_resamples"), rng)
+    own, values = values_of(coarse, statistics), values_of(cells, statistics).tolist()
     results = [
-        _result(cells, name, (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method))
+        _result(cells, name, values[i], (null.pvalue(float(own[i]), i), null.threshold(alpha, i), alpha, null.method))
         for i, name in enumerate(statistics)
     ]
     return DriftReport(tuple(results), tuple(adjust_together(null, own).tolist()), alpha)
@@ -252,13 +252,11 @@ def restored_report(plain: Mapping[str, Any] | None) -> DriftReport | None:
 def mean_shift_pvalue(reference: Any, window: Any, n_resamples: int, rng: Any) -> float:
     """Permutation p-value of the difference of mean scores."""
     cells = coarsened(lay_on_cells(reference, window, "mean_shift"))
-    formula = statistic_of("mean_shift")
-    null = permuted(cells, [formula], check_whole(n_resamples, "n_resamples"), rng)
-    return null.pvalue(value_of(cells, formula), 0)
+    null = permuted(cells, ["mean_shift"], check_whole(n_resamples, "n_resamples"), rng)
+    return null.pvalue(float(values_of(cells, ["mean_shift"])[0]), 0)
 
 
-def _result(cells: Cells, name: str, test: tuple[float, float, float, str]) -> DriftResult:
-    value = value_of(cells, statistic_of(name))
+def _result(cells: Cells, name: str, value: float, test: tuple[float, float, float, str]) -> DriftResult:
     details: dict[str, float] = {}
     if name == "ks_2samp":
         details = signed_extremes(cells)
@@ -421,40 +419,55 @@ def lay_on_cells(reference: Any, window: Any, who: str) -> Cells:
 # Distances
 
 
-def statistic_of(name: str) -> Statistic:
-    """The formula of a distance as a function of cells."""
-
-    def binned(value: Floats, reference: Floats, window: Floats) -> Floats:
-        old, new = _bin_tables(reference, window)
-        return _psi(old, new) if name == "psi" else _jensen_shannon(old, new)
-
-    def plain(value: Floats, reference: Floats, window: Floats) -> Floats:
-        gap = _shares(reference) - _shares(window)
-        if name == "mean_shift":
-            return np.abs(gap @ value)
-        gap = np.cumsum(gap, axis=1)
-        if name == "ks_2samp":
-            return np.asarray(np.abs(gap).max(axis=1))
+def distances(names: Sequence[str], value: Floats, reference: Floats, window: Floats) -> Floats:
+    """The distances between reference rows (R, C) and window rows (R, C) in cells of these values (C,); one column per name."""
+    found: dict[str, Floats] = {}
+    if not {"psi", "jensen_shannon"}.isdisjoint(names):
+        bins = _bin_tables(reference, window)
+        found |= {"psi": _psi(*bins), "jensen_shannon": _jensen_shannon(*bins)}
+    if not {"psi", "jensen_shannon"}.issuperset(names):
+        gap = _shares(reference)
+        gap -= _shares(window)
+        if "mean_shift" in names:
+            found["mean_shift"] = np.abs(gap @ value)
+        np.cumsum(gap, axis=1, out=gap)
         width = np.diff(value)
-        return np.abs(gap[:, :-1]) @ width if name == "wasserstein" else 2 * np.square(gap[:, :-1]) @ width
+        if "energy_distance" in names:
+            found["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
+        np.abs(gap, out=gap)
+        if "ks_2samp" in names:
+            found["ks_2samp"] = gap.max(axis=1)
+        if "wasserstein" in names:
+            found["wasserstein"] = gap[:, :-1] @ width
+    return np.column_stack([found[name] for name in names])
 
-    return binned if name in ("psi", "jensen_shannon") else plain
 
-
-def value_of(cells: Cells, formula: Statistic) -> float:
-    """The distance of the observed samples."""
-    return float(formula(cells.value, cells.reference[None], cells.window[None])[0])
+def values_of(cells: Cells, names: Sequence[str]) -> Floats:
+    """The distances of the observed samples."""
+    return distances(names, cells.value, cells.reference[None], cells.window[None])[0]
 
 
 def _bin_tables(reference: Floats, window: Floats) -> tuple[Floats, Floats]:
     """Rows in each bin, (R, BINS), of both; a cell lies in the bin floor(BINS C / N), C the reference rows before it."""
     ends = np.cumsum(reference, axis=1)
-    place = np.floor((ends - reference) * (BINS / ends[:, -1:]) + 1e-9).astype(np.intp)
-    last = np.where(reference > 0, place, 0).max(axis=1, keepdims=True)  # cells beyond the last row join its bin
-    place = np.minimum(np.minimum(place, last), BINS - 1)
-    flat = (np.arange(len(reference))[:, None] * BINS + place).ravel()
-    old, new = (np.bincount(flat, part.ravel(), len(reference) * BINS) for part in (reference, window))
-    return old.reshape(-1, BINS).astype(np.float64), new.reshape(-1, BINS).astype(np.float64)
+    place = (ends - reference) * (BINS / ends[:, -1:]) + 1e-9
+    cells = reference.shape[1]
+    newest = cells - 1 - (reference[:, ::-1] > 0).argmax(axis=1)
+    last = np.floor(place[np.arange(len(place)), newest])
+    # Places increase, so that a bin is a range of cells. Cells beyond the last row join its bin.
+    inner = np.arange(1, BINS)
+    first = np.zeros((len(place), BINS + 1), np.intp)
+    for row, own in enumerate(place):
+        first[row, 1:-1] = own.searchsorted(inner)
+    first[:, 1:-1][inner > last[:, None]] = cells
+    first[:, -1] = cells
+    return _between(ends, first), _between(np.cumsum(window, axis=1), first)
+
+
+def _between(ends: Floats, first: NDArray[np.intp]) -> Floats:
+    """Sums of consecutive cells, which begin at `first`, from the cumulative sums."""
+    before = np.take_along_axis(ends, np.maximum(first - 1, 0), axis=1)
+    return np.diff(np.where(first > 0, before, 0.0), axis=1)
 
 
 def _shares(rows: Floats) -> Floats:
@@ -552,31 +565,36 @@ def coarsened(cells: Cells) -> Cells:
     return cells.merged(np.append(0, np.cumsum(np.diff(key) != 0)))
 
 
-def permuted(cells: Cells, statistics: list[Statistic], n_resamples: int, rng: Any) -> Null:
-    """Null distribution of the statistics: all tables if they are few, else random permutations."""
+def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> Null:
+    """Null distribution of the distances: all tables if they are few, else random permutations."""
     table = _all_tables(cells)
     if table is not None:
         (window, weight), method = table, "every exchange of rows"
+        windows = iter([window])
     else:
-        window, method = _drawn_windows(cells, n_resamples, generator(seed_of(rng), 0))
+        windows, method = _drawn_windows(cells, n_resamples, generator(seed_of(rng), 0))
         weight = np.full(n_resamples, 1 / n_resamples)
-    reference = (cells.reference + cells.window) - window
-    values = np.column_stack([statistic(cells.value, reference, window) for statistic in statistics])
+    pooled = cells.reference + cells.window
+    values = np.concatenate([distances(names, cells.value, pooled - window, window) for window in windows])
     return Null(values, weight, table is not None, method)
 
 
-def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Floats, str]:
+def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[Floats], str]:
+    """Random windows, some of them at a time so that they stay in the cache."""
     pooled = cells.reference + cells.window
     size = round(cells.window_size)
+    step = rows_per_block(len(pooled), DRAWN_ENTRIES)
+    parts = [min(step, count - start) for start in range(0, count, step)]
     if pooled.sum() >= LARGEST_URN:
         # For so many rows sampling with replacement is equivalent after correcting the variance.
         share = pooled / pooled.sum()
         kept = math.sqrt(1 - size / pooled.sum())
-        drawn = draw.multinomial(size, share, size=count)
-        return np.clip(size * share + (drawn - size * share) * kept, 0, pooled), "random permutations (approximate)"
+        drawn = (draw.multinomial(size, share, size=part) for part in parts)
+        around = (np.clip(size * share + (some - size * share) * kept, 0, pooled) for some in drawn)
+        return around, "random permutations (approximate)"
     urn = pooled.astype(np.int64)
-    drawn = draw.multivariate_hypergeometric(urn, size, size=count, method="marginals")
-    return drawn.astype(np.float64), "random permutations"
+    exact = (draw.multivariate_hypergeometric(urn, size, size=part, method="marginals") for part in parts)
+    return (some.astype(np.float64) for some in exact), "random permutations"
 
 
 def _all_tables(cells: Cells) -> tuple[Floats, Floats] | None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ..binning.exact_sums import CellSums
 from ..errors import InputError, InputTypeError, LensError, ShapeError
 from ..input.convert import Column, column, is_missing
+from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
-from ..input.weights import read_groups
 from ..sketches.grid import cell_sums
 from ..sketches.sketch import Sketch
 from .ood import LENS, watched_ood
@@ -242,7 +242,7 @@ def some_names(names: Sequence[Any]) -> str:
 
 
 def _group_keys(groups: Any, n: int) -> list[str] | None:
-    codes, names = read_groups(groups, n)
+    codes, names = one_group_column(groups, n, "updates")
     if codes is None:
         return None
     keys = np.array([group_key(name) for name in names], object)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, InputTypeError, LensError, UndefinedMetricError, Use
-from ..inference.resampling import generator, seed_of
+from ..inference.seeds import generator, seed_of
 from ..sketches.sketch import Sketch
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Record, number

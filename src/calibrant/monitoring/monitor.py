@@ -230,7 +230,7 @@ class Monitor:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Monitor:
-        """Open an existing monitor, after an integrity check.
+        """Open an existing monitor, after an integrity check if the file has at most 32 MB.
 
         Parameters
         ----------
@@ -245,9 +245,19 @@ class Monitor:
         Raises
         ------
         FileError
-            If the file is missing or damaged.
+            If the file is missing, damaged or no monitor.
         """
         return cls(Store.open(path))
+
+    def check(self) -> None:
+        """Check the whole file for damage, which takes about a second for 300 MB.
+
+        Raises
+        ------
+        FileError
+            If the file is damaged.
+        """
+        self._store.check()
 
     @property
     def path(self) -> Path:

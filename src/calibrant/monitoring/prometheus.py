@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from .status import MonitorStatus
@@ -11,9 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["exposed"]
 
 Rows = list[tuple[dict[str, Any], float | int | None]]
+OWN_LABELS = ("group", "kind", "method", "score", "statistic")
 
 
-def exposed(status: MonitorStatus) -> str:
+def exposed(status: MonitorStatus, labels: Mapping[str, str] | None = None) -> str:
     """Return all gauges of a status.
 
     Parameters
@@ -22,18 +27,31 @@ def exposed(status: MonitorStatus) -> str:
         Result of `Monitor.status`. For a group, gauges of rows, windows and evidence have its name as a label. Gauges of a
         window refer to the newest closed window, those of calibration to the newest one with labels, closed if possible.
         Unknown values are left out.
+    labels : mapping of str to str, optional
+        Labels of every gauge, such as the name of the model; two monitors with the same labels have the same series.
 
     Returns
     -------
     str
         The lines.
+
+    Raises
+    ------
+    ArgumentError
+        If the name of a label is invalid, or a gauge has it already.
     """
+    every = dict(labels or {})
+    for name in every:
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) or name.startswith("__"):
+            raise ArgumentError("labels", f"{name!r} is not the name of a label", "use letters, digits and underscores")
+        if name in OWN_LABELS:
+            raise ArgumentError("labels", f"{name!r} is a label of the gauges themselves", "use another name")
     lines: list[str] = []
     for name, help, rows in [*_totals(status), *_newest(status), *_labelled(status)]:
-        known = [(labels, value) for labels, value in rows if value is not None]
+        known = [({**every, **own}, value) for own, value in rows if value is not None]
         if known:
             lines += [f"# HELP calibrant_{name} {help}", f"# TYPE calibrant_{name} gauge"]
-            lines += [f"calibrant_{name}{_labels(labels)} {_value(value)}" for labels, value in known]
+            lines += [f"calibrant_{name}{_labels(found)} {_value(value)}" for found, value in known]
     return "\n".join(lines) + "\n"
 
 

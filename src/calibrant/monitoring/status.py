@@ -523,15 +523,20 @@ class MonitorStatus(Record):
         """
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
-    def to_prometheus(self) -> str:
+    def to_prometheus(self, labels: Mapping[str, str] | None = None) -> str:
         """Return gauges in the text format of Prometheus.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            Labels of every gauge, such as ``{"model": "churn"}``; they distinguish the series of several monitors.
 
         Returns
         -------
         str
             The lines.
         """
-        return exposed(self)
+        return exposed(self, labels)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per window."""

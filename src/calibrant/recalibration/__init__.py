@@ -29,12 +29,14 @@ CALIBRATORS = {
         "TopLabelHistogramBinning",
     ),
     "class_temperature": ("MiscalibrationAwareTemperature",),
+    "features": ("PlattScalingWithFeatures",),
     "grouped": ("GroupCalibration", "MultiCalibration"),
     "ordered": ("ConsistencyCalibration", "IntraOrderPreserving"),
     "targets": ("LensCalibration",),
-    "venn": ("VennAbers",),
+    "top_label": ("TopLabelCalibration",),
+    "venn": ("CrossVennAbers", "VennAbers"),
     "safe": ("SafeCalibration",),
-    "adjust": ("OffsetAdjustment", "PriorShift", "prior_shift_em"),
+    "adjust": ("OffsetAdjustment", "PriorShift", "ProbabilityAdjustment", "prior_shift_em"),
 }
 NAMES = {**CALIBRATORS, "choosing": ("recalibrate",), "persistence": ("load", "save")}
 TYPES = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,7 @@ from ..errors import (
     InPython,
     InSampleWarning,
     NotFittedError,
+    Remedy,
     ShapeError,
     UnknownArgumentError,
     Use,
@@ -24,6 +26,7 @@ from ..errors import (
 from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
+from ..util.results import plain_value
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
@@ -49,6 +52,17 @@ confidence of the predicted class, which never changes; ``"pooled"`` fits one cu
         "tuple of curves",
         "Fitted curves, one per binary problem; each is callable on an array of scores.",
     ),
+    "edges_": (
+        "tuple of ndarray",
+        "Edges of the bins of each binary problem, from 0 to 1, on the scale of probabilities.",
+    ),
+    "knots_": ("tuple of ndarray", "Scores at which the curve of each binary problem bends."),
+    "values_": ("tuple of ndarray", "Calibrated probabilities of each binary problem: one per bin, or at each knot."),
+    "coef_": (
+        "ndarray of shape (K, K)",
+        "Matrix by which the logits are multiplied: the calibrated probabilities are ``softmax(coef_ @ z + intercept_)``.",
+    ),
+    "intercept_": ("ndarray of shape (K,)", "Constant added to the logit of each class."),
     "scale_": (
         "float",
         """Power of two by which the log-odds of two classes are divided before the fit; above 1 only where logits are too large to be
@@ -130,7 +144,7 @@ class Method:
 
     def __call__(self, **parameters: Any) -> Calibrator:
         assert self.calibrator is not None
-        return self.calibrator(**{**self.options, **parameters})
+        return self.calibrator(**{**copy.deepcopy(dict(self.options)), **parameters})
 
 
 class Calibrator:
@@ -155,8 +169,12 @@ class Calibrator:
         Whether ``input="logit"`` accepts any real score.
     least_probability : float
         Lower bound to which probabilities are clipped before a logarithm is taken; 0 if none is taken.
+    needs : str
+        What `fit` and `predict_proba` need beside the scores: ``"groups"``, ``"features"`` or nothing.
     fitted : tuple of str
         Names of the attributes that `fit` sets, in the order in which they are saved.
+    derived : tuple of str
+        Names of the attributes that are computed from these: coefficients, edges and knots, under the same names for every method.
     classes_
     fit_record_
 
@@ -202,7 +220,9 @@ class Calibrator:
     treats_classes_alike: ClassVar[bool] = False
     takes_any_score: ClassVar[bool] = False
     least_probability: ClassVar[float] = 0.0
+    needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
+    derived: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -360,9 +380,55 @@ class Calibrator:
         """
         return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
 
-    def _read(self, scores: Any) -> Scores:
+    def _check_inner(self, inner: Calibrator, remedy: Remedy = "") -> None:
+        """Raise if a calibrator inside this one needs more than the scores, which this one does not pass on."""
+        if inner.needs:
+            problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
+            raise ArgumentError("calibrator", problem, remedy if inner.needs == "groups" else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return parameters, classes, fitted values and the record of the fit as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            With the keys ``calibrator``, ``parameters``, ``classes``, ``fitted`` and ``fit``. Fitted values include coefficients, edges and knots
+            (`derived`); arrays are lists.
+
+        Raises
+        ------
+        NotFittedError
+            If the calibrator is not fitted.
+
+        See Also
+        --------
+        save : Write the calibrator to a file that `load` reads.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> calibrator = cal.HistogramBinning(bins=2).fit([0.1, 0.2, 0.6, 0.9], [0, 0, 0, 1])
+        >>> calibrator.to_dict()["fitted"]
+        {'edges_': [[0.0, 0.4, 1.0]], 'values_': [[0.0, 0.5]]}
+        """
+        self._check_fitted()
+        names = dict.fromkeys((*self.fitted, *self.derived))
+        if self.derived:  # they hold all that the curves do
+            names.pop("curves_", None)
+        return {
+            "calibrator": type(self).__name__,
+            "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "classes": plain_value(self.classes_),
+            "fitted": {name: _plain(getattr(self, name)) for name in names},
+            "fit": asdict(self.fit_record_),
+        }
+
+    def _check_fitted(self) -> None:
         if not hasattr(self, "fit_record_"):
             raise NotFittedError(type(self).__name__, "is not fitted", "call fit(scores, y) first")
+
+    def _read(self, scores: Any) -> Scores:
+        self._check_fitted()
         with named_as(y_true="scores"):
             scores = in_order(scores, self.classes_.tolist())
             length = len(scores) if hasattr(scores, "__len__") else 1
@@ -472,7 +538,9 @@ class Calibrator:
     def __repr__(self) -> str:
         default = {p.name: p.default for p in inspect.signature(type(self).__init__).parameters.values()}
         changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(default.get(k))]
-        found = [f"{name}={_short(getattr(self, name))}" for name in self.fitted if hasattr(self, name)]
+        # Coefficients and edges say more than the curves they come from.
+        names = self.derived if self.fitted == ("curves_",) and self.derived else self.fitted
+        found = [f"{name}={_short(getattr(self, name))}" for name in names if hasattr(self, self.fitted[0])]
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 
 
@@ -484,6 +552,20 @@ def _choices(kind: type[Calibrator]) -> dict[str, tuple[Any, ...]]:
     """The parameters that are restricted to a set of values by their annotation."""
     hints = get_type_hints(kind)
     return {n: get_args(hints[n]) for n in kind._parameter_names() if get_origin(hints.get(n)) is Literal}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a calibrator as numbers, text, lists and dictionaries."""
+    if isinstance(value, Calibrator):
+        return value.to_dict() if hasattr(value, "fit_record_") else repr(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            "type": type(value).__name__,
+            **{part.name: _plain(getattr(value, part.name)) for part in fields(value)},
+        }
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return plain_value(value)
 
 
 def _short(value: Any) -> str:

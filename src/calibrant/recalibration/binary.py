@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..errors import ArgumentError, InPython, Remedy, Use, warn_caller
 from ..input.weights import WeightKind
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
+from .coefficients import KnotCurves, LinearCurves
 from .scores import Array, Floats, Scores, TrainingData, normalised, on_scale, scale_of
 
 __all__ = [
@@ -66,7 +68,7 @@ class ScoreCalibrator(CountingCalibrator):
 
     def _answered(self, data: TrainingData, fit: Callable[[View], Found]) -> list[Found]:
         """Apply `fit` to each binary problem; warn or raise if one of them has a single outcome."""
-        self.scale_ = scale_of(data)
+        self.scale_ = scale_of(data) if self.takes_any_score else 1.0
         views = self._questions(on_scale(data, self.scale_))
         why = next(
             (self._one_answer(data, view) for view in views if view.raw_outcome.min() == view.raw_outcome.max()), ""
@@ -92,7 +94,8 @@ class ScoreCalibrator(CountingCalibrator):
             return "every prediction is right" if view.raw_outcome.max() > 0 else "no prediction is right"
         return self._absent(data)
 
-    def _questions(self, data: TrainingData) -> list[View]:
+    def _questions(self, data: TrainingData, partial: bool = False) -> list[View]:
+        """The binary problems; of `partial` data, a pair of classes may have no rows."""
         labels, (weight, kind) = data.labels, data.given_weight
         if data.k == 2:
             return [_view(data.score, labels, weight, kind)]
@@ -107,13 +110,13 @@ class ScoreCalibrator(CountingCalibrator):
         return [
             _view(_against(probs[rows], a, b), labels[rows] == a, None if weight is None else weight[rows], kind)
             for a, b in _pairs(data.k)
-            for rows in [self._rows_of(labels, a, b)]
+            for rows in [self._rows_of(labels, a, b, partial)]
         ]
 
     @staticmethod
-    def _rows_of(labels: Array, a: int, b: int) -> Array:
+    def _rows_of(labels: Array, a: int, b: int, partial: bool) -> Array:
         rows = np.flatnonzero((labels == a) | (labels == b))
-        if not len(rows):
+        if not (len(rows) or partial):
             raise ArgumentError(
                 "y", f"has no row of class {a} or {b}", (Use("multiclass", "one_vs_rest"), Use("multiclass", "pooled"))
             )
@@ -204,7 +207,7 @@ def _filled(out: Floats, others: Floats, top: Array, amount: Floats, limit: Floa
 
 
 @dataclass(eq=False, repr=False)
-class PlattScaling(ScoreCalibrator):
+class PlattScaling(LinearCurves, ScoreCalibrator):
     r"""Platt scaling: logistic regression of the outcome on the log-odds of the score.
 
     With two parameters it needs few rows. It corrects over- or underconfidence (the slope) together with a wrong mean (the
@@ -222,6 +225,10 @@ class PlattScaling(ScoreCalibrator):
     ----------
     curves_ : tuple of curves
         Fitted logistic curves, one per binary problem, with attributes ``slope`` and ``intercept``.
+    coef_ : ndarray of shape (P, 1)
+        Slope :math:`A` of each of P binary problems.
+    intercept_ : ndarray of shape (P,)
+        Intercept :math:`B` of each binary problem.
     scale_
     classes_
     fit_record_
@@ -254,15 +261,15 @@ class PlattScaling(ScoreCalibrator):
     >>> from calibrant.inference.simulation import temperature
     >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.PlattScaling().fit(data.y_prob, data.y_true)
-    >>> round(calibrator.curves_[0].slope, 2)
-    0.54
+    >>> calibrator.coef_.round(2)
+    array([[0.54]])
     >>> calibrator.predict_proba([0.9]).round(3)
     array([[0.233, 0.767]])
 
     Logistic recalibration, and the coefficients that it corrects:
 
     >>> plain = cal.PlattScaling(targets="plain").fit(data.y_prob, data.y_true)
-    >>> round(plain.curves_[0].slope - cal.cox_slope(data.y_true, data.y_prob), 6)
+    >>> round(float(plain.coef_[0, 0]) - cal.cox_slope(data.y_true, data.y_prob), 6)
     0.0
     """
 
@@ -303,7 +310,7 @@ def plain_logistic(view: View) -> curves.Logistic:
 
 
 @dataclass(eq=False, repr=False)
-class QuadraticLogit(ScoreCalibrator):
+class QuadraticLogit(LinearCurves, ScoreCalibrator):
     r"""Logistic regression on a quadratic polynomial of the log-odds.
 
     It corrects asymmetric miscalibration, such as overestimation at both ends, that a slope and an intercept cannot. The
@@ -317,6 +324,10 @@ class QuadraticLogit(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    coef_ : ndarray of shape (P, 2)
+        Coefficients :math:`b_1` and :math:`b_2` of each of P binary problems.
+    intercept_ : ndarray of shape (P,)
+        Constant :math:`b_0` of each binary problem.
     scale_
     classes_
     fit_record_
@@ -355,7 +366,7 @@ class QuadraticLogit(ScoreCalibrator):
 
 
 @dataclass(eq=False, repr=False)
-class BetaCalibration(ScoreCalibrator):
+class BetaCalibration(LinearCurves, ScoreCalibrator):
     r"""Beta calibration: logistic regression on the logarithms of the probability and of its complement.
 
     A monotone family with three parameters that contains the identity. It is exact if the scores of each class follow a
@@ -365,11 +376,19 @@ class BetaCalibration(ScoreCalibrator):
     ----------
     input
     multiclass
+    parameters : {"abm", "ab", "am", "a"}, default "abm"
+        Parameters that are estimated: all three (``"abm"``); :math:`a` and :math:`b` with the midpoint :math:`m = 1/2`, for predictions whose
+        predicted class is to stay the same (``"ab"``, the method ``beta_ab``); :math:`a = b` and the midpoint, which is logistic recalibration
+        with a non-negative slope (``"am"``); :math:`a = b` alone, which is a temperature (``"a"``).
 
     Attributes
     ----------
     curves_ : tuple of curves
         Fitted curves, one per binary problem, with attributes ``a``, ``b`` and ``c``.
+    coef_ : ndarray of shape (P, 2)
+        Coefficients :math:`a` and :math:`b` of each of P binary problems.
+    intercept_ : ndarray of shape (P,)
+        Constant :math:`c` of each binary problem.
     scale_
     classes_
     fit_record_
@@ -384,7 +403,8 @@ class BetaCalibration(ScoreCalibrator):
     .. math:: q = \frac{1}{1 + e^{-(a \ln p - b \ln(1 - p) + c)}}, \qquad a, b \ge 0,
 
     of maximum likelihood; the identity is :math:`a = b = 1`, :math:`c = 0`. If the estimate of :math:`a` or :math:`b` is negative, that term
-    is dropped.
+    is dropped. The midpoint :math:`m` has :math:`q(m) = 1/2`, so that :math:`c = b \ln(1 - m) - a \ln m`; with :math:`m = 1/2` it is
+    :math:`c = (a - b) \ln 2`.
 
     References
     ----------
@@ -397,25 +417,28 @@ class BetaCalibration(ScoreCalibrator):
     >>> from calibrant.inference.simulation import temperature
     >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
     >>> calibrator = cal.BetaCalibration().fit(data.y_prob, data.y_true)
-    >>> curve = calibrator.curves_[0]
-    >>> round(curve.a, 2), round(curve.b, 2), round(curve.c, 2)
-    (0.59, 0.5, 0.08)
+    >>> calibrator.coef_.round(2), calibrator.intercept_.round(2)
+    (array([[0.59, 0.5 ]]), array([0.08]))
     """
 
-    methods = (Method("beta", "beta calibration", {"binary": (200, 0)}),)
+    methods = (
+        Method("beta", "beta calibration", {"binary": (200, 0)}),
+        Method("beta_ab", "beta calibration with midpoint 1/2", options={"parameters": "ab"}),
+    )
     keeps_order = True
 
     least_probability = CLIP
 
     input: Input = "prob"
     multiclass: Multiclass = "one_vs_rest"
+    parameters: curves.BetaParameters = "abm"
 
     def _curve(self, view: View) -> Curve:
-        return likeliest(curves.beta, view)
+        return likeliest(partial(curves.beta, parameters=self.parameters), view)
 
 
 @dataclass(eq=False, repr=False)
-class IsotonicCalibration(ScoreCalibrator):
+class IsotonicCalibration(KnotCurves, ScoreCalibrator):
     r"""Isotonic regression: the non-decreasing curve of least squares.
 
     It assumes no more than monotonicity and therefore needs many rows, about 2,000 or more; with fewer it overfits. Blocks at the ends
@@ -429,6 +452,8 @@ class IsotonicCalibration(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    knots_
+    values_
     scale_
     classes_
     fit_record_
@@ -491,6 +516,8 @@ class CenteredIsotonicCalibration(IsotonicCalibration):
     Attributes
     ----------
     curves_
+    knots_
+    values_
     scale_
     classes_
     fit_record_
@@ -526,7 +553,7 @@ class CenteredIsotonicCalibration(IsotonicCalibration):
 
 
 @dataclass(eq=False, repr=False)
-class SplineCalibration(ScoreCalibrator):
+class SplineCalibration(KnotCurves, ScoreCalibrator):
     r"""Spline calibration: the derivative of a natural cubic spline fitted to the cumulative differences.
 
     Smooth and free of bins; it follows miscalibration of any shape and needs many rows.
@@ -541,6 +568,8 @@ class SplineCalibration(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    knots_
+    values_
     scale_
     classes_
     fit_record_

@@ -9,14 +9,27 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.rules import LEVELS, Levels, check_bins, equal_mass_cuts
+from ..binning.parse import (
+    NAMED,
+    Binning,
+    Bins,
+    are_edges,
+    as_default,
+    check_written,
+    is_default,
+    parse_binning,
+    unknown_binning,
+)
+from ..binning.rules import LEVELS, Edges, EqualMass, Levels, check_bins, edge_values, equal_mass_cuts
+from ..binning.table import BinTable, Closed
 from ..curves import curves
 from ..curves.logistic_regression import CLIP, groups_of, logit
-from ..errors import ArgumentError, Drop
+from ..errors import ArgumentError
 from ..util.checks import check_whole
 from ..views.view import View
 from .base import CountingCalibrator, Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator, plain_logistic, with_top
+from .coefficients import KnotCurves, StepCurves
 from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
 __all__ = [
@@ -28,14 +41,15 @@ __all__ = [
 ]
 
 Starts = NDArray[np.intp]
-Binning = Literal["equal_mass", "equal_width"]
 # Distinct scores beyond this number are pooled into as many groups of equal weight before the near-isotonic path is computed.
 MOST_GROUPS = 1000
 MOST_BINS_PER_CUBE_ROOT, LEAST_ROWS_PER_BIN = 10, 5
 
 
-def stepped(kind: str, edges: Floats, rates: Floats) -> curves.Interpolated:
-    """A step function; each edge belongs to the bin below it."""
+def stepped(kind: str, edges: Floats, rates: Floats, closed: Closed = "right") -> curves.Interpolated:
+    """A step function; each edge belongs to the bin below it, or above it with bins closed on the left."""
+    if closed == "left":
+        kind, edges = f"{kind}_left", np.nextafter(edges, -np.inf)
     inside = (edges >= 0) & (edges < 1)
     edges, rates = edges[inside], rates[np.append(True, inside)]
     if not len(edges):
@@ -53,7 +67,7 @@ def _between(score: Floats, starts: Starts) -> Floats:
 
 
 @dataclass(eq=False, repr=False)
-class HistogramBinning(ScoreCalibrator):
+class HistogramBinning(StepCurves, ScoreCalibrator):
     r"""Histogram binning: the observed rate in each bin of the score.
 
     It assumes nothing about the shape of the calibration curve, and its calibration error is easy to bound; the price is that scores
@@ -62,13 +76,16 @@ class HistogramBinning(ScoreCalibrator):
     Parameters
     ----------
     input
-    bins : int or "levels", default 15
-        Number of bins, or ``"levels"``: one bin per distinct score, for scores with few values. Another score then has the rate of the
-        nearest level.
-    binning : {"equal_mass", "equal_width"}, default "equal_mass"
-        Bins with equal numbers of rows, with edges midway between neighbouring scores, or bins of equal width.
-    empty : {"midpoint", "mean"}, default "midpoint"
-        Probability of a bin without rows: its midpoint, or the mean outcome of all rows.
+    bins : int, sequence of float or str, default 15
+        Number of bins; edges between 0 and 1; ``"levels"``, one bin per distinct score, for scores with few values, where another score has the
+        rate of the nearest level; or a search for the number of bins as in binned metrics (``"sweep"``, ``"search"``, ``"search_pure"``,
+        ``"cv"``, ``"tcal"``).
+    binning : str or binning rule, default "equal_mass"
+        ``"equal_mass"``, bins with equal numbers of rows and edges midway between neighbouring scores; ``"equal_width"``; ``"equal_area"``;
+        ``"quantile"``; or a rule such as ``EqualWidth(10, closed="left")``, or a `BinTable`.
+    empty : {"midpoint", "mean", "interpolate"}, default "midpoint"
+        Probability of a bin without rows: its midpoint, the mean outcome of all rows, or the linear interpolation between the nearest
+        bins with rows, by the number of the bin.
     shrink : float, default 0.0
         Pseudo-count added to the events and to the non-events of every bin that has rows; 0.5 keeps probabilities away from 0 and 1.
     multiclass
@@ -76,6 +93,8 @@ class HistogramBinning(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    edges_
+    values_
     scale_
     classes_
     fit_record_
@@ -112,35 +131,65 @@ class HistogramBinning(ScoreCalibrator):
         Method("histogram_levels", "one rate per level", options={"bins": "levels", "shrink": 0.5}),
     )
     input: Input = "prob"
-    bins: int | Literal["levels"] = 15
+    bins: Bins = 15
     binning: Binning = "equal_mass"
-    empty: Literal["midpoint", "mean"] = "midpoint"
+    empty: Literal["midpoint", "mean", "interpolate"] = "midpoint"
     shrink: float = 0.0
     multiclass: Multiclass = "one_vs_rest"
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.bins == LEVELS and self.binning != "equal_mass":
-            raise ArgumentError(
-                "bins", f"'levels' cannot be combined with the binning {self.binning!r}", Drop("binning")
-            )
-        if self.bins != LEVELS:
-            check_bins(self.bins)
         if not (isinstance(self.shrink, (int, float)) and 0 <= self.shrink < math.inf):
             raise ArgumentError("shrink", f"must be a non-negative number; got {self.shrink!r}")
+        if are_edges(self.bins):
+            Edges(tuple(edge_values(self.bins).tolist()))
+        if isinstance(self.binning, str):
+            if self.binning.partition(":")[0] not in (*NAMED, LEVELS):
+                raise unknown_binning(self.binning)
+        elif isinstance(self.binning, type) or not (
+            isinstance(self.binning, BinTable) or hasattr(self.binning, "cells")
+        ):
+            raise unknown_binning(self.binning)
+        bins, binning = self._given()
+        check_written(bins, None if is_default(binning) else binning)
+
+    def _given(self) -> tuple[Any, Any]:
+        """Bins and binning, marked where they are the defaults, which edges and a rule with bins of its own override."""
+        bins, binning = self.bins, self.binning
+        if isinstance(bins, int) and bins == type(self).bins:
+            bins = as_default(bins)
+        return bins, as_default(binning) if isinstance(binning, str) and binning == type(self).binning else binning
 
     def _curve(self, view: View) -> Curve:
-        if self.binning == "equal_mass":
-            return histogram(view, self.bins, self.shrink)
-        bins = check_bins(self.bins)
-        groups = groups_of(view)
-        edges = np.arange(bins + 1) / bins
-        place = np.searchsorted(edges[1:-1], groups.score, side="left")
-        weight = np.asarray(np.bincount(place, groups.weight, bins), dtype=np.float64)
-        events = np.asarray(np.bincount(place, groups.events, bins), dtype=np.float64)
-        nothing = (edges[1:] + edges[:-1]) / 2 if self.empty == "midpoint" else events.sum() / weight.sum()
-        rates = np.where(weight > 0, _share(events, weight, self.shrink), nothing)
-        return stepped("histogram", edges[1:-1], rates)
+        bins, binning = self._given()
+        rule = parse_binning(view, binning, bins)
+        if isinstance(rule, Levels):
+            return histogram(view, rule, self.shrink)
+        if isinstance(rule, EqualMass) and rule.keeps_ties:
+            return histogram(view, check_bins(rule.bins), self.shrink)
+        table = rule.table(view)
+        # Rows are placed by the edges, as new ones will be, also where a rule splits ties.
+        inner = np.unique(self._between_rows(view, rule) if isinstance(rule, EqualMass) else table.edges[1:-1])
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        place = np.searchsorted(inner, view.prefix.score, side="left" if table.closed == "right" else "right")
+        groups, count = groups_of(view), len(edges) - 1
+        weight = np.asarray(np.bincount(place, groups.weight, count), dtype=np.float64)
+        events = np.asarray(np.bincount(place, groups.events, count), dtype=np.float64)
+        rates, filled = _share(events, weight, self.shrink), weight > 0
+        if self.empty == "interpolate":
+            nothing = np.interp(np.arange(count), np.flatnonzero(filled), rates[filled])
+        elif self.empty == "mean":
+            nothing = np.full(count, events.sum() / weight.sum())
+        else:
+            nothing = (edges[1:] + edges[:-1]) / 2
+        return stepped("histogram", inner, np.where(filled, rates, nothing), table.closed)
+
+    @staticmethod
+    def _between_rows(view: View, rule: EqualMass) -> Floats:
+        """Edges midway between the rows of neighbouring bins, which split ties; rows tied with an edge then belong to the bin below."""
+        cells, _ = rule.cells(view)
+        score, starts = view.score[view.order], np.flatnonzero(np.diff(cells[view.order])) + 1
+        return np.asarray((score[starts - 1] + score[starts]) / 2)
 
 
 def _share(events: Floats, weight: Floats, shrink: float) -> Floats:
@@ -148,16 +197,16 @@ def _share(events: Floats, weight: Floats, shrink: float) -> Floats:
     return np.clip(np.divide(events + shrink, total, out=np.zeros(len(total)), where=total > 0), 0, 1)
 
 
-def histogram(view: View, bins: int | Literal["levels"], shrink: float = 0.0) -> curves.Interpolated:
+def histogram(view: View, bins: int | Levels, shrink: float = 0.0) -> curves.Interpolated:
     """The observed rate in bins of equal weight, or at each level."""
     groups = groups_of(view)
-    starts = np.arange(Levels().count(view)) if isinstance(bins, str) else equal_mass_cuts(view.prefix, bins)
+    starts = np.arange(bins.count(view)) if isinstance(bins, Levels) else equal_mass_cuts(view.prefix, bins)
     events, weight = np.add.reduceat(groups.events, starts), np.add.reduceat(groups.weight, starts)
     return stepped("histogram", _between(groups.score, starts), _share(events, weight, shrink))
 
 
 @dataclass(eq=False, repr=False)
-class TopLabelHistogramBinning(CountingCalibrator):
+class TopLabelHistogramBinning(StepCurves, CountingCalibrator):
     """Top-label histogram binning: the accuracy in bins of the confidence, separately for each predicted class.
 
     Its calibration given the predicted class holds without assumptions on the distribution. The probabilities of the other classes are
@@ -173,6 +222,10 @@ class TopLabelHistogramBinning(CountingCalibrator):
     ----------
     curves_ : tuple of curves
         Fitted step functions, one per predicted class. A class that was never predicted has the curve of all rows.
+    edges_ : tuple of ndarray
+        Edges of the bins of the confidence for each predicted class, from 0 to 1.
+    values_ : tuple of ndarray
+        Calibrated confidence in each bin, for each predicted class.
     scale_
     classes_
     fit_record_
@@ -232,7 +285,7 @@ class TopLabelHistogramBinning(CountingCalibrator):
 
 
 @dataclass(eq=False, repr=False)
-class BayesianBinning(ScoreCalibrator):
+class BayesianBinning(StepCurves, ScoreCalibrator):
     r"""Bayesian binning into quantiles (BBQ): a posterior average over equal-mass histograms.
 
     It removes the choice of the number of bins from histogram binning and gives a smoother curve.
@@ -247,6 +300,8 @@ class BayesianBinning(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    edges_
+    values_
     scale_
     classes_
     fit_record_
@@ -343,7 +398,7 @@ def _averaged(models: list[tuple[float, Floats, Floats]]) -> curves.Interpolated
 
 
 @dataclass(eq=False, repr=False)
-class NearIsotonicEnsemble(ScoreCalibrator):
+class NearIsotonicEnsemble(KnotCurves, ScoreCalibrator):
     r"""Ensemble of near-isotonic regressions (ENIR): an average over the path of almost monotone curves.
 
     Like isotonic regression, but the curve may decrease where the data support it.
@@ -356,6 +411,8 @@ class NearIsotonicEnsemble(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    knots_
+    values_
     scale_
     classes_
     fit_record_
@@ -448,7 +505,7 @@ def _bic(fit: Floats, events: Floats, others: Floats, blocks: int, rows: float) 
 
 
 @dataclass(eq=False, repr=False)
-class ScalingBinning(ScoreCalibrator):
+class ScalingBinning(StepCurves, ScoreCalibrator):
     """Scaling-binning: a logistic curve, discretized to its mean in bins of equal mass.
 
     The fit has the low variance of Platt scaling, and since only `bins` distinct probabilities occur, its calibration error can be
@@ -464,6 +521,8 @@ class ScalingBinning(ScoreCalibrator):
     Attributes
     ----------
     curves_
+    edges_
+    values_
     scale_
     classes_
     fit_record_

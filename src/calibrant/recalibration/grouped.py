@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -45,6 +46,8 @@ class GroupedScores(Scores):
 class GroupedCalibrator(Calibrator):
     """Base class of calibrators that need the group of each row."""
 
+    needs = "groups"
+
     def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
         """Predict calibrated probabilities.
 
@@ -52,7 +55,7 @@ class GroupedCalibrator(Calibrator):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,)
+        groups : array-like of shape (N,), dict or frame
             Group of each row.
 
         Returns
@@ -69,7 +72,7 @@ class GroupedCalibrator(Calibrator):
         ----------
         scores : array-like of shape (N,) or (N, K), or frame
             Scores of the same kind as those passed to `fit`.
-        groups : array-like of shape (N,)
+        groups : array-like of shape (N,), dict or frame
             Group of each row.
 
         Returns
@@ -150,6 +153,7 @@ class GroupCalibration(GroupedCalibrator):
             raise ArgumentError(
                 "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
             )
+        self._check_inner(self.calibrator, "pass the combinations of both groups")
         super()._check_params()
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:
@@ -163,7 +167,7 @@ class GroupCalibration(GroupedCalibrator):
             Observed class of each row.
         sample_weight : array-like of shape (N,), optional
             Importance weight of each row; only ratios matter.
-        groups : array-like of shape (N,)
+        groups : array-like of shape (N,), dict or frame
             Group of each row.
         counts : array-like of shape (N,), optional
             Number of identical rows that each row represents; excludes `sample_weight`.
@@ -506,10 +510,23 @@ def _with_every_level(cells: Floats) -> Floats:
     return cells if cells.shape[1] == 1 else np.column_stack([cells, cells.sum(axis=1)])
 
 
+def _columns_of(groups: Any) -> list[Any] | None:
+    """The columns of a dict or frame, whose combinations are the groups; None for one name per row."""
+    if isinstance(groups, Mapping):
+        return list(groups.values())
+    return [groups[name] for name in groups.columns] if hasattr(groups, "columns") else None
+
+
 def _as_given(groups: Any, rows: int) -> NDArray[Any]:
     """One name per row, with its type preserved."""
     if groups is None:
         raise GroupError("groups", "are required", NEEDED)
+    several = _columns_of(groups)
+    if several is not None:
+        parts = [_as_given(column, rows).tolist() for column in several]
+        return names_array(
+            parts[0] if len(parts) == 1 else [", ".join(map(str, each)) for each in zip(*parts, strict=True)]
+        )
     names = np.asarray(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if names.shape != (rows,):
         raise GroupError("groups", f"must have one entry for each of {rows} rows; got shape {names.shape}", NEEDED)
@@ -538,5 +555,8 @@ def known_groups(groups: Any, known: NDArray[Any], rows: int) -> NDArray[np.intp
 
 def name_at(groups: Any, row: int) -> Any:
     """The name of the group of one row, as a Python object."""
+    several = _columns_of(groups)
+    if several is not None:
+        return ", ".join(str(name_at(column, row)) for column in several)
     name = np.asarray(groups, dtype=object)[row]
     return name.item() if isinstance(name, np.generic) else name

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..binning.parse import NAMED, Edges, Levels
+from ..binning.table import BinTable
 from ..curves import curves
 from ..errors import CalibrantError, FileError, InputTypeError, NotFittedError
 from ..util.files import read_limited, write_atomic
@@ -33,6 +35,8 @@ MOST_CHARACTERS = 64 << 20
 INVALID = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, MemoryError, RuntimeError)
 # Parameters and fitted values of `GroupCalibration` in files of earlier development versions.
 EARLIER_NAMES = {"map": "calibrator", "maps_": "calibrators_"}
+# Rules of bins that can be parameters of a calibrator.
+RULES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Edges, Levels, *NAMED.values())}
 
 
 @cache
@@ -288,6 +292,13 @@ def _encode(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in curve_types():
         inner = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
         return {"curve": type(value).__name__, "fields": inner}
+    if isinstance(value, BinTable):  # other rows are placed by its edges
+        value = Edges(tuple(value.edges.tolist()), value.closed)
+    if type(value) in RULES.values():
+        return {
+            "rule": type(value).__name__,
+            "fields": {f.name: _encode(getattr(value, f.name)) for f in fields(value)},
+        }
     raise InputTypeError("calibrator", f"contains a {type(value).__name__}, which cannot be saved")
 
 
@@ -356,4 +367,5 @@ READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "calibrator": lambda value: _from_state(value["calibrator"]),
     "bare": _unfitted,
     "curve": _curve,
+    "rule": lambda value: RULES[value["rule"]](**{name: _decode(inner) for name, inner in value["fields"].items()}),
 }

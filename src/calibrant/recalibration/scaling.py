@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..input.convert import is_number
 from .base import Calibrator, Input, Method
+from .coefficients import LinearLogits
 from .scores import SMALLEST, Scores, TrainingData, dealt, order_of_content
 from .softmax_regression import (
     LinearSoftmax,
@@ -41,7 +42,7 @@ LEAST_SHARE = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class TemperatureScaling(Calibrator):
+class TemperatureScaling(LinearLogits, Calibrator):
     r"""Temperature scaling: all logits are divided by one positive number.
 
     The temperature corrects overconfidence (:math:`T > 1`) or underconfidence (:math:`T < 1`) and leaves the predicted class and the
@@ -58,6 +59,8 @@ class TemperatureScaling(Calibrator):
     ----------
     temperature_ : float
         Fitted temperature, between 0.001 and 1000.
+    coef_
+    intercept_
     classes_
     fit_record_
 
@@ -106,12 +109,15 @@ class TemperatureScaling(Calibrator):
         scale = searched_scale(data) if self.objective == "brier" else best_scale(data)
         self.temperature_ = 1 / scale
 
+    def _linear_part(self) -> tuple[Any, Any]:
+        return 1 / self.temperature_, 0.0
+
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_)
 
 
 @dataclass(eq=False, repr=False)
-class BiasCorrectedTemperature(Calibrator):
+class BiasCorrectedTemperature(LinearLogits, Calibrator):
     r"""Bias-corrected temperature scaling: one temperature and one bias per class.
 
     The biases correct the mean predicted probability of each class, as needed under a shift of the class prevalences.
@@ -126,6 +132,8 @@ class BiasCorrectedTemperature(Calibrator):
         Fitted temperature, between 0.001 and 1000.
     bias_ : ndarray of shape (K,)
         Fitted bias of each class; that of the first class is 0.
+    coef_
+    intercept_
     classes_
     fit_record_
 
@@ -169,12 +177,15 @@ class BiasCorrectedTemperature(Calibrator):
         scale, self.bias_ = bias_corrected(LinearSoftmax(data))
         self.temperature_ = 1 / scale
 
+    def _linear_part(self) -> tuple[Any, Any]:
+        return 1 / self.temperature_, self.bias_
+
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits / self.temperature_ + self.bias_)
 
 
 @dataclass(eq=False, repr=False)
-class VectorScaling(Calibrator):
+class VectorScaling(LinearLogits, Calibrator):
     r"""Vector scaling: one factor and one bias for the logit of each class.
 
     It corrects classes separately and may change the predicted class. It has 2K - 1 parameters, so it needs about a hundred rows per
@@ -190,6 +201,8 @@ class VectorScaling(Calibrator):
         Fitted factor of each class.
     bias_ : ndarray of shape (K,)
         Fitted bias of each class; that of the first class is 0.
+    coef_
+    intercept_
     classes_
     fit_record_
 
@@ -231,12 +244,15 @@ class VectorScaling(Calibrator):
         self._warn_of_absent(data)
         self.weight_, self.bias_ = best_vector(LinearSoftmax(data))
 
+    def _linear_part(self) -> tuple[Any, Any]:
+        return self.weight_, self.bias_
+
     def _predict(self, data: Scores) -> Floats:
         return softmax(data.logits * self.weight_ + self.bias_)
 
 
 @dataclass(eq=False, repr=False)
-class MatrixScaling(Calibrator):
+class MatrixScaling(LinearLogits, Calibrator):
     r"""Matrix scaling: a linear transformation of the logits, with off-diagonal and intercept regularization (ODIR).
 
     It also corrects confusions between classes. The number of parameters grows with the square of the number of classes, hence the
@@ -257,6 +273,8 @@ class MatrixScaling(Calibrator):
         Fitted matrix.
     bias_ : ndarray of shape (K,)
         Fitted bias of each class.
+    coef_
+    intercept_
     penalty_ : float
         Weight of the off-diagonal penalty, given or chosen.
     classes_
@@ -342,6 +360,9 @@ class MatrixScaling(Calibrator):
             for left_out in dealt(data, order, np.full(folds, 1 / folds))
         )
 
+    def _linear_part(self) -> tuple[Any, Any]:
+        return self.matrix_, self.bias_
+
     def _predict(self, data: Scores) -> Floats:
         return softmax(self._features(data) @ self.matrix_.T + self.bias_)
 
@@ -367,6 +388,8 @@ class DirichletCalibration(MatrixScaling):
         Fitted matrix.
     bias_ : ndarray of shape (K,)
         Fitted bias of each class.
+    coef_
+    intercept_
     penalty_ : float
         Weight of the off-diagonal penalty, given or chosen.
     classes_

@@ -51,6 +51,7 @@ __all__ = [
     "row_hashes",
     "scale_of",
     "scale_of_odds",
+    "with_weight",
 ]
 
 Array = NDArray[Any]
@@ -288,6 +289,18 @@ def _given_odds(logits: Array) -> Floats:
     return given if given.ndim == 1 else np.asarray(given[:, 1] - given[:, 0])
 
 
+def with_weight(data: TrainingData, weight: Floats) -> TrainingData:
+    """The rows that have a weight, with these weights in place of their own."""
+    rows = weight > 0
+    p = data._p.take(rows)
+    if p.weight is not None:
+        p.weight = weight[rows].astype(p.weight.dtype)
+    part = TrainingData(p)
+    given = vars(data)  # scores on another scale stay on it
+    vars(part).update({name: given[name][rows] for name in ("score", "probs", "log_odds", "logits") if name in given})
+    return part
+
+
 def order_of_content(data: TrainingData, beside: Array | None = None) -> NDArray[np.intp]:
     """Row indices sorted by content: label, score of the label, hash of all scores, weight.
 
@@ -344,14 +357,14 @@ def random_parts(data: TrainingData, shares: Floats) -> Floats:
 
 
 def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats, rng: Any = 0) -> Floats:
-    """Split the rows at random into parts and return their weights as (parts, rows); the copies of a count are split individually.
+    """Split the rows in `order` at random into parts and return their weights as (parts, rows); the copies of a count are split individually.
 
     Copies of a row are independent observations, so they are assigned to parts at random like repeated rows. With the constant seed and rows in
     order of content, the same ranks are in the same part for all data sets of a size. That is sufficient where parts only select a penalty by
     cross-validation or a number of rounds: every rank is about equally likely in each part, and nothing is claimed about one part. A bound from
     one part requires a seed that depends on the data (`random_parts`).
     """
-    rows = data.weight[order].astype(np.int64) if data.counted else np.ones(data.n, np.int64)
+    rows = data.weight[order].astype(np.int64) if data.counted else np.ones(len(order), np.int64)
     total = int(rows.sum())
     draw = np.random.default_rng(rng)
     if total > max(data.n, MOST_SHUFFLED):
@@ -361,7 +374,7 @@ def dealt(data: TrainingData, order: NDArray[np.intp], shares: Floats, rng: Any 
         part = np.searchsorted(cuts, draw.permutation(total), side="right")
         starts = np.cumsum(rows) - rows
         copies = np.array([np.add.reduceat(part == number, starts, dtype=np.int64) for number in range(len(shares))])
-    weight = np.empty((len(shares), data.n))
+    weight = np.zeros((len(shares), data.n))
     weight[:, order] = copies / rows * data.weight[order]
     return weight
 

@@ -1,21 +1,24 @@
-"""Inductive Venn-Abers predictors: two isotonic fits per score, as an interval and as one probability."""
+"""Inductive and cross Venn-Abers predictors: two isotonic fits per score, as an interval and as one probability."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..curves import curves
 from ..curves.logistic_regression import groups_of
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UndefinedMetricError
+from ..input.convert import column
+from ..util.checks import check_whole
 from ..views.view import View
 from .base import Input, Method
 from .binary import Curve, Multiclass, ScoreCalibrator
-from .scores import Floats, TrainingData, on_scale
+from .scores import Floats, TrainingData, dealt, on_scale, order_of_content, with_weight
 
-__all__ = ["VennAbers"]
+__all__ = ["CrossVennAbers", "VennAbers"]
 
 Rule = Literal["log", "brier"]
 Points = tuple[list[float], list[float]]
@@ -47,6 +50,7 @@ class VennAbers(ScoreCalibrator):
 
     See Also
     --------
+    CrossVennAbers : Several of them, one per fold, merged.
     IsotonicCalibration : One isotonic fit.
 
     Notes
@@ -57,9 +61,16 @@ class VennAbers(ScoreCalibrator):
     .. math:: q = \frac{p_1}{1 - p_0 + p_1} \quad \text{(log loss)}, \qquad
               q = p_1 + \frac{p_0^2 - p_1^2}{2} \quad \text{(Brier score)}.
 
+    With ``multiclass="one_vs_one"`` (the method ``venn_abers_one_vs_one``) each pair of classes has a predictor of its own, fitted on its rows, and
+    the merged probabilities :math:`q_{kj}` of class :math:`k` against class :math:`j` are coupled [2]_ [3]_:
+
+    .. math:: q_k \propto \Bigl(\sum_{j \ne k} \frac{1}{q_{kj}} - (K - 2)\Bigr)^{-1}.
+
     References
     ----------
     .. [1] Vovk, V., Petej, I., Fedorova, V. (2015). Large-scale probabilistic predictors with and without guarantees of validity. NeurIPS.
+    .. [2] Manokhin, V. (2017). Multi-class probabilistic classification using inductive and cross Venn-Abers predictors. COPA.
+    .. [3] Price, D., Knerr, S., Personnaz, L., Dreyfus, G. (1995). Pairwise neural network classifiers with probabilistic outputs. NIPS 7.
 
     Examples
     --------
@@ -74,7 +85,10 @@ class VennAbers(ScoreCalibrator):
     (array([0.758]), array([0.762]))
     """
 
-    methods = (Method("venn_abers"),)
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method("venn_abers"),
+        Method("venn_abers_one_vs_one", "pairwise Venn-Abers calibration", options={"multiclass": "one_vs_one"}),
+    )
     keeps_order = True
     fitted = ("low_", "high_")
 
@@ -84,14 +98,15 @@ class VennAbers(ScoreCalibrator):
 
     def _fit(self, data: TrainingData) -> None:
         fits = self._answered(data, both_ends)
-        self.low_, self.high_ = tuple(low for low, _ in fits), tuple(high for _, high in fits)
+        self.low_: tuple[Any, ...] = tuple(low for low, _ in fits)
+        self.high_: tuple[Any, ...] = tuple(high for _, high in fits)
 
     @property
     def curves_(self) -> tuple[Curve, ...]:  # type: ignore[override]
         """Merged probability of each binary problem."""
         return tuple(self._merged(low, high) for low, high in zip(self.low_, self.high_, strict=True))
 
-    def _merged(self, low: Curve, high: Curve) -> Curve:
+    def _merged(self, low: Any, high: Any) -> Curve:
         def curve(scores: Any) -> Floats:
             no, yes = low(scores), high(scores)
             if self.rule == "log":
@@ -123,14 +138,180 @@ class VennAbers(ScoreCalibrator):
         data = self._read(scores)
         if data.k == 2:
             score = on_scale(data, self.scale_).score
-            return self.low_[0](score), self.high_[0](score)
+            return self._lower(self.low_[0], score), self._upper(self.high_[0], score)
         if self.multiclass != "one_vs_rest":
             raise ArgumentError("multiclass", "must be 'one_vs_rest' for intervals of several classes")
         low, high = (
-            np.column_stack([end(p) for end, p in zip(ends, data.probs.T, strict=True)])
-            for ends in (self.low_, self.high_)
+            np.column_stack([of(end, p) for end, p in zip(ends, data.probs.T, strict=True)])
+            for of, ends in ((self._lower, self.low_), (self._upper, self.high_))
         )
         return low, high
+
+    @staticmethod
+    def _lower(low: Any, score: Floats) -> Floats:
+        return np.asarray(low(score))
+
+    @staticmethod
+    def _upper(high: Any, score: Floats) -> Floats:
+        return np.asarray(high(score))
+
+
+@dataclass(eq=False, repr=False)
+class CrossVennAbers(VennAbers):
+    r"""Cross Venn-Abers predictor: inductive Venn-Abers predictors of several folds, merged into one probability.
+
+    It averages over the isotonic fits of the folds, which smooths their steps. Use it in place of `VennAbers` where the scores come from
+    cross-validation, with the fold of each row passed to `fit`, or for a smoother curve. Unlike an inductive predictor it has no proven
+    validity, and with few rows per fold its probabilities are drawn towards 1/2.
+
+    Parameters
+    ----------
+    input
+    rule : {"log", "brier"}, default "log"
+        Loss whose maximum regret the merged probability minimizes.
+    multiclass
+    folds : int, default 5
+        Number of folds, in which each class is divided equally at random. They depend on the content of the rows, not on their order.
+    calibrate_on : {"fold", "others"}, default "fold"
+        Whether each predictor is fitted on the rows of its fold, as in [1]_, or on those of the other folds.
+
+    Attributes
+    ----------
+    low_ : tuple of tuples of curves
+        Probability if the new row is a non-event: for each binary problem, one curve per fold.
+    high_ : tuple of tuples of curves
+        Probability if the new row is an event: for each binary problem, one curve per fold.
+    scale_
+    classes_
+    fit_record_
+
+    See Also
+    --------
+    VennAbers : One predictor, with a validity guarantee.
+
+    Notes
+    -----
+    With :math:`p_0` and :math:`p_1` of `VennAbers` in each of :math:`F` folds and GM the geometric mean over the folds, the merged probability is
+
+    .. math:: q = rac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad 	ext{(log loss)}, \qquad
+              q = rac{1}{F} \sum \Bigl(p_1 + rac{p_0^2 - p_1^2}{2}\Bigr) \quad 	ext{(Brier score)}.
+
+    `predict_interval` returns the smallest :math:`p_0` and the largest :math:`p_1` of the folds. A fold without rows of a binary problem is left
+    out of it. The classifier itself is not fitted again: for the predictor of [1]_, pass the scores that each row received from the classifier
+    trained without its fold, and the fold.
+
+    References
+    ----------
+    .. [1] Vovk, V., Petej, I., Fedorova, V. (2015). Large-scale probabilistic predictors with and without guarantees of validity. NeurIPS.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.inference.simulation import temperature
+    >>> data = cal.make_miscalibrated(2000, warp=temperature(2.0), rng=0)
+    >>> calibrator = cal.CrossVennAbers().fit(data.y_prob, data.y_true)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.217, 0.454, 0.759])
+    >>> folds = [row % 4 for row in range(2000)]
+    >>> calibrator = cal.CrossVennAbers().fit(data.y_prob, data.y_true, fold=folds)
+    >>> calibrator.predict_proba([0.1, 0.5, 0.9])[:, 1].round(3)
+    array([0.223, 0.459, 0.759])
+    """
+
+    methods = (Method("cross_venn_abers", "cross Venn-Abers calibration"),)
+
+    folds: int = 5
+    calibrate_on: Literal["fold", "others"] = "fold"
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_whole(self.folds, "folds", 2)
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, fold: Any = None, *, counts: Any = None) -> Self:
+        """Fit one inductive predictor per fold.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,) or (N, K), or frame
+            Probabilities or logits, according to the parameter `input`.
+        y : array-like of shape (N,)
+            Observed class of each row.
+        sample_weight : array-like of shape (N,), optional
+            Importance weight of each row; only ratios matter.
+        fold : array-like of shape (N,), optional
+            Fold of each row, in place of `folds` random ones: any two or more values.
+        counts : array-like of shape (N,), optional
+            Number of identical rows that each row represents; excludes `sample_weight`.
+
+        Returns
+        -------
+        Calibrator
+            The fitted calibrator itself.
+
+        Raises
+        ------
+        ArgumentError
+            If `fold` does not have one value per row.
+        UndefinedMetricError
+            If fewer than two folds have rows.
+        """
+        self._fold = None if fold is None else _fold_codes(fold, len(column(scores, "scores").array))
+        try:
+            return super().fit(scores, y, sample_weight, counts=counts)
+        finally:
+            del self._fold
+
+    def _fit(self, data: TrainingData) -> None:
+        self._answered(data, lambda view: None)  # the scale, and a warning for problems of one outcome
+        whole = on_scale(data, self.scale_)
+        parts = [
+            [both_ends(view) if view.n else None for view in self._questions(with_weight(whole, part), partial=True)]
+            for part in self._parts(data)
+        ]
+        ends = [[found for found in of_folds if found is not None] for of_folds in zip(*parts, strict=True)]
+        self.low_, self.high_ = (tuple(tuple(found[end] for found in each) for each in ends) for end in (0, 1))
+
+    def _parts(self, data: TrainingData) -> list[Floats]:
+        """The weights of the rows in each fold that has rows, or in the others."""
+        if self._fold is not None:
+            fold = self._fold if data._p.kept is None else self._fold[data._p.kept]
+            parts = np.array([np.where(fold == code, data.weight, 0) for code in np.unique(fold)])
+        else:
+            order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
+            # Each class begins with another fold, so that few rows of many classes are not all in the same ones.
+            parts = sum(
+                np.roll(dealt(data, order[data.labels[order] == c], shares, c), c, axis=0)
+                for c in np.unique(data.labels).tolist()
+            )
+        parts = parts[(parts > 0).any(axis=1)]
+        if len(parts) < 2:
+            raise UndefinedMetricError("scores", "two or more folds must have rows", "use VennAbers, or more rows")
+        return list(parts if self.calibrate_on == "fold" else data.weight - parts)
+
+    def _merged(self, low: Any, high: Any) -> Curve:
+        def curve(scores: Any) -> Floats:
+            no, yes = (np.array([end(scores) for end in ends]) for ends in (low, high))
+            if self.rule == "brier":
+                return np.asarray((yes + no * no / 2 - yes * yes / 2).mean(axis=0))
+            event, other = (np.exp(np.log(rate).mean(axis=0)) for rate in (yes, 1 - no))
+            return np.asarray(event / (other + event))
+
+        return curve
+
+    @staticmethod
+    def _lower(low: Any, score: Floats) -> Floats:
+        return np.min([end(score) for end in low], axis=0)
+
+    @staticmethod
+    def _upper(high: Any, score: Floats) -> Floats:
+        return np.max([end(score) for end in high], axis=0)
+
+
+def _fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
+    values = column(fold, "fold").array
+    if values.shape != (rows,):
+        raise ArgumentError("fold", f"must have one value for each of {rows} rows; got shape {values.shape}")
+    return np.unique(values, return_inverse=True)[1]
 
 
 def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:

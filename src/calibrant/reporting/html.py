@@ -50,15 +50,15 @@ from .specs import (
     Palette,
     benefit_spec,
     curve_spec,
+    data_address,
     histogram_spec,
     image_of,
-    overlay_spec,
-    paper_spec,
     reliability_spec,
     risks_spec,
     threshold_spec,
     trend_spec,
 )
+from .stills import compared_image, diagram_image
 from .wording import (
     ABOVE,
     BELOW,
@@ -507,7 +507,7 @@ def _picture(diagram: Diagram, sides: Overlay, outcome: str) -> str:
     if diagram.reason or not any(side.bins for side in drawn):
         return ""
     if len(drawn) == 1:
-        return image_of(paper_spec([*_bin_values(drawn[0])], titles))
+        return data_address(diagram_image([*_bin_values(drawn[0])], titles))
     lines = [value for side in drawn for value in _bin_values(side) if value["rate"] is not None]
     spans = [value for value in lines if value["lower"] is not None] if len(drawn) <= MOST_SPANS else []
     steps = [
@@ -516,7 +516,7 @@ def _picture(diagram: Diagram, sides: Overlay, outcome: str) -> str:
         for value in _bin_values(side)
         for at in ((value["low"], value["high"]) if value["high"] == 1 else (value["low"],))
     ]
-    return image_of(overlay_spec(lines, spans, steps, titles, ON_PAPER, PAPER_WIDTH))
+    return data_address(compared_image(lines, spans, steps, titles))
 
 
 # With more sides, intervals would hide the lines; on the page those of one side can be seen.

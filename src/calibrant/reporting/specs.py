@@ -15,10 +15,9 @@ __all__ = [
     "Palette",
     "benefit_spec",
     "curve_spec",
+    "data_address",
     "histogram_spec",
     "image_of",
-    "overlay_spec",
-    "paper_spec",
     "reliability_spec",
     "risks_spec",
     "threshold_spec",
@@ -27,7 +26,6 @@ __all__ = [
 
 Spec = dict[str, Any]
 Values = Sequence[Mapping[str, Any]]
-Titles = tuple[Any, Any]
 
 # Those of the page follow the lens that the reader selects.
 TITLES = ({"expr": "meanTitle"}, {"expr": "rateTitle"})
@@ -55,16 +53,13 @@ ON_PAPER = Palette("#b2560d", "#2166ac", "#1d1d1f", "#5b5b60", "#d9d9de", "#ffff
 ON_PAGE = Palette("var(--over)", "var(--under)", "var(--ink)", "var(--soft)", "var(--line)", "var(--paper)")
 
 
-def reliability_spec(
-    values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None, titles: Titles = TITLES
-) -> Spec:
+def reliability_spec(palette: Palette = ON_PAGE) -> Spec:
     """Return the reliability diagram: a point per bin, the interval of its rate, and its distance from the diagonal.
 
-    `values` have `mean_score`, `rate`, `lower`, `upper`, `side` and `share`; names from the data are never fields. `titles` are those
-    of the axes; by default the page sets them.
+    The page fills in `bins`, which have `mean_score`, `rate`, `lower`, `upper`, `side` and `share`; names from the data are never fields.
     """
-    x = {"field": "mean_score", **_unit(titles[0], grid=True)}
-    rate = {"field": "rate", **_unit(titles[1], grid=True)}
+    x = {"field": "mean_score", **_unit(TITLES[0], grid=True)}
+    rate = {"field": "rate", **_unit(TITLES[1], grid=True)}
     colour = {
         "field": "side",
         "type": "nominal",
@@ -101,16 +96,15 @@ def reliability_spec(
             },
         },
     ]  # fmt: skip
-    live = [{"name": title["expr"], "value": ""} for title in titles if isinstance(title, dict)]
     return {
-        **_frame(palette, width, 400),
-        "params": live,
-        "data": {"name": "bins", "values": list(values)},
-        "layer": marks if width else [*marks, *_overlaid(x, rate)],
+        **_frame(palette, None, 400),
+        "params": [{"name": title["expr"], "value": ""} for title in TITLES],
+        "data": {"name": "bins", "values": []},
+        "layer": [*marks, *_overlaid(x, rate)],
     }
 
 
-def _overlaid(x: Spec, rate: Spec, lines: Values = (), spans: Values = ()) -> list[Spec]:
+def _overlaid(x: Spec, rate: Spec) -> list[Spec]:
     """Return the layers of several sides: `lines` have `place`, `colour`, `dash` and `shape`; `spans` are those with intervals.
 
     Colours, dashes and shapes are values, not scales: the legend is the list of sides beside the chart.
@@ -121,17 +115,17 @@ def _overlaid(x: Spec, rate: Spec, lines: Values = (), spans: Values = ()) -> li
     tip = {"tooltip": {"content": "data"}}
     return [
         {
-            "data": {"name": "spans", "values": list(spans)},
+            "data": {"name": "spans", "values": []},
             "mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.6, **tip},
             "encoding": {"x": x, "y": {"field": "lower", "type": "quantitative"}, "y2": {"field": "upper"}, "stroke": own["stroke"]},
         },
         {
-            "data": {"name": "lines", "values": list(lines)},
+            "data": {"name": "lines", "values": []},
             "mark": {"type": "line", "strokeWidth": 2},
             "encoding": {"x": x, "y": rate, "detail": side, "stroke": own["stroke"], "strokeDash": own["strokeDash"]},
         },
         {
-            "data": {"name": "lines", "values": list(lines)},
+            "data": {"name": "lines", "values": []},
             "mark": {"type": "point", "filled": True, "opacity": 1, "size": 55, **tip},
             "encoding": {"x": x, "y": rate, "fill": own["fill"], "shape": own["shape"]},
         },
@@ -143,36 +137,14 @@ ROWS, SHARE = "rows", "share of rows"
 HEIGHTS = {"stack": None, "scale": {"domain": [0, {"expr": "heightMax"}], "nice": True}, "axis": {"title": {"expr": "heightTitle"}, "tickCount": 3, "labelExpr": f"heightTitle == '{SHARE}' ? format(datum.value, '~%') : format(datum.value, '~s')"}}  # fmt: skip
 
 
-def _height_params(values: Values) -> list[Spec]:
-    top = max((value["rows"] for value in values), default=1)
-    return [{"name": "heightTitle", "value": ROWS}, {"name": "heightMax", "value": top}]
-
-
-def overlay_spec(lines: Values, spans: Values, steps: Values, titles: Titles, palette: Palette, width: int) -> Spec:
-    """Return the static picture of several sides: their diagrams over each other, and the distributions of their scores."""
-    x, rate = {"field": "mean_score", **_unit(titles[0], grid=True)}, {"field": "rate", **_unit(titles[1], grid=True)}
-    line = {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5, "color": palette.soft}
-    diagonal = {
-        "data": {"values": [{"mean_score": at, "rate": at} for at in (0, 1)]},
-        "mark": line,
-        "encoding": {"x": x, "y": rate},
-    }
-    frame = _frame(palette, width, 400)
-    parts: list[Spec] = [
-        {"width": width, "height": 400, "layer": [diagonal, *_overlaid(x, rate, lines, spans)]},
-        {"width": width, "height": 80, **_steps_layer(steps, {"axis": {"title": SHARE, "tickCount": 3, "format": "~%"}})},
-    ]  # fmt: skip
-    return {"background": palette.paper, "vconcat": parts, "config": frame["config"]}
-
-
-def _steps_layer(steps: Values, height: Spec) -> Spec:
+def _steps_layer() -> Spec:
     """Return the outline of the distribution of each side; `steps` have `at`, `share`, `place`, `colour` and `dash`."""
     return {
-        "data": {"name": "steps", "values": list(steps)},
+        "data": {"name": "steps", "values": []},
         "mark": {"type": "line", "strokeWidth": 1.6, "interpolate": "step-after"},
         "encoding": {
             "x": {"field": "at", **_unit("score")},
-            "y": {"field": "share", "type": "quantitative", **height},
+            "y": {"field": "share", "type": "quantitative", **HEIGHTS},
             "detail": {"field": "place", "type": "nominal"},
             "color": {"field": "colour", "type": "nominal", "scale": None},
             "strokeDash": {"field": "dash", "type": "nominal", "scale": None},
@@ -206,8 +178,8 @@ def trend_spec(values: Values, names: tuple[str, str], palette: Palette = ON_PAG
     }
 
 
-def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: int | None = None) -> Spec:
-    """Return the histogram of the scores; `values` have `low`, `high` and `rows`."""
+def histogram_spec(palette: Palette = ON_PAGE) -> Spec:
+    """Return the histogram of the scores; the page fills in `bins`, which have `low`, `high` and `rows`."""
     bars: Spec = {
         "mark": {
             "type": "bar",
@@ -223,10 +195,10 @@ def histogram_spec(values: Values = (), palette: Palette = ON_PAGE, *, width: in
         },
     }
     return {
-        **_frame(palette, width, 80),
-        "params": _height_params(values),
-        "data": {"name": "bins", "values": list(values)},
-        "layer": [bars] if width else [bars, _steps_layer((), HEIGHTS)],
+        **_frame(palette, None, 80),
+        "params": [{"name": "heightTitle", "value": ROWS}, {"name": "heightMax", "value": 1}],
+        "data": {"name": "bins", "values": []},
+        "layer": [bars, _steps_layer()],
     }
 
 
@@ -396,20 +368,6 @@ def _legend() -> Spec:
     }
 
 
-def paper_spec(values: Values, titles: Titles) -> Spec:
-    """Return the diagram and its histogram in fixed colours, for readers without scripts."""
-    points = [value for value in values if value["rate"] is not None]
-    shown = [reliability_spec(points, ON_PAPER, width=420, titles=titles), histogram_spec(values, ON_PAPER, width=420)]
-    config = shown[0]["config"]
-    parts = [{key: part for key, part in spec.items() if key not in _WHOLE} for spec in shown]
-    # In one chart two data sources need two names.
-    parts[1]["data"] = {**parts[1]["data"], "name": "rows"}
-    return {"background": ON_PAPER.paper, "params": _height_params(values), "vconcat": parts, "config": config}
-
-
-_WHOLE = ("config", "autosize", "background", "padding", "params")
-
-
 def _unit(title: Any, grid: bool = False, end: float = 1) -> Spec:
     """Return the encoding of a quantity from 0 to `end`."""
     return {
@@ -449,5 +407,9 @@ def image_of(spec: Spec) -> str:
     """Return the chart as a data address of an SVG image; it is rendered without network access."""
     import vl_convert
 
-    drawn = str(vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[]))
-    return f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode('ascii')}"
+    return data_address(str(vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])))
+
+
+def data_address(image: str) -> str:
+    """Return the data address of an SVG image."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(image.encode()).decode('ascii')}"

@@ -21,6 +21,10 @@ MAGIC, VERSION = b"CALIBRANT\0", 2
 _HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
+# Beyond this size, content that grows by more than this factor is no sketch: theirs grow by about 4, at most by 40.
+MUCH, MOST_GROWTH = 64 << 20, 200
+# Arrays that hold nothing beside those that do.
+MOST_EMPTY = 1024
 
 Integers = NDArray[np.int64]
 
@@ -48,8 +52,8 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
         )
     if hashlib.sha256(content[:-_CHECK]).digest() != content[-_CHECK:]:
         raise FileError(name, "do not match their checksum: they are corrupt or truncated", "write them again")
-    if body_bytes > MOST_BYTES:
-        raise FileError(name, f"would unpack to {body_bytes:,} bytes, more than {MOST_BYTES:,}")
+    if body_bytes > min(MOST_BYTES, max(MUCH, MOST_GROWTH * len(content))):
+        raise FileError(name, f"would unpack from {len(content):,} to {body_bytes:,} bytes", "write them again")
     start = _HEAD.size + head_bytes
     with well_formed(name):
         head = json.loads(content[_HEAD.size : start])
@@ -57,7 +61,8 @@ def unpack(kind: str, content: bytes, name: str = "content") -> tuple[dict[str, 
         body = zlib.decompressobj().decompress(content[start:-_CHECK], max(body_bytes, 1))
     if held != kind:
         raise FileError(name, f"contain a {held}; expected a {kind}")
-    if min(lengths, default=0) < 0 or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
+    wrong = min(lengths, default=0) < 0 or len(lengths) > body_bytes // 8 + MOST_EMPTY
+    if wrong or len(body) != body_bytes or 8 * sum(lengths) != body_bytes:
         raise FileError(name, "contain another number of values than declared", "write them again")
     numbers = np.frombuffer(body, "<i8").astype(np.int64)
     return head, np.split(numbers, np.cumsum(lengths)[:-1]) if lengths else []
@@ -70,5 +75,5 @@ def well_formed(name: str) -> Iterator[None]:
         yield
     except CalibrantError as error:
         raise FileError(name, error.problem, error.remedies) from error
-    except (KeyError, TypeError, ValueError, StopIteration, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, StopIteration, OverflowError, RecursionError, zlib.error) as error:
         raise FileError(name, f"have unexpected content ({type(error).__name__})", "write them again") from error

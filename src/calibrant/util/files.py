@@ -165,7 +165,7 @@ def _read_npy(path: str | os.PathLike[str]) -> Any:
 
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, MemoryError) as error:  # a header may declare more than any memory holds
         problem = f"is not a readable .npy file ({str(error).splitlines()[0]})"
         raise FileError(str(path), problem, "write an array of numbers or text with numpy.save") from error
     except OSError as error:
@@ -190,7 +190,7 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_NPZ_BYTES) -> di
             if not isinstance(array, np.ndarray):  # NumPy returns the raw bytes of other members
                 raise ValueError(f"{name!r} is not an array")
         return arrays
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, MemoryError) as error:
         raise FileError(str(path), f"is not a readable .npz file ({error})", "write it with numpy.savez") from error
     except FileError:
         raise

@@ -263,6 +263,7 @@ OTHER_SPELLINGS = {
     "n_splits": "folds",
     "random_state": "rng",
     "mode": "lens",
+    "estimator_name": "name",
 }
 # Those without one, and what to do instead.
 OTHER_USES = {
@@ -273,6 +274,7 @@ OTHER_USES = {
     "from_logits": "use input='logit'",
     "logits": "use input='logit'",
     "num_classes": "drop it; the number of classes is inferred from y_prob",
+    "ref_line": "drop it; the diagonal is always drawn",
 }
 BINNINGS = {"uniform": "equal_width", "quantile": "quantile", "equal-mass": "equal_mass"}
 

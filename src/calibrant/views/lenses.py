@@ -18,10 +18,12 @@ from ..util.blocks import map_blocks, rows_per_block
 from .view import ClassColumns, FixedRest, RestOfColumns, Rows, VectorView, View, rounding_of, sigmoid
 
 __all__ = [
+    "FLATTENED",
     "Lens",
     "class_",
     "class_groups",
     "class_hierarchy",
+    "has_one_event",
     "ordinal",
     "pair",
     "parse_lens",
@@ -34,6 +36,8 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 AnyView = View | VectorView
 
+# All classes as one event.
+FLATTENED = "flattened"
 # Cumulative probabilities are cached for simulated labels up to this many entries.
 KEPT_SUMS = 4_000_000
 
@@ -255,6 +259,23 @@ def _one_class(p: Predictions, index: int, classes: ClassColumns | None = None) 
         else:
             outcome = p.labels[:, index] if p.labels.ndim == 2 else (p.labels == index).view(np.uint8)
     return _view(p, score, outcome, name, log_odds=log_odds, rest=rest)
+
+
+def _flattened(p: Predictions) -> list[AnyView]:
+    """The probabilities of all classes as one event: N K scores, each with whether its class is the true one."""
+    _refuse_confidence(p, FLATTENED)
+    parts = [_one_class(p, index) for index in range(p.k)]
+    weight = None if p.weight is None else np.repeat(p.weight, p.k)
+    score = np.column_stack([part.raw_score for part in parts]).ravel()
+    outcome = np.column_stack([part.raw_outcome for part in parts]).ravel()
+    view = View(score, outcome, weight, p.weight_kind, lens=FLATTENED)
+    view.events = p.k
+    return [view]
+
+
+def has_one_event(views: Sequence[AnyView]) -> bool:
+    """Whether there is one event per row, so that outcomes are independent; the K events of a row are not."""
+    return len(views) == 1 and views[0].lens != FLATTENED
 
 
 def _canonical(p: Predictions) -> list[AnyView]:
@@ -781,6 +802,7 @@ _PLAIN: dict[str, Callable[[Predictions], list[AnyView]]] = {
     "classwise": _classwise,
     "ordinal": _ordinal,
     "canonical": _canonical,
+    FLATTENED: _flattened,
 }
 _MADE: dict[str, Callable[[Any], Lens]] = {
     "class": class_,

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import Argument, ArgumentError, Drop, InputTypeError, InPython, LensError, Use
 from ..input.predictions import Predictions
 from ..util.checks import weight_per_class
-from .lenses import AnyView, Lens, parse_lens
+from .lenses import FLATTENED, AnyView, Lens, parse_lens
 from .selections import parse_selection
 from .view import Summary, VectorView, View
 
@@ -62,11 +62,15 @@ def _kind(source: Any) -> str:
     return "sketch" if isinstance(source, Summary) else "view"
 
 
-def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyView]:
+def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened: bool = False) -> list[AnyView]:
     """Return the views of a lens; views of a named lens are cached with the predictions, including their sorted order and sums.
 
-    The lens of an existing view is fixed: only this lens, ``"auto"`` and the default `usual` of the caller are accepted.
+    The lens of an existing view is fixed: only this lens, ``"auto"`` and the default `usual` of the caller are accepted. `flattened` states that
+    the caller does not assume independent outcomes, of which the flattened lens has K dependent ones per row.
     """
+    if not flattened and FLATTENED in (lens, getattr(lens, "name", ""), getattr(source, "lens", "")):
+        problem = "'flattened' has one outcome per class and row, which are not independent; it is for values of metrics, assess and interval, and for calibration_curve with interval=None"
+        raise LensError("lens", problem, "use 'classwise' or 'class:NAME'")
     if isinstance(source, Summary):
         return source.views(lens)
     if not isinstance(source, Predictions):
@@ -81,7 +85,16 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto") -> list[AnyV
         known = parsed.make(source)
         if len(known) == 1 or are_kept(known):
             source.views[parsed.name] = known
+            if source.same_probs is not None:
+                _link(known, views_of(source.same_probs, parsed.name, flattened=True))
     return known
+
+
+def _link(views: list[AnyView], others: list[AnyView]) -> None:
+    """Let views with other labels use the sorted order and the bins of those of the original labels."""
+    for view, other in zip(views, others, strict=False):
+        if isinstance(view, View) and isinstance(other, View) and np.array_equal(view.raw_score, other.raw_score):
+            view.same_scores = other
 
 
 def are_kept(views: list[AnyView]) -> bool:

@@ -155,6 +155,43 @@ class Selections:
         return Selection(f"predicted in {list(names)}", mask)
 
     @staticmethod
+    def correct() -> Selection:
+        """Select rows whose predicted class, the one with the largest probability, is the true one.
+
+        ``~select.correct()`` selects the wrong predictions. Use it for the confidences of right and wrong predictions, in histograms
+        and means. It is a selection by the label: a calibrated model is not calibrated among its right predictions, whose accuracy is 1.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        See Also
+        --------
+        predicted : Rows by their predicted class.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> y_true, y_prob = [0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9]
+        >>> round(cal.mean_confidence(y_true, y_prob, where=cal.select.correct()), 4)
+        0.8667
+        >>> cal.mean_confidence(y_true, y_prob, where=~cal.select.correct())
+        0.6
+        """
+
+        def mask(p: Predictions) -> Array:
+            if p.kind == "multilabel":
+                raise LensError("where", "select.correct is not defined for multilabel predictions", "use a mask")
+            view = parse_lens("top_label", p).views(p)[0]
+            assert isinstance(view, View)
+            if view.is_soft:
+                raise LensError("where", "select.correct is not defined for soft labels", "use a mask")
+            return np.asarray(view.raw_outcome == 1)
+
+        return Selection("correct", mask, reads_labels=True)
+
+    @staticmethod
     def output(
         low: float = 0.0,
         high: float = 1.0,

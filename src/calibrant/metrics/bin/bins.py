@@ -142,6 +142,36 @@ ace = preset(
 
 
 @metric(
+    "Proportional expected calibration error",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, math.inf),
+    ideal=0,
+    robust=False,
+    aliases=(
+        "proportional ECE",
+        "relative ECE",
+        "relative expected calibration error",
+        "proportional adaptive calibration error",
+    ),
+    cite="tax2026",
+    pros="an error of 0.01 counts more at a predicted rate of 0.02 than at 0.5, as for rare events",
+    cons="dominated by the bins with the smallest scores, where rates are noisy; depends on the bins; inflated by sampling noise; not symmetric in the "
+    "two classes",
+    notes="MCGrad uses 40 bins, closed on the left. Its adaptive form has bins of equal mass (``binning='equal_mass'``).",
+)
+def proportional_ece(view: View, *, bins: Bins = 15, binning: Binning = "equal_width") -> float:
+    """Mean over bins of the absolute difference between mean score and outcome rate divided by the mean score."""
+    table = bin_table(view, binning, bins)
+    excess = np.abs(table.excess)
+    # The share of a bin times its gap over its mean score; scores of 0 alone have no error if no event occurred.
+    terms = np.divide(
+        table.weight * excess, table.score_sum, out=np.where(excess > 0, np.inf, 0.0), where=table.score_sum > 0
+    )
+    return math.fsum(terms) / table.total
+
+
+@metric(
     "Maximum calibration error",
     family="bin",
     subfamily="plug-in",

@@ -9,16 +9,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_table
+from ...binning.table import weighted_power
 from ...errors import ArgumentError
 from ...util.blocks import map_blocks
 from ...util.checks import check_whole
 from ...views.view import Block, VectorView, View
-from ..registry import metric, preset
+from ..registry import metric, norm_root, preset
 from .bins import ece
 from .joint import gece
 from .variation import ranked
 
 Floats = NDArray[np.float64]
+
+
+@metric(
+    "Top-label calibration error by predicted class",
+    family="bin",
+    subfamily="plug-in",
+    range=(0, 1),
+    ideal=0,
+    probability_scale=True,
+    lens="canonical",
+    cost="N K",
+    sketch=False,
+    aliases=("TL-ECE", "conditional top-label calibration error", "class-conditional confidence ECE"),
+    cite="gupta2022",
+    finish=norm_root,
+    pros="errors of opposite sign in two predicted classes do not cancel; never below the top-label `ece` with the same edges",
+    cons="bins of classes that are rarely predicted have few rows, whose sampling noise inflates the value, most with ``average='macro'``",
+    notes="With equal-width bins and ``average='weighted'`` it is `pce` with the predicted class as the group. ``select.predicted('cat')`` gives the error "
+    "of one predicted class: ``cal.ece(y_true, y_prob, lens='top_label', where=cal.select.predicted('cat'))``.",
+    explain={
+        "average": "``'weighted'`` weights each predicted class by its rows, as in the paper; ``'macro'`` weights all predicted classes equally."
+    },
+)
+def tl_ece(
+    view: VectorView,
+    *,
+    bins: Bins = 15,
+    binning: Binning = "equal_width",
+    norm: float = 1,
+    average: Literal["weighted", "macro"] = "weighted",
+) -> float:
+    """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
+    predicted = view.each_row(lambda block: block.probs.argmax(axis=1))
+    score = view.each_row(lambda block: block.probs.max(axis=1))
+    outcome = view.each_row(
+        lambda block: np.take_along_axis(block.targets, block.probs.argmax(axis=1)[:, None], 1)[:, 0]
+    )
+    outcome = outcome if view.is_soft else outcome.astype(np.uint8)
+    weights = view.weights
+    values, shares = [], []
+    for number in np.unique(predicted):
+        rows = np.flatnonzero(predicted == number)
+        part = View(
+            score[rows],
+            outcome[rows],
+            None if view.weight is None else view.weight[rows],
+            view.weight_kind,
+            lens="top_label",
+            classes=None if view.rows is None else view.rows.exclusive_classes,
+        )
+        table = bin_table(part, binning, bins)
+        values.append(weighted_power(table.gap, table.share, norm))
+        shares.append(math.fsum(weights[rows]) if average == "weighted" else 1.0)
+    if norm == math.inf:
+        return max(values)
+    return math.fsum(value * share for value, share in zip(values, shares, strict=True)) / math.fsum(shares)
 
 
 @metric(

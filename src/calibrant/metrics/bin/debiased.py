@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...binning.parse import EQUAL_WIDTH, Binning, Bins, bin_cells, bin_table
 from ...binning.partition import cells_of
-from ...binning.table import BinTable
+from ...binning.table import BinTable, weighted_power
 from ...errors import UndefinedMetricError
 from ...util.checks import check_positive
 from ...views.view import VectorView, View
@@ -130,6 +130,12 @@ drmsce_bcs = preset(
 )
 
 
+def _signed_root(value: float, options: Mapping[str, Any]) -> float:
+    """Take the root of a norm after classes are combined as powers, which keep their sign."""
+    norm = options["norm"]
+    return value if norm in (1, math.inf) else math.copysign(abs(value) ** (1 / norm), value)
+
+
 @metric(
     "Debiased expected calibration error",
     family="bin",
@@ -141,16 +147,25 @@ drmsce_bcs = preset(
     soft=False,
     aliases=("ECE-DB", "ECE-DEBIAS", "debiased ECE"),
     cite="kumar2019",
+    finish=_signed_root,
     pros="removes part of the sampling bias of `ece_em`; computed in closed form, where the reference implementation simulates 1000 samples",
     cons="not unbiased: with few rows per bin part of the bias remains; can be negative; assumes normally distributed rates in each bin",
+    notes="With another `norm` the mean over resampled rates is computed by quadrature. For the norm 2 `drmsce` is the estimator of the paper, which "
+    "subtracts the variance of each rate.",
 )
-def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass") -> float:
+def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm: float = 1) -> float:
     """Twice the expected calibration error minus its mean over resampled outcome rates of the bins."""
     from scipy.special import ndtr
 
     table = bin_table(view, binning, bins)
     deviation = np.sqrt(rate_variance(table, unbiased=False))
     gap = np.abs(table.gap)
+    if norm != 1:
+        from .redrawn import mean_norm
+
+        plug_in = weighted_power(gap, table.share, norm) ** (1 if norm == math.inf else 1 / norm)
+        value = 2 * plug_in - mean_norm(gap, deviation, table.share, norm)
+        return value if norm == math.inf else math.copysign(abs(value) ** norm, value)
     safe = np.where(deviation > 0, deviation, 1.0)
     # Mean of |normal|: the folded normal in closed form.
     apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["NARROWEST", "self_consistent_width", "smoothed_error"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 # Narrower kernels are not considered: they would need more than 2^21 terms.
 NARROWEST = 1e-4
@@ -21,8 +22,11 @@ NODES_OF_EIGHT, NODES_OF_FOUR, FEWER_NODES = 16, 200, 100
 # Nodes per bandwidth at which the curve is evaluated; with fewer, zeros between nodes may be missed, a negligible error.
 CURVE_NODES, FEWER_CURVE_NODES = 32, 8
 NARROW = 0.002
-# A bandwidth is as close to the fixed point as its error is to the bandwidth.
+# A bandwidth is as close to the fixed point as its error is to the bandwidth. A step of Newton's method squares the relative distance:
+# rough curves are as good as accurate ones up to the first of these distances, curves with few nodes up to the second, and after a step
+# of the third size another would change nothing.
 NEAR_ENOUGH, TINY = 1e-13, 1e-300
+ROUGH_UP_TO, FEWER_UP_TO, FINAL_STEP = 0.02, 5e-4, 1e-7
 FIRST_TRIED = 1 / 16
 # Bandwidths for which a series is computed, by the number of masses: it costs a pass over these and a transform whose length grows
 # as the bandwidth shrinks, and small steps are worthwhile if the transform dominates.
@@ -33,6 +37,10 @@ STEPS = (
 )
 # exp(-9^2 / 2) is below 1e-17.
 CUT = 9.0
+# Values of the curve at a zero, as a fraction of the largest at any, up to which they are rounding errors.
+NO_AREA = 1e-12
+# Coefficients of the second, third and fourth power in the polynomial with a given area, values at 0 and 1, and slopes there.
+QUINTIC = np.array([[30.0, -18.0, -12.0, -4.5, 1.5], [-60.0, 32.0, 28.0, 6.0, -4.0], [30.0, -15.0, -15.0, -2.5, 2.5]])
 
 
 def _cosines(values: Floats) -> Floats:
@@ -40,42 +48,44 @@ def _cosines(values: Floats) -> Floats:
     return np.fft.rfft(np.concatenate([values, values[-2:0:-1]])).real
 
 
-def _series(cosines: Floats | None, sines: Floats, nodes: int) -> tuple[Floats | None, Floats]:
-    """Compute sums of cosines and of sines with these factors at 0, 1/nodes, ..., 1 by one transform; the first factor is the constant."""
+def _sums(cosines: Floats | None, sines: Floats, nodes: int) -> Floats:
+    """Compute sums of cosines and of sines with these factors at 0, 1/nodes, ..., 2 by one transform; the first factor is the constant.
+
+    Beyond 1 sines have the opposite sign of those at the place mirrored at 1; see `_odd`.
+    """
     factors = -1j * nodes * sines
     factors[0] = 0
     if cosines is not None:
         factors += nodes * cosines
         factors[0] *= 2
-    both = np.fft.irfft(factors, 2 * nodes)
-    there = both[: nodes + 1]
-    back = np.empty(nodes + 1)  # where the sines have the opposite sign
-    back[0] = both[0]
-    back[1:] = both[: nodes - 1 : -1]
-    even = None if cosines is None else (there + back) / 2
-    np.subtract(there, back, out=back)
-    back /= 2
-    return even, back
+    return np.fft.irfft(factors, 2 * nodes)
+
+
+def _odd(sums: Floats, at: Indices) -> Floats:
+    """Return the sums of sines at some of the nodes."""
+    return (sums[at] - sums[-at]) / 2
 
 
 def _terms_for(width: float) -> int:
     return int(CUT / (math.pi * width)) + 2
 
 
-def _shares(part: Floats, points: int) -> Iterator[Floats]:
-    """Return the fractions of a mass at this relative position between the middle two of equally spaced points that each point receives.
+def _shares(part: Floats, mass: Floats, points: int) -> Iterator[tuple[Floats, float]]:
+    """Return what each of equally spaced points receives of masses at these relative positions between the middle two, and its unit.
 
-    Integrals of polynomials of a degree below the number of points are preserved.
+    Integrals of polynomials of a degree below the number of points are preserved. The arrays are used up before the next is returned.
     """
-    places = [place - points // 2 + 1 for place in range(points)]
-    away = [part - place for place in places]
-    for own in range(points):
-        first, second, *others = (distance for place, distance in enumerate(away) if place != own)
-        share = first * second
-        for other in others:
-            share *= other
-        share /= math.prod(places[own] - place for place in places if place != places[own])
-        yield share
+    places = range(1 - points // 2, points // 2 + 1)
+    away = [part - place if place else part for place in places]
+    after = [away[-1]]  # products of the last 1, 2, ... distances
+    for distance in away[-2:0:-1]:
+        after.append(after[-1] * distance)
+    before = mass.copy()  # product of the mass and the distances before
+    scratch = np.empty_like(mass)
+    for own, place in enumerate(places):
+        unit = 1 / math.prod(place - other for other in places if other != place)
+        yield (np.multiply(before, after[points - 2 - own], out=scratch) if own < points - 1 else before), unit
+        before *= away[own]
 
 
 class CosineSeries:
@@ -94,10 +104,11 @@ class CosineSeries:
         beyond = points // 2 - 1
         place = position * nodes
         left = np.minimum(place.astype(np.int64), nodes - 1)
-        part = place - left
+        place -= left
         grid = np.zeros(nodes + 1 + 2 * beyond)
-        for offset, share in enumerate(_shares(part, points)):
-            grid += np.bincount(left + offset, share * mass, len(grid))
+        for share, unit in _shares(place, mass, points):
+            grid += np.bincount(left, share, len(grid)) * unit
+            left += 1
         inner = grid[beyond : len(grid) - beyond]
         inner[1 : beyond + 1] += grid[:beyond][::-1]
         inner[-beyond - 1 : -1] += grid[len(grid) - beyond :][::-1]
@@ -105,52 +116,100 @@ class CosineSeries:
         self.terms = _cosines(inner)[: _terms_for(width)] * 2
         self.terms[0] /= 2
 
-    def absolute_integral(self, width: float, per_width: int = CURVE_NODES) -> float:
-        """Compute the integral over [0, 1] of the absolute value of the smoothed masses, with the given number of nodes per bandwidth."""
-        nodes = 1 << max(6, math.ceil(math.log2(per_width / width)))
-        order = math.pi * np.arange(_terms_for(width))
+    def _terms(self, width: float, per_width: int) -> tuple[Floats, Floats, int]:
+        """Compute the terms of the smoothed masses, their frequencies, and the number of nodes."""
+        order = math.pi * np.arange(0.0, _terms_for(width))
         terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
-        order[0] = 1.0  # the constant, which has no slope and whose area is added separately
-        _, area = _series(None, terms / order, nodes)
-        curve, slope = _series(terms, -terms * order / nodes, nodes)
-        assert curve is not None
-        area += terms[0] * np.linspace(0, 1, nodes + 1)
+        return terms, order, 1 << max(6, math.ceil(math.log2(per_width / width)))
+
+    def rough_integral(self, width: float) -> tuple[float, float]:
+        """Compute `absolute_integral` by the trapezoidal rule, with straight lines at the zeros; correct to about four digits."""
+        terms, _, nodes = self._terms(width, FEWER_CURVE_NODES)
+        factors = terms * nodes
+        factors[0] *= 2
+        curve = np.fft.irfft(factors, 2 * nodes)[: nodes + 1]
+        size = np.abs(curve)
         below = curve < 0
         at = np.flatnonzero(below[1:] != below[:-1])
-        after = at + 1
-        steps = (area[at], area[after], *(values[ends] / nodes for values in (curve, slope) for ends in (at, after)))
-        turns = steps[0] + _area_to_root(*steps)
-        return float(np.abs(np.diff(np.concatenate([area[:1], turns, area[-1:]]))).sum())
+        first, last = size[at], size[at + 1]
+        both = first + last
+        total = float(size.sum() - (size[0] + size[-1]) / 2 - (first * last / both).sum())
+        return total / nodes, -2 * width * float(both.sum()) * nodes
+
+    def absolute_integral(self, width: float, per_width: int = CURVE_NODES) -> tuple[float, float]:
+        """Compute the integral over [0, 1] of the absolute value of the smoothed masses, and its derivative by the bandwidth.
+
+        The smoothed masses f solve the heat equation, df/dw = w f'': the integral changes by -2 w |f'| at each of their zeros.
+        """
+        terms, order, nodes = self._terms(width, per_width)
+        order[0] = 1.0  # the constant, which has no slope and whose area is added separately
+        sums = _sums(terms, -terms * order / nodes, nodes)
+        curve = np.append(sums[:1], sums[: nodes - 1 : -1])  # mirrored, where sines have the opposite sign
+        curve += sums[: nodes + 1]
+        curve /= 2
+        below = curve < 0
+        at = np.flatnonzero(below[1:] != below[:-1])
+        ends = np.concatenate([at, at + 1])
+        steps = np.concatenate([curve[ends], _odd(sums, ends)]) / nodes
+        area = _odd(_sums(None, terms / order, nodes), ends) + terms[0] / nodes * ends
+        to_root, steep = _area_to_root(area.reshape(2, -1), *steps.reshape(4, -1))
+        turns = np.concatenate([[0.0], area[: len(at)] + to_root, terms[:1]])
+        change = -2 * width * float(np.abs(steep).sum()) * nodes**2
+        return float(np.abs(np.diff(turns)).sum()), change
 
 
-def _area_to_root(
-    area: Floats, next_area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats
-) -> Floats:
-    """Compute the integral from 0 to the root of a curve on [0, 1] with a sign change, given values and slopes at both ends.
+def _area_to_root(area: Floats, first: Floats, last: Floats, rise: Floats, next_rise: Floats) -> tuple[Floats, Floats]:
+    """Compute the integral from 0 to the root of a curve on [0, 1] with a sign change, and the slope there, given values and slopes at both ends.
 
     The antiderivative is approximated by the quintic polynomial with these areas, values and slopes. That is
     stationary at the root, so a root to four digits gives eight of the integral.
     """
-    whole = next_area - area
-    cube = 10 * whole - 6 * first - 4 * last - 1.5 * rise + 0.5 * next_rise
-    fourth = -15 * whole + 8 * first + 7 * last + 1.5 * rise - next_rise
-    fifth = 6 * whole - 3 * first - 3 * last - 0.5 * rise + 0.5 * next_rise
-    low, high = np.zeros(len(first)), np.ones(len(first))
+    if not first.size:
+        return first, first
+    whole = area[1] - area[0]
+    factors = np.stack([first, rise, *(QUINTIC @ np.stack([whole, first, last, rise, next_rise]))])
     root = first / (first - last)
-    for _ in range(3):
-        value = first + root * (rise + root * (3 * cube + root * (4 * fourth + root * 5 * fifth)))
-        before = (value < 0) == (first < 0)
+    for _ in range(2):
+        value, steep = _value_and_slope(factors, root)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = value / steep
+        root = root - step
+    # Where the curve is nearly flat at its root, the steps must not leave the bracket; rounding errors around 0 have no area.
+    hard = ~((np.abs(step) <= 1e-3) & (root >= 0) & (root <= 1))
+    if hard.any():
+        size = np.abs(first) + np.abs(last)
+        root = np.where(hard, first / (first - last), root)
+        hard &= size > NO_AREA * size.max()
+        if hard.any():
+            root[hard], steep[hard] = _bracketed_root(factors[:, hard])
+        steep = np.where(size > NO_AREA * size.max(), steep, 0.0)
+    c0, c1, c2, c3, c4 = factors
+    return root * (c0 + root * (c1 / 2 + root * (c2 / 3 + root * (c3 / 4 + root * (c4 / 5))))), steep
+
+
+def _value_and_slope(factors: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Compute polynomials of the fourth degree and their derivatives, each at its own place."""
+    c0, c1, c2, c3, c4 = factors
+    return c0 + at * (c1 + at * (c2 + at * (c3 + at * c4))), c1 + at * (2 * c2 + at * (3 * c3 + at * (4 * c4)))
+
+
+def _bracketed_root(factors: Floats) -> tuple[Floats, Floats]:
+    """Find the roots of polynomials with a sign change on [0, 1], by Newton's method within a bracket."""
+    low, high = np.zeros(factors.shape[1]), np.ones(factors.shape[1])
+    root, steep = (low + high) / 2, low
+    for _ in range(8):
+        value, steep = _value_and_slope(factors, root)
+        before = (value < 0) == (factors[0] < 0)
         low, high = np.where(before, root, low), np.where(before, high, root)
-        steep = rise + root * (6 * cube + root * (12 * fourth + root * 20 * fifth))
         step = root - np.divide(value, steep, out=np.full(len(root), np.inf), where=steep != 0)
         root = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-    return root * (first + root * (rise / 2 + root * (cube + root * (fourth + root * fifth))))
+    return root, steep
 
 
 def smoothed_error(position: Floats, mass: Floats, width: float) -> float:
     """Compute the integral of the absolute value of the masses smoothed by a reflected Gaussian of this bandwidth."""
     width = min(width, 3.0)  # from 2.8 on the reflections sum to a constant in double precision
-    return CosineSeries(position, mass, width).absolute_integral(width, CURVE_NODES)
+    return CosineSeries(position, mass, width).absolute_integral(width)[0]
 
 
 def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) -> float:
@@ -162,13 +221,19 @@ def self_consistent_width(position: Floats, mass: Floats, scale: float = 1.0) ->
     steps = next(steps for most, steps in STEPS if len(position) < most)
     series: dict[float, CosineSeries] = {}
 
-    def error(s: float) -> float:
+    def error(s: float, accuracy: int) -> tuple[float, float]:
+        """The integral at s, and its elasticity: the relative change over that of s."""
         width = max(s * scale, NARROWEST)
         # A coarse series first, a finer one only if the fixed point is small.
         fits = next(own for own in steps if own <= width)
         if fits not in series:
             series[fits] = CosineSeries(position, mass, fits)
-        return series[fits].absolute_integral(width, CURVE_NODES if width >= NARROW else FEWER_CURVE_NODES)
+        if accuracy:
+            fewer = accuracy == 1 or width < NARROW
+            value, change = series[fits].absolute_integral(width, FEWER_CURVE_NODES if fewer else CURVE_NODES)
+        else:
+            value, change = series[fits].rough_integral(width)
+        return value, width * change / max(value, TINY)
 
     # Smoothing reduces the error from that of single scores to that of all rows together; if these agree, it is constant.
     together = abs(float(mass.sum()))
@@ -189,30 +254,28 @@ def _neighbours_joined(position: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return (position, mass) if len(starts) == len(position) else (position[starts], np.add.reduceat(mass, starts))
 
 
-def _fixed_point(function: Callable[[float], float], least: float) -> float:
+def _fixed_point(function: Callable[[float, int], tuple[float, float]], least: float) -> float:
     """Find the fixed point of a non-increasing function on [0, 1], or its value at `least` if that is smaller.
 
-    Secant steps in logarithms are used, in which such errors are nearly linear. Where the function is below its argument, the two meet
-    between them: each value bounds the answer.
+    `function` returns its value and elasticity with an accuracy from 0 to 2. Newton's method is used in logarithms, in which such errors
+    are nearly linear. Where the function is below its argument, the two meet between them: each value bounds the answer.
     """
-    low, high = least, 1.0
-    x, before = FIRST_TRIED, None
-    moved = math.inf
+    low, high, x = least, 1.0, FIRST_TRIED
+    accuracy, close = 0, (ROUGH_UP_TO, FEWER_UP_TO, FINAL_STEP)
     for _ in range(100):
-        value = max(function(x), TINY)
+        value, elasticity = function(x, accuracy)
+        value = max(value, TINY)
         above = math.log(value / x)
-        if abs(above) <= NEAR_ENOUGH or (x == least and above < 0):
+        least_is_enough = x == least and above < 0
+        if accuracy == 2 and (abs(above) <= NEAR_ENOUGH or least_is_enough):
             return value if x == least else x
         low, high = max(low, min(x, value)), min(high, max(x, value))
-        following = math.sqrt(low * high)
-        if before is not None and before[1] != above:
-            step = (math.log(x) - before[0]) / (above - before[1])
-            guess = x * math.exp(max(min(-above * step, 50.0), -50.0))
-            following = least if guess <= least else guess if low <= guess <= high else following
-        # The error of a secant step is of the order of the product of the last two steps.
-        step_size = abs(following / x - 1)
-        if step_size <= NEAR_ENOUGH or (x > least and step_size * moved <= NEAR_ENOUGH / 100):
-            return following
-        moved = step_size if before is not None else math.inf
-        x, before = following, (math.log(x), above)
+        guess = x * math.exp(max(above / (1 - elasticity), -50.0))
+        following = least if guess <= least else guess if low <= guess <= high else math.sqrt(low * high)
+        if least_is_enough or abs(following / x - 1) <= close[accuracy]:
+            if accuracy == 2 and x > least:
+                return following
+            # Bounds from less accurate values may exclude the answer.
+            accuracy, low, high = min(accuracy + 1, 2), least, 1.0
+        x = following
     return x

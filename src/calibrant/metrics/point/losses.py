@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...input.convert import is_number
 from ...util.checks import check_positive, weight_per_class
 from ...views.view import Block, VectorView
 from ..registry import metric, norm_root
@@ -96,6 +97,46 @@ def ranked_probability(block: Block) -> Floats:
     """Mean squared distance between the cumulative probabilities and the cumulative label, for ordered classes."""
     gap = np.cumsum(block.probs - block.targets, axis=1)[:, :-1]
     return np.square(gap).sum(axis=1) / (block.k - 1)
+
+
+@metric(
+    "Ranked logarithmic score",
+    family="point",
+    subfamily="proper score",
+    range=(0, math.inf),
+    ideal=0,
+    robust=False,
+    proper="strictly",
+    lens="canonical",
+    cost="N K",
+    soft=False,
+    sketch=False,
+    ordinal=True,
+    aliases=("RLS", "ranked log score", "ranked log loss", "ranked ignorance score"),
+    cite="todter2012",
+    pros="strictly proper; for ordered classes, an adjacent class is penalised less than a distant one, and confident mistakes as in the log loss",
+    cons="infinite where all probability lies on the wrong side of a cut between two classes; not meaningful for unordered classes",
+    notes="The sum over cuts is divided by K - 1, as for `ranked_probability`, so that the score equals `nll` for two classes; the paper sums over the cuts. It is "
+    "`nll` with ``lens='ordinal'``. The ranked ignorance score is in bits, ``base=2``.",
+    explain={
+        "floor": "Lower bound at which the probability of the observed side of a cut is truncated; by default none, so that a probability of 0 gives infinity.",
+        "base": "Base of the logarithm; by default natural logarithms, 2 gives bits.",
+    },
+)
+def ranked_log(block: Block, *, floor: float | None = None, base: float | None = None) -> Floats:
+    """Mean over the cuts between ordered classes of minus the logarithm of the probability of the observed side."""
+    if floor is not None and not (is_number(floor) and 0 < floor < 1):
+        raise ArgumentError("floor", f"must lie between 0 and 1; got {floor!r}", "for example 1e-15")
+    if base is not None and not (is_number(base) and 0 < base < math.inf and base != 1):
+        raise ArgumentError("base", f"must be positive, finite and not 1; got {base!r}", "for example 2")
+    below = np.cumsum(block.probs, axis=1)[:, :-1]
+    # Small probabilities of the upper side are sums from the top, where the complement of the lower side has no digits.
+    above = np.cumsum(block.probs[:, ::-1], axis=1)[:, -2::-1]
+    is_below = np.cumsum(block.targets, axis=1)[:, :-1] > 0
+    chance = np.minimum(np.where(is_below, below, above), 1)
+    with np.errstate(divide="ignore"):
+        loss = -np.log(chance if floor is None else np.maximum(chance, floor)).sum(axis=1) / (block.k - 1)
+    return (loss if base is None else loss / math.log(base)) + 0.0
 
 
 @metric(

@@ -229,3 +229,47 @@ def _surprise_and_variance(block: Block) -> Floats:
         rest = block.expect(block.rest())[near]
         surprise[near] = np.einsum("ij,ij->i", others, others) - own[near] * rest
     return np.column_stack([surprise, variance])
+
+
+@metric(
+    "Accuracy",
+    family="point",
+    subfamily="mean difference",
+    range=(0, 1),
+    ideal=None,
+    ideal_for="nothing",
+    lens="top_label",
+    sketch=False,
+    alternative="two-sided",
+    aliases=("top-1 accuracy", "ACC", "proportion correct"),
+    cite="guo2017",
+    pros="what the mean confidence is compared with, under the same call and with the same intervals",
+    cons="not a measure of calibration; depends on the predicted class only",
+    notes="Of two equal largest probabilities the class with the lower index is the predicted one. With another lens it is the observed rate of its event.",
+    row_form=lambda view: view.outcome,
+)
+def accuracy(view: View) -> float:
+    """Fraction of rows whose predicted class, the one with the largest probability, is the true one."""
+    return float(view.mean(view.outcome))
+
+
+@metric(
+    "Mean confidence",
+    family="point",
+    subfamily="mean difference",
+    range=(0, 1),
+    ideal=None,
+    ideal_for="nothing",
+    lens="top_label",
+    sketch=False,
+    alternative="two-sided",
+    aliases=("average confidence", "expected accuracy"),
+    cite="guo2017",
+    pros="the accuracy that a calibrated model would have; available without labels",
+    cons="not a measure of calibration by itself: compare it with `accuracy`, or use `esce`, their difference",
+    notes="With another lens it is the mean predicted probability of its event.",
+    row_form=lambda view: view.score,
+)
+def mean_confidence(view: View) -> float:
+    """Mean of the largest predicted probability of each row."""
+    return float(view.mean(view.score))

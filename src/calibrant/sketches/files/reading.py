@@ -13,12 +13,12 @@ from typing import Any
 
 from ...errors import ArgumentError, Drop, FileError, InputTypeError, InPython, Use
 from ...input.convert import is_frame
+from ...util.database import connect
 from ...util.files import read_start
 from .columns import check_expression, condition_error, first_line, quoted
 from .converting import as_tables, original_of
 
 __all__ = [
-    "CONFIG",
     "FILE",
     "PRINTED",
     "ROW",
@@ -58,7 +58,6 @@ KINDS = {
 FILE, ROW = "file that calibrant reads", "file_row_number"
 # Text formats, whose probabilities are rounded to their last printed digit.
 PRINTED = ("csv", "tsv", "json")
-CONFIG: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 # By default DuckDB would treat rows that begin with # as comments and guess the format of dates file by file.
 _ISO = "dateformat = '%Y-%m-%d'"
 READERS: dict[str, tuple[str, ...]] = {
@@ -211,7 +210,7 @@ def open_source(
 
     paths = paths_of(source)
     kind = _one_kind(paths, format)
-    connection = duckdb.connect(":memory:", config=dict(CONFIG))
+    connection = connect()
     try:
         if kind == "duckdb":
             sql = attached(connection, paths, table)

@@ -1,0 +1,18 @@
+"""Integration with scikit-learn: a meta-estimator that calibrates any classifier, a scorer for every metric, and a display."""
+
+from ..errors import MissingDependencyError
+
+try:
+    import sklearn as _sklearn  # noqa: F401
+except ImportError as error:
+    raise MissingDependencyError("scikit-learn", "is not installed", "run pip install 'calibrant[sklearn]'") from error
+
+from .display import ReliabilityDisplay
+from .model import CalibratedModel, CalibratedPair
+from .scoring import Scorer, scorer, scorers
+
+__all__ = ["CalibratedModel", "CalibratedPair", "ReliabilityDisplay", "Scorer", "scorer", "scorers"]
+
+
+def __dir__() -> list[str]:
+    return __all__

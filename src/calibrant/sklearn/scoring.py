@@ -1,0 +1,170 @@
+"""Scorers: every metric for `cross_val_score`, `GridSearchCV` and similar functions, larger being better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ..errors import ArgumentError, UnknownArgumentError
+from ..metrics.registry import Metric, catalogue
+from ..views.keywords import checks_keywords
+from .responses import label_names, scores_of
+
+__all__ = ["Scorer", "scorer", "scorers"]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Metric as a scikit-learn scorer: called with a fitted classifier and data, larger is better.
+
+    Use `scorer` to create one.
+
+    Parameters
+    ----------
+    metric : str
+        Identifier of the metric.
+    options : tuple of (str, object), default ()
+        Options of the metric and of the reading of probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from calibrant.sklearn import Scorer
+    >>> X, y = make_classification(500, random_state=0)
+    >>> round(Scorer("brier")(LogisticRegression().fit(X, y), X, y), 4)
+    -0.1168
+    """
+
+    metric: str
+    options: tuple[tuple[str, Any], ...] = ()
+    _requests: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        found = catalogue[self.metric]
+        values, kind = scores_of(estimator, X)
+        keywords = {"input": kind, "sample_weight": sample_weight, **dict(self.options)}
+        value = found(label_names(estimator, y), values, classes=estimator.classes_, **keywords)
+        return -_badness(found, value)
+
+    def set_score_request(self, **requests: Any) -> Self:
+        """Set which metadata the scorer requests, for ``enable_metadata_routing`` of scikit-learn.
+
+        Parameters
+        ----------
+        **requests
+            ``sample_weight``: whether it is requested, or its name in the call.
+
+        Returns
+        -------
+        Scorer
+            The scorer itself.
+        """
+        for word in requests:
+            if word != "sample_weight":
+                raise UnknownArgumentError(word, "unexpected keyword of set_score_request", "use sample_weight")
+        self._requests.update(requests)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata the scorer requests.
+
+        Returns
+        -------
+        MetadataRequest
+            The requests.
+        """
+        found = MetadataRequest(owner=self)
+        for word, alias in self._requests.items():
+            found.score.add_request(param=word, alias=alias)
+        return found
+
+    def __repr__(self) -> str:
+        return f"scorer({self.metric!r})"
+
+
+def _badness(metric: Metric, value: float) -> float:
+    """The distance of a value from its ideal, or the value of a proper score."""
+    if metric.proper == "strictly" or metric.ideal is None:
+        return value
+    return abs(value - metric.ideal)
+
+
+# The keywords taken are those of `Predictions` that do not refer to individual rows.
+@checks_keywords("metric", catalogue, taken=("normalize", "clip", "sum_tolerance"))
+def scorer(metric: str | Metric, **options: Any) -> Scorer:
+    """Create the scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and similar functions.
+
+    Scorers follow the convention that larger is better: the score is the negative distance of the metric from its ideal value, or the
+    negative value of a proper score.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        Identifier or alias of a metric that needs labels and probabilities only.
+    **options
+        Options of the metric, such as ``bins``.
+
+    Returns
+    -------
+    Scorer
+        Callable with the signature ``(estimator, X, y, sample_weight=None)``.
+
+    Raises
+    ------
+    ArgumentError
+        If the metric needs more than labels and probabilities.
+    UnknownArgumentError
+        If a keyword is not an option of the metric.
+
+    See Also
+    --------
+    scorers : Scorers of several metrics.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from calibrant.sklearn import scorer
+    >>> X, y = make_classification(500, random_state=0)
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer("ece", bins=10)).round(2)
+    array([-0.15, -0.11, -0.08, -0.09, -0.08])
+    """
+    found = metric if isinstance(metric, Metric) else catalogue[metric]
+    if found.needs:
+        raise ArgumentError("metric", f"{found.id} requires {' and '.join(found.needs)}, which scorers do not receive")
+    found._split(options)  # the values of options are checked now, not after the first fold
+    return Scorer(found.id, tuple(sorted(options.items())))
+
+
+def scorers(metrics: str | Metric | Iterable[str | Metric] | None = None) -> dict[str, Scorer]:
+    """Create scorers of several metrics, as ``cross_validate`` expects them.
+
+    Parameters
+    ----------
+    metrics : str, Metric or iterable of these, optional
+        Metrics; by default all that need labels and probabilities only.
+
+    Returns
+    -------
+    dict of str to Scorer
+        Scorers by identifier of the metric.
+
+    See Also
+    --------
+    scorer : The scorer of one metric, with options.
+
+    Examples
+    --------
+    >>> from calibrant.sklearn import scorers
+    >>> scorers(["ece", "Brier score"])
+    {'ece': scorer('ece'), 'brier': scorer('brier')}
+    """
+    if metrics is None:
+        metrics = [metric for metric in catalogue.values() if not metric.needs]
+    made = [scorer(metric) for metric in ([metrics] if isinstance(metrics, (str, Metric)) else metrics)]
+    return {each.metric: each for each in made}

@@ -1,0 +1,32 @@
+"""Connections to DuckDB, all with the same limits."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["MEMORY", "connect"]
+
+MEMORY = "CALIBRANT_MEMORY_LIMIT"
+"""Environment variable with the most memory that a query may take, such as ``2GB``; by default 80% of the machine's or container's."""
+
+
+def connect() -> DuckDBPyConnection:
+    """Connect to an empty database in memory that loads no extensions and stays within the memory limit."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]]
+    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    limit = os.environ.get(MEMORY)
+    if limit:
+        config["memory_limit"] = limit
+    try:
+        return duckdb.connect(":memory:", config=config)
+    except duckdb.ParserException:
+        problem = f"is not an amount of memory: {limit!r}"
+        raise ArgumentError(MEMORY, problem, "set it to an amount such as 2GB, or unset it") from None

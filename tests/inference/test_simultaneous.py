@@ -1,0 +1,123 @@
+"""Values on all resamples at once are those of one resample after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.inference.pair_resampling import skce_draws
+from calibrant.inference.resampling import PredictionSampler, RowSampler, resample
+from calibrant.inference.seeds import generator
+from calibrant.inference.simultaneous import mean_draws, vce_draws
+from calibrant.metrics.registry import catalogue
+from calibrant.views.view import View
+
+COUNT = 16
+
+
+def predictions(kind: str) -> cal.Predictions:
+    rng = np.random.default_rng(4)
+    n = 1500 if kind == "many" else 90
+    p = rng.beta(0.6, 0.9, n)
+    p = np.round(p, 1) if kind == "ties" else np.where(rng.random(n) < 0.3, np.round(p), p) if kind == "edges" else p
+    y = (rng.random(n) < p).astype(int)
+    if kind == "classes":
+        probs = rng.dirichlet(np.full(4, 0.5), n)
+        return cal.Predictions(rng.integers(0, 4, n), probs)
+    extra: dict[str, Any] = {}
+    if kind == "weights":
+        extra = {"sample_weight": rng.gamma(1.0, 1.0, n)}
+    if kind == "counts":
+        extra = {"counts": rng.integers(1, 4, n)}
+    if kind == "groups":
+        extra = {"groups": rng.integers(0, 12, n)}
+    return cal.Predictions(y, p, **extra)
+
+
+KINDS = ["plain", "many", "ties", "edges", "classes", "weights", "counts", "groups"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_replicates_at_once_are_those_one_by_one(kind: str) -> None:
+    sampler = PredictionSampler(predictions(kind), cluster=kind == "groups")
+    plans: list[tuple[str, Any, dict[str, Any]]] = [
+        ("skce_uq", skce_draws, {}),
+        ("skce_uq", skce_draws, {"bandwidth": 0.3}),
+    ]
+    plans += [("vce", vce_draws, options) for options in ({}, {"norm": 2, "bins": 4}, {"bins": [0, 0.3, 0.8, 1]})]
+    plans += [("vce", vce_draws, {"variation": lambda q: 1 - float(q.max())})]
+    for name, draws, options in plans:
+        metric = catalogue[name]
+        found = draws(metric, options, sampler, COUNT, 7, None)
+        wanted = [resample(sampler, "rows", 7, number).value(metric, options) for number in range(COUNT)]
+        assert found is not None
+        assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
+    sampler = PredictionSampler(predictions(kind))
+    for name in ("brier", "nll", "ecd", "brier"):
+        metric = catalogue[name]
+        options = {"lens": "top_label"} if name == "ecd" and kind == "classes" else {}
+        found = mean_draws(metric, options, sampler, COUNT, 7)
+        wanted = [resample(sampler, "outcomes", 7, number).value(metric, options) for number in range(COUNT)]
+        assert found is not None
+        assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+
+
+def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
+    sampler = PredictionSampler(predictions("plain"))
+    vce, brier = catalogue["vce"], catalogue["brier"]
+    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"bins": [3, 5]}, {"combine": "sum"}):
+        assert vce_draws(vce, options, sampler, COUNT, 0, None) is None
+    assert vce_draws(brier, {}, sampler, COUNT, 0, None) is None
+    assert mean_draws(vce, {}, sampler, COUNT, 0) is None
+    assert mean_draws(brier, {}, sampler, 4, 0) is None
+
+
+@pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])
+def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
+    data = predictions(kind)
+    if kind == "many":  # a few ties
+        data = cal.Predictions(data.labels, np.where(data.probs < 0.1, np.round(data.probs, 3), data.probs))
+    binary = kind != "classes"
+    names = ("ece", "drmsce_bcs", "ece_sweep", "mce", "ecce_mad", "cwce", "ks_error")
+    samplers = [PredictionSampler(data), RowSampler(catalogue["ece"].views(data)[0])]  # type: ignore[arg-type]
+    for sampler in samplers if binary else samplers[:1]:
+        for number in range(4):
+            drawn = resample(sampler, "outcomes", 3, number)
+            for name in names if sampler is samplers[0] else names[:5]:
+                views = drawn.views(catalogue[name], {})
+                assert all(view.same_scores is not None for view in views)  # type: ignore[union-attr]
+                alone = [
+                    View(v.raw_score.copy(), v.raw_outcome.copy(), v.weight, v.weight_kind)  # type: ignore[union-attr]
+                    for v in views
+                ]
+                assert catalogue[name].of_views(views) == catalogue[name].of_views(alone)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["many", "ties", "weights", "counts"])
+def test_replicates_in_the_order_of_the_rows_have_the_same_bits(kind: str) -> None:
+    sampler = RowSampler(catalogue["ece"].views(predictions(kind))[0])  # type: ignore[arg-type]
+    for draws in ("rows", "outcomes"):
+        for number in range(4):
+            (view,) = resample(sampler, draws, 3, number).views(catalogue["ece"], {})  # type: ignore[arg-type]
+            assert isinstance(view, View)
+            alone = View(view.raw_score.copy(), view.raw_outcome.copy(), view.weight, view.weight_kind)
+            for name in ("ece_knn", "drmsce_bcs", "ece_sweep", "calbin"):
+                assert catalogue[name].of_views([view]) == catalogue[name].of_views([alone])
+            assert catalogue["ece_knn"].of_views([view], neighbours=3) == catalogue["ece_knn"].of_views(
+                [alone], neighbours=3
+            )
+
+
+def test_generators_from_a_known_state_are_those_of_numpy() -> None:
+    for seed, number in ((0, 0), (0, 3), (2**127 + 5, 1), (7, 10**6)):
+        wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+        for _ in range(2):
+            assert generator(seed, number).random(4).tolist() == wanted.random(4).tolist()
+            wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))

@@ -1,0 +1,108 @@
+"""Logs with a row per prediction and a further row per event, and groups of several columns in every function that has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import GroupError, InputError, InputTypeError, ShapeError
+
+RNG = np.random.default_rng(7)
+SCORE = RNG.random(300).round(2)  # many ties
+EVENT = (RNG.random(300) < SCORE**1.5).astype(int)
+GROUP = RNG.integers(0, 3, 300)
+
+
+def unjoined(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The rows of a log in random order: labels, scores, groups and keys."""
+    rows = np.concatenate([np.arange(300), np.flatnonzero(EVENT)])
+    label = np.concatenate([np.zeros(300, int), np.ones(EVENT.sum(), int)])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    return label[order], SCORE[rows][order], GROUP[rows][order], rows[order]
+
+
+def test_joined_rows_have_the_values_of_the_predictions() -> None:
+    label, score, group, key = unjoined()
+    for joined in (
+        cal.join_events(label, score, groups=group),
+        cal.join_events(label, score, groups=group, keys=key),
+        cal.join_events(cal.Predictions(label, score, groups=group)),
+        cal.join_events(np.where(label == 1, "click", "none"), score, groups=group, pos_label="click"),
+    ):
+        assert joined.n == 300
+        for metric in (cal.ece, cal.ece_em, cal.brier, cal.expected_observed_ratio, cal.smece):
+            assert metric(joined) == pytest.approx(metric(EVENT, SCORE), rel=1e-12)
+        assert cal.pce(joined) == pytest.approx(cal.pce(EVENT, SCORE, groups=GROUP), rel=1e-12)
+    # The rate of each bin is events over predictions; of the unjoined rows it would be events over rows.
+    table = cal.calibration_curve(cal.join_events(label, score), bins=3).table
+    place = np.clip(np.ceil(score * 3), 1, 3)
+    for k in range(3):
+        positives, negatives = ((label == value) & (place == k + 1) for value in (1, 0))
+        assert table.rate[k] == pytest.approx(positives.sum() / negatives.sum())
+
+
+def test_weights_and_rows_of_weight_zero() -> None:
+    weight = np.linspace(0, 2, 300)
+    rows = np.concatenate([np.arange(300), np.flatnonzero(EVENT)])
+    label = np.concatenate([np.zeros(300, int), np.ones(EVENT.sum(), int)])
+    for keys in (None, rows):
+        joined = cal.join_events(label, SCORE[rows], sample_weight=weight[rows], keys=keys)
+        assert cal.ece(joined) == pytest.approx(cal.ece(EVENT, SCORE, sample_weight=weight), rel=1e-12)
+
+
+def test_errors_of_joining() -> None:
+    with pytest.raises(
+        InputError,
+        match=r"y_true: 1 of 2 events have no row with label 0 and the same probability.*row 2; pass keys, or drop",
+    ):
+        cal.join_events([0, 1, 1], [0.2, 0.2, 0.9])
+    with pytest.raises(InputError, match="1 of 1 events have no row with label 0 and the same key"):
+        cal.join_events([0, 1], [0.2, 0.2], keys=["a", "b"])
+    with pytest.raises(ShapeError, match="keys: must have one entry for each of 2 rows"):
+        cal.join_events([0, 1], [0.2, 0.2], keys=["a"])
+    with pytest.raises(InputTypeError, match="unjoined rows have one event with hard labels; got multiclass"):
+        cal.join_events([0, 1], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    with pytest.raises(InputTypeError, match="counts: are not supported"):
+        cal.join_events([0, 1], [0.2, 0.2], counts=[1, 2])
+    assert cal.join_events([0, 0], [0.2, 0.3]).n == 2
+
+
+def test_groups_of_several_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    n = 300
+    score = rng.uniform(0.05, 0.95, n)
+    label = (rng.random(n) < score).astype(int)
+    sex, site = np.array(["a", "b"])[rng.integers(0, 2, n)], rng.integers(0, 2, n)
+    both = np.array([f"{a}, {b}" for a, b in zip(sex, site, strict=True)])
+    time, event = rng.exponential(5, n), rng.integers(0, 2, n)
+    errors = rng.normal(size=(n, 2))
+
+    def calibrated(groups: Any) -> Any:
+        fitted = cal.GroupCalibration(cal.PlattScaling()).fit(score, label, groups=groups)
+        return fitted.predict_proba(score + 0.01, groups=groups)[:, 1]
+
+    calls: list[Any] = [
+        lambda groups: cal.pce(label, score, groups=groups),
+        lambda groups: cal.horizon_outcomes(time, event, horizon=4, groups=groups).weight,
+        lambda groups: cal.assess_gaussian(errors, np.zeros((n, 2)), np.eye(2), groups=groups).pvalue,
+        calibrated,
+    ]
+    several: dict[str, Any] = {"sex": sex, "site": site}
+    for call in calls:
+        for groups in (several, pandas.DataFrame(several), polars.DataFrame(several)):
+            assert np.array_equal(call(groups), call(both))
+    # Where combinations are not meant.
+    from sklearn.linear_model import LogisticRegression
+
+    with pytest.raises(GroupError, match="groups: clusters require one grouping; got 2: sex, site; name one of them"):
+        cal.internal_validation(LogisticRegression(), errors, label, groups=several, n_resamples=20)
+    with pytest.raises(ShapeError, match=r"got shape \(2, 300\); pass a dict of columns"):
+        cal.pce(label, score, groups=[sex, site])
+    fitted = cal.GroupCalibration(cal.PlattScaling()).fit(score, label, groups=several)
+    with pytest.raises(GroupError, match="groups must be among those fitted; got 'a, 9' in row 0"):
+        fitted.predict_proba(score[:1], groups={"sex": ["a"], "site": [9]})

@@ -1,0 +1,162 @@
+"""Measures that other packages have: identities, exact values, and the size of their tests."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.errors import ArgumentError
+from calibrant.metrics.bin.redrawn import mean_norm
+
+
+def several(seed: int = 0, n: int = 211, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated forecasts of several classes with text labels; some are sure, some tied."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.5), n)
+    p[::7] = np.eye(k)[rng.integers(0, k, len(p[::7]))]
+    p[::11] = 1 / k
+    label = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    return np.array([f"c{i:03d}" for i in range(k)])[label], p
+
+
+def names(k: int) -> dict[str, Any]:
+    return {"classes": [f"c{i:03d}" for i in range(k)]}
+
+
+@pytest.mark.parametrize("k", [2, 4, 100])
+def test_top_label_error_by_predicted_class(k: int) -> None:
+    y, p = several(k, k=k)
+    more = names(k)
+    predicted = p.argmax(axis=1)
+    weights = np.linspace(0.5, 2, len(y))
+    for weight in ({}, {"sample_weight": weights}):
+        found = cal.tl_ece(y, p, **more, **weight)
+        assert found == pytest.approx(cal.pce(y, p, groups=predicted, lens="top_label", **more, **weight), rel=1e-12)
+        assert found >= cal.ece(y, p, lens="top_label", **more, **weight) - 1e-15
+        each = [
+            cal.ece(y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), **more, **weight)
+            for c in np.unique(predicted)
+        ]
+        assert cal.tl_ece(y, p, average="macro", **more, **weight) == pytest.approx(np.mean(each), rel=1e-12)
+        assert cal.tl_ece(y, p, norm=math.inf, **more, **weight) >= max(each) - 1e-12
+    # Bins of equal mass are made inside each predicted class.
+    each = [
+        cal.ece_em(y, p, lens="top_label", where=cal.select.predicted(f"c{c:03d}"), bins=3, **more)
+        for c in np.unique(predicted)
+    ]
+    found = cal.tl_ece(y, p, binning="equal_mass", bins=3, average="macro", **more)
+    assert found == pytest.approx(np.mean(each), rel=1e-12)
+
+
+def test_relative_errors_of_bins() -> None:
+    y, p = np.array([0, 0, 1, 0, 1, 1]), np.array([0.02, 0.02, 0.02, 0.02, 0.8, 0.8])
+    assert cal.proportional_ece(y, p, bins=2) == pytest.approx(4 / 6 * 0.23 / 0.02 + 2 / 6 * 0.2 / 0.8)
+    assert cal.proportional_ece([0, 0, 1], [0.0, 0.0, 0.9], bins=2) == pytest.approx(1 / 3 * 0.1 / 0.9)
+    assert cal.proportional_ece([0, 1, 1], [0.0, 0.0, 0.9], bins=2) == math.inf
+    # One bin: the relative error of the mean.
+    y, p = (np.arange(50) % 3 == 0).astype(int), np.linspace(0, 1, 50)
+    assert cal.proportional_ece(y, p, bins=1) == pytest.approx(abs(cal.expected_observed_ratio(y, p) ** -1 - 1))
+
+
+def test_accuracy_mean_confidence_and_their_difference() -> None:
+    for k in (2, 4, 100):
+        y, p = several(k, k=k)
+        right = p.argmax(axis=1) == [int(name[1:]) for name in y]
+        assert cal.accuracy(y, p, **names(k)) == right.mean()
+        assert cal.mean_confidence(y, p, **names(k)) == pytest.approx(p.max(axis=1).mean(), rel=1e-14)
+        difference = cal.mean_confidence(y, p, **names(k)) - cal.accuracy(y, p, **names(k))
+        assert cal.esce(y, p, lens="top_label", **names(k)) == pytest.approx(difference, abs=1e-14)
+    y, p = [0, 1, 1, 0, 1], [0.2, 0.4, 0.8, 0.5, 0.9]
+    assert cal.accuracy(y, p) == 0.8  # 0.4 is wrong; 0.5 predicts the first class
+    assert cal.accuracy(y, p, lens="binary") == 0.6
+    assert cal.mean_confidence(y, p) == pytest.approx(0.72)
+    found = cal.evaluate(y, p, metrics=["accuracy", "mean_confidence"])
+    assert (found["accuracy"], found["mean_confidence"]) == (0.8, pytest.approx(0.72))
+    with pytest.raises(ArgumentError, match="metric: mean_confidence does not depend on the labels"):
+        cal.assess(y, p, metric="mean_confidence")
+
+
+def test_ranked_log_score() -> None:
+    y, p = np.array([0, 1, 2, 1]), np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4], [0.25, 0.5, 0.25]])
+    cuts = [[0.5, 0.8], [0.9, 0.8], [0.7, 0.4], [0.75, 0.75]]
+    assert cal.ranked_log(y, p) == pytest.approx(-np.log(cuts).mean(), rel=1e-14)
+    assert cal.ranked_log(y, p) == pytest.approx(cal.nll(y, p, lens="ordinal"), rel=1e-14)
+    assert cal.ranked_log(y, p, base=2) == pytest.approx(cal.ranked_log(y, p) / math.log(2))
+    assert cal.ranked_log([0, 1], [0.2, 0.7]) == pytest.approx(cal.nll([0, 1], [0.2, 0.7]))
+    # All probability above the first cut, and the class below it.
+    assert cal.ranked_log([0, 2], [[0, 0.5, 0.5], [0.1, 0.1, 0.8]]) == math.inf
+    assert cal.ranked_log([0, 2], [[0, 0.5, 0.5], [0.1, 0.1, 0.8]], floor=1e-6) < 8
+    # A distant class costs more than an adjacent one; the log loss does not distinguish them.
+    near, far = [[0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8]]
+    assert cal.ranked_log([0], near) < cal.ranked_log([0], far)
+    # The tiny probability of the upper side keeps its digits.
+    assert cal.ranked_log([2], [[1 - 2e-20, 1e-20, 1e-20]]) == pytest.approx(-np.log([2e-20, 1e-20]).mean(), rel=1e-12)
+    assert cal.ranked_log(y, p) == pytest.approx(cal.ranked_log.rows(y, p).mean())
+
+
+def panels(mean: float, deviation: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of a normal distribution: Gauss-Legendre on short panels that have an edge at 0."""
+    breaks = np.union1d([0.0], mean + deviation * np.linspace(-9, 9, 37))
+    breaks = breaks[(breaks >= mean - 9 * deviation) & (breaks <= mean + 9 * deviation)]
+    node, weight = np.polynomial.legendre.leggauss(12)
+    half = np.diff(breaks) / 2
+    x = ((breaks[:-1] + half)[:, None] + half[:, None] * node).ravel()
+    density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
+    return x, (half[:, None] * weight).ravel() * density
+
+
+def test_the_mean_norm_of_resampled_gaps() -> None:
+    one = np.ones(1)
+    for mean, deviation in ((0.1, 0.05), (0.0, 0.2), (0.3, 0.001), (0.05, 0.3)):
+        folded = deviation * math.sqrt(2 / math.pi) * math.exp(-((mean / deviation) ** 2) / 2)
+        folded += mean * math.erf(mean / deviation / math.sqrt(2))
+        for norm in (1.1, 1.5, 2, 3, 8, math.inf):
+            assert mean_norm(mean * one, deviation * one, one, norm) == pytest.approx(folded, rel=1e-10)
+    means, deviations, shares = np.array([0.1, 0.02]), np.array([0.05, 0.03]), np.array([0.4, 0.6])
+    (x, a), (y, b) = panels(0.1, 0.05), panels(0.02, 0.03)
+    for norm in (1.5, 2, 3, 7):
+        grid = (0.4 * np.abs(x)[:, None] ** norm + 0.6 * np.abs(y) ** norm) ** (1 / norm)
+        assert mean_norm(means, deviations, shares, norm) == pytest.approx(a @ grid @ b, rel=1e-5)
+    # Without noise, and with an empty bin.
+    assert mean_norm(means, 0 * means, shares, 3) == pytest.approx((0.4 * 0.1**3 + 0.6 * 0.02**3) ** (1 / 3))
+    extended = [np.append(part, value) for part, value in ((means, 0.9), (deviations, 0.2), (shares, 0.0))]
+    assert mean_norm(*extended, 3) == pytest.approx(mean_norm(means, deviations, shares, 3), rel=1e-14)
+
+
+def test_debiased_errors_of_any_norm() -> None:
+    y, p = several(1)
+    y = (y == "c001").astype(int)
+    p = p[:, 1]
+    # Close to the norm 1, which has a closed form.
+    assert cal.ece_db(y, p, norm=1.0001) == pytest.approx(cal.ece_db(y, p), abs=1e-4)
+    for norm in (2, 3, math.inf):
+        plug_in = cal.rmsce(y, p, norm=norm, binning="equal_mass")
+        table = cal.calibration_curve(y, p, binning="equal_mass").table
+        draws = np.random.default_rng(0).normal(
+            table.rate, np.sqrt(table.rate * (1 - table.rate) / table.weight), (20_000, len(table))
+        )
+        gaps = np.abs(draws - table.mean_score)
+        size = gaps.max(axis=1) if norm == math.inf else (gaps**norm @ table.share) ** (1 / norm)
+        noise = 5 * size.std() / math.sqrt(len(size))
+        assert cal.ece_db(y, p, norm=norm) == pytest.approx(2 * plug_in - size.mean(), abs=noise)
+
+
+def test_sizes_of_the_default_tests(deep: bool) -> None:
+    """Calibrated forecasts are rejected at the 5% level in about 5% of data sets."""
+    sets = 600 if deep else 12
+    for metric in ("tl_ece", "proportional_ece", "ranked_log", "accuracy"):
+        rejected = 0
+        for seed in range(sets):
+            rng = np.random.default_rng([seed, 4])
+            p = rng.dirichlet(np.full(4, 0.7), 120)
+            y = (p.cumsum(axis=1) < rng.random((120, 1))).sum(axis=1).clip(0, 3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                rejected += cal.assess(y, p, metric=metric, n_resamples=99 if deep else 19, rng=seed).pvalue <= 0.05
+        assert rejected <= (0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)), metric
+        assert not deep or rejected >= 0.02 * sets, metric

@@ -1,0 +1,591 @@
+"""Calibrators that other packages have too: definitions written out slowly, edge cases, coefficients and edges under one name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+import calibrant as cal
+from calibrant.recalibration.methods import METHODS
+
+Floats = NDArray[np.float64]
+NEW = np.concatenate([[0.0, 1.0, 0.5, 0.3], np.random.default_rng(1).random(40)])
+
+
+def problem(n: int, seed: int = 0, digits: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
+    """Overconfident scores; rounded ones have ties and are exactly 0 or 1."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(-0.3, 1.2, n)
+    p = 1 / (1 + np.exp(-2 * odds))
+    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    return (p if digits is None else p.round(digits)), y
+
+
+def classes(n: int, k: int, seed: int = 0) -> tuple[Floats, NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.7), n)
+    y = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    p = p**1.7
+    return p / p.sum(axis=1, keepdims=True), y
+
+
+UNFRIENDLY = {
+    "no bin count divides": problem(131),
+    "ties, exact 0 and 1": problem(97, 1, 1),
+    "few scores": (np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.7, 0.7]), np.array([0, 1, 0, 1, 0, 1, 1])),
+    "tiny": (np.array([0.3, 0.6, 0.1, 0.9, 0.8]), np.array([1, 0, 0, 1, 1])),
+}
+
+
+def at(calibrator: Any, scores: Any, **given: Any) -> Floats:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.InSampleWarning)
+        return np.asarray(calibrator.predict_proba(scores, **given))
+
+
+def fitted(calibrator: Any, *given: Any, **words: Any) -> Any:
+    """Fitted without warnings about boundary scores and single outcomes, which other tests hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrantWarning)
+        return calibrator.fit(*given, **words)
+
+
+# Venn-Abers
+
+
+def isotonic_rate(scores: list[float], events: list[float], weight: list[float], s: float) -> float:
+    """The isotonic regression at an observed score: the largest of the smallest means over ranges of scores around it."""
+    levels = sorted(set(scores))
+    sums = {t: [0.0, 0.0] for t in levels}
+    for t, e, w in zip(scores, events, weight, strict=True):
+        sums[t][0] += w * e
+        sums[t][1] += w
+    below, above = [t for t in levels if t <= s], [t for t in levels if t >= s]
+
+    def mean(first: float, last: float) -> float:
+        inside = [sums[t] for t in levels if first <= t <= last]
+        return sum(e for e, _ in inside) / sum(w for _, w in inside)
+
+    return max(min(mean(first, last) for last in above) for first in below)
+
+
+def both(p: Floats, y: Any, w: Floats, s: float) -> tuple[float, float]:
+    found = [isotonic_rate([*p.tolist(), s], [*map(float, y), e], [*w.tolist(), 1.0], s) for e in (0.0, 1.0)]
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("rule", ["log", "brier"])
+@pytest.mark.parametrize("calibrate_on", ["fold", "others"])
+def test_cross_venn_abers_merges_the_predictors_of_folds(rule: Any, calibrate_on: Any) -> None:
+    for name, (p, y) in UNFRIENDLY.items():
+        p, y = p[:40], y[:40]
+        fold = np.array(["a", "b", "c"])[np.arange(len(y)) % 3]
+        counts = 1 + np.arange(len(y)) % 2
+        calibrator = fitted(cal.CrossVennAbers(rule=rule, calibrate_on=calibrate_on), p, y, fold=fold, counts=counts)
+        new = NEW[:9]
+        ends = []
+        for f in "abc":
+            rows = (fold == f) == (calibrate_on == "fold")
+            ends.append([both(p[rows], y[rows], counts[rows].astype(float), s) for s in new])
+        wanted = []
+        for j in range(len(new)):
+            p0, p1 = zip(*(each[j] for each in ends), strict=True)
+            if rule == "log":
+                event, other = math.prod(p1) ** (1 / 3), math.prod(1 - x for x in p0) ** (1 / 3)
+                wanted.append(event / (event + other))
+            else:
+                wanted.append(sum(b + a * a / 2 - b * b / 2 for a, b in zip(p0, p1, strict=True)) / 3)
+        assert at(calibrator, new)[:, 1] == pytest.approx(wanted, abs=1e-12), name
+        low, high = calibrator.predict_interval(new)
+        assert low == pytest.approx([min(e[j][0] for e in ends) for j in range(len(new))], abs=1e-12)
+        assert high == pytest.approx([max(e[j][1] for e in ends) for j in range(len(new))], abs=1e-12)
+
+
+def test_folds_divide_every_class_and_do_not_depend_on_the_order() -> None:
+    p, y = problem(403)
+    calibrator = cal.CrossVennAbers(folds=4).fit(p, y)
+    assert [len(each) for each in calibrator.low_] == [4]
+    sizes = [len(curve.scores) for curve in calibrator.low_[0]]
+    assert max(sizes) - min(sizes) <= 4  # two per distinct score, and one row more or less of each class
+    order = np.random.default_rng(5).permutation(403)
+    assert at(cal.CrossVennAbers(folds=4).fit(p[order], y[order]), NEW) == pytest.approx(at(calibrator, NEW), abs=1e-15)
+    two = cal.CrossVennAbers(folds=2).fit([0.2, 0.8], [0, 1])  # a fold without rows is left out
+    assert [len(each) for each in two.low_] == [2]
+
+
+def test_a_model_passes_the_folds_of_its_cross_validation() -> None:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+
+    from calibrant.sklearn import CalibratedModel
+
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 3)) + y[:, None]
+    fold = np.empty(120, int)
+    for number, (_, test) in enumerate(StratifiedKFold(4).split(X, y)):
+        fold[test] = number
+    scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
+    own = cal.CrossVennAbers(rule="brier").fit(scores, y, fold=fold)
+    model = CalibratedModel(GaussianNB(), method=cal.CrossVennAbers(rule="brier"), cv=4).fit(X, y)
+    new = X[:20] + 0.1
+    assert model.predict_proba(new) == pytest.approx(
+        at(own, GaussianNB().fit(X, y).predict_proba(new)[:, 1]), abs=1e-14
+    )
+
+
+def test_folds_are_checked() -> None:
+    p, y = problem(20)
+    with pytest.raises(cal.ArgumentError, match=r"fold: must have one value for each of 20 rows; got shape \(3,\)"):
+        cal.CrossVennAbers().fit(p, y, fold=[1, 2, 3])
+    with pytest.raises(cal.UndefinedMetricError, match="scores: two or more folds must have rows; use VennAbers"):
+        cal.CrossVennAbers().fit(p, y, fold=np.zeros(20))
+    with pytest.raises(cal.ArgumentError, match="folds: must be an integer of at least 2; got 1"):
+        cal.CrossVennAbers(folds=1).fit(p, y)
+
+
+@pytest.mark.parametrize("k", [4, 12])
+def test_pairs_of_classes_are_coupled(k: int) -> None:
+    p, y = classes(60 if k == 4 else 150, k)
+    y = np.where(y == 1, 0, y) if k == 4 else y  # a class without rows
+    new = classes(5, k, 9)[0]
+    calibrator = fitted(cal.VennAbers(multiclass="one_vs_one"), p, y)
+    total = np.zeros((5, k))
+    if k == 4:  # the definition is slow
+        for a, b in itertools.combinations(range(k), 2):
+            rows = (y == a) | (y == b)
+            share = p[rows, a] / (p[rows, a] + p[rows, b])
+            for i, row in enumerate(new):
+                p0, p1 = both(share, y[rows] == a, np.ones(rows.sum()), row[a] / (row[a] + row[b]))
+                q = p1 / (1 - p0 + p1)
+                total[i, a] += 1 / q
+                total[i, b] += 1 / (1 - q)
+        wanted = 1 / (total - (k - 2))
+        assert at(calibrator, new) == pytest.approx(wanted / wanted.sum(axis=1, keepdims=True), abs=1e-12)
+    cross = fitted(cal.CrossVennAbers(multiclass="one_vs_one"), p, y)  # folds without a pair of classes are left out
+    for found in (at(calibrator, new), at(cross, new)):
+        assert np.isfinite(found).all()
+        assert found.sum(axis=1) == pytest.approx(1)
+
+
+def own_ends(n: int, repetitions: int, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """For new rows of as many data sets: the end of the interval that belongs to the outcome, the outcome, the cross prediction, the truth."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(repetitions):
+        truth = rng.beta(0.6, 1.2, n + 1)
+        score = np.round(truth**3, 2)  # miscalibrated, with ties
+        y = (rng.random(n + 1) < truth).astype(int)
+        single = fitted(cal.VennAbers(), score[:-1], y[:-1])
+        cross = fitted(cal.CrossVennAbers(folds=3), score[:-1], y[:-1])
+        ends = [float(end[0]) for end in single.predict_interval(score[-1:])]
+        # Rounded: the last digits of equal means depend on the outcome, and would tell it at the edges of bins.
+        found.append((round(ends[y[-1]], 9), y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
+    own, outcome, merged, truth = np.array(found).T
+    return own, outcome, merged, truth
+
+
+def test_one_end_of_the_interval_is_calibrated(deep: bool) -> None:
+    """E[Y | p_Y] = p_Y for exchangeable rows (Vovk et al. 2015), whatever the scores are worth."""
+    own, outcome, merged, truth = own_ends(25, 20_000 if deep else 200, 3)
+    edges = np.quantile(own, np.linspace(0, 1, 6)[1:-1])
+    place = np.searchsorted(edges, own)
+    worst = 0.0
+    for b in np.unique(place):
+        rows = place == b
+        spread = math.sqrt(float((own * (1 - own))[rows].sum())) + 1e-9  # of ends that are 0 or 1, none may fail
+        worst = max(worst, abs(float((outcome - own)[rows].sum())) / spread)
+    assert worst < 3.3  # five bins
+    # The merged probability of folds of eight rows is drawn towards 1/2: by 0.05 on average, where the mean is 0.33.
+    assert 0.02 < float((merged - truth).mean()) < 0.08
+
+
+# Beta calibration
+
+
+def beta_loss(parameters: str, p: Floats, y: Any, weight: Floats, x: Any) -> float:
+    a, b = (x[0], x[1]) if "b" in parameters else (x[0], x[0])
+    c = x[-1] if parameters.endswith("m") else (a - b) * math.log(2)
+    clipped = np.clip(p, 1e-12, 1 - 1e-12)
+    eta = a * np.log(clipped) - b * np.log1p(-clipped) + c
+    return float(weight @ (np.logaddexp(0, eta) - y * eta) / weight.sum())
+
+
+@pytest.mark.parametrize("parameters", ["abm", "ab", "am", "a"])
+def test_beta_calibration_is_the_likeliest_curve_of_its_family(parameters: Any) -> None:
+    for name, (p, y) in {**UNFRIENDLY, "falling": (1 - problem(150, 4)[0], problem(150, 4)[1])}.items():
+        weight = 1.0 + np.arange(len(y)) % 3
+        calibrator = fitted(cal.BetaCalibration(parameters=parameters), p, y, sample_weight=weight)
+        (a, b), c = calibrator.coef_[0], calibrator.intercept_[0]
+        assert min(a, b) >= 0
+        if parameters in ("am", "a"):
+            assert a == b
+        if parameters in ("ab", "a"):
+            assert c == pytest.approx((a - b) * math.log(2), abs=1e-12)
+        loss = partial(beta_loss, parameters, p, y, weight)
+        free = {"abm": 3, "ab": 2, "am": 2, "a": 1}[parameters]
+        limits = [(0, None), (0, None), (None, None)][:free] if parameters != "am" else [(0, None), (None, None)]
+        best = min(
+            minimize(loss, [s] * free, bounds=limits, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}).fun
+            for s in (0.1, 1.0)
+        )
+        own = {"abm": (a, b, c), "ab": (a, b), "am": (a, c), "a": (a,)}[parameters]
+        assert loss(own) <= best + 1e-7, (name, own)
+
+
+def test_beta_calibration_through_one_half_keeps_the_predicted_class() -> None:
+    p, y = problem(500, 2)
+    found = at(cal.BetaCalibration(parameters="ab").fit(p, y), np.array([0.2, 0.499, 0.5, 0.501, 0.8]))[:, 1]
+    assert found[2] == pytest.approx(0.5, abs=1e-15)
+    assert (np.sign(found - 0.5) == [-1, -1, 0, 1, 1])[[0, 1, 3, 4]].all()
+    for parameters in ("ab", "a"):
+        with pytest.raises(cal.UndefinedMetricError, match="a threshold separates the outcomes"):
+            cal.BetaCalibration(parameters=parameters).fit([0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1])
+        half = fitted(cal.BetaCalibration(parameters=parameters), [0.5] * 4, [0, 1, 1, 1])
+        assert at(half, [0.5])[0, 1] == 0.5
+    with pytest.raises(cal.ArgumentError, match="parameters: must be 'abm', 'ab', 'am' or 'a'; got 'abc'"):
+        cal.BetaCalibration(parameters="abc").fit(p, y)  # type: ignore[arg-type]
+
+
+# Adjustments of the mean
+
+
+@pytest.mark.parametrize("kind", ["multiplicative", "additive"])
+def test_an_adjustment_makes_the_mean_the_rate(kind: Any) -> None:
+    for name, (p, y) in UNFRIENDLY.items():
+        weight = 1.0 + np.arange(len(y)) % 3
+        calibrator = fitted(cal.ProbabilityAdjustment(kind), p * 0.6, y, sample_weight=weight)
+        mean, rate = (sum(w * v for w, v in zip(weight, values, strict=True)) / sum(weight) for values in (p * 0.6, y))
+        wanted = [min(max(s * rate / mean if kind == "multiplicative" else s + rate - mean, 0), 1) for s in NEW]
+        assert at(calibrator, NEW)[:, 1] == pytest.approx(wanted, abs=1e-12), name
+    p, y = classes(90, 4)
+    found = at(cal.ProbabilityAdjustment(kind).fit(p, y), p)
+    columns = [
+        np.clip(p[:, c] * (y == c).mean() / p[:, c].mean(), 0, 1)
+        if kind == "multiplicative"
+        else np.clip(p[:, c] + (y == c).mean() - p[:, c].mean(), 0, 1)
+        for c in range(4)
+    ]
+    assert found == pytest.approx(np.column_stack(columns) / np.sum(columns, axis=0)[:, None], abs=1e-12)
+
+
+def test_clipping_that_moves_the_mean_is_reported() -> None:
+    p, y = np.array([0.05, 0.1, 0.9, 0.95]), np.array([1, 0, 1, 1])
+    with pytest.warns(
+        cal.CalibrantWarning, match=r"the mean of the adjusted probabilities is 0.55\d*, not the observed rate of 0.75"
+    ):
+        cal.ProbabilityAdjustment().fit(p, y)
+    with pytest.raises(cal.UndefinedMetricError, match="all scores are 0, which no factor changes; use an additive"):
+        cal.ProbabilityAdjustment().fit([0.0, 0.0], [0, 1])
+    assert at(cal.ProbabilityAdjustment("additive").fit([0.0, 0.0], [0, 1]), [0.2])[0, 1] == pytest.approx(0.7)
+    scaled = cal.ProbabilityAdjustment(input="logit").fit(np.log(p / (1 - p))[:3], [0, 0, 1])
+    assert scaled.coef_[0, 0] == pytest.approx(1 / 1.05)
+
+
+# Bins by any rule
+
+
+RULES: list[dict[str, Any]] = [
+    {"bins": 7, "binning": "equal_width"},
+    {"bins": (0, 0.1, 0.25, 0.8, 1)},
+    {"binning": cal.Edges((0, 0.1, 0.3, 0.5, 1), closed="left")},
+    {"binning": cal.EqualWidth(7, closed="left")},
+    {"binning": cal.EqualWidth(7, range=(0.0, 1.0)), "empty": "interpolate"},
+    {"bins": 6, "binning": "equal_area"},
+    {"bins": 6, "binning": "quantile"},
+    {"binning": cal.Quantile(5, closed="left")},
+    {"binning": cal.EqualWidth(6, closed="left", edges="torch")},
+    {"bins": "sweep"},
+    {"bins": "tcal", "binning": "equal_width", "empty": "mean"},
+    {"bins": "cv"},
+    {"binning": cal.EqualMass(5, ties="split")},
+    {"binning": cal.EqualMass(7)},
+    {"binning": "levels", "shrink": 0.5},
+]
+
+
+@pytest.mark.parametrize("options", RULES, ids=str)
+def test_a_histogram_has_the_rate_of_each_bin_of_any_rule(options: dict[str, Any], tmp_path: Path) -> None:
+    for name in ("no bin count divides", "ties, exact 0 and 1", "tiny"):
+        p, y = UNFRIENDLY[name]
+        calibrator = fitted(cal.HistogramBinning(**options), p, y)
+        (edges,), (values,) = calibrator.edges_, calibrator.values_
+        assert edges[0] == 0
+        assert edges[-1] == 1
+        assert len(values) == len(edges) - 1
+        left = getattr(options.get("binning"), "closed", "right") == "left"
+        shrink = options.get("shrink", 0.0)
+
+        def place(s: float, edges: Any = edges, left: bool = left) -> int:
+            for b in range(len(edges) - 2):
+                if s < edges[b + 1] or (s == edges[b + 1] and not left):
+                    return b
+            return len(edges) - 2
+
+        inside = [[int(e) for s, e in zip(p, y, strict=True) if place(s) == b] for b in range(len(values))]
+        rates = [(sum(of) + shrink) / (len(of) + 2 * shrink) if of else None for of in inside]
+        for b, rate in enumerate(rates):
+            if rate is None:
+                full = [(j, r) for j, r in enumerate(rates) if r is not None]
+                rate = {
+                    "midpoint": (edges[b] + edges[b + 1]) / 2,
+                    "mean": float(np.mean(y)),
+                    "interpolate": float(np.interp(b, *zip(*full, strict=True))),
+                }[options.get("empty", "midpoint")]
+            assert values[b] == pytest.approx(rate, abs=1e-12), name
+        new = np.concatenate([NEW, edges, np.nextafter(edges[1:-1], 0), np.nextafter(edges[1:-1], 1)])
+        assert (at(calibrator, new)[:, 1] == values[[place(s) for s in new]]).all()
+        again = cal.load(cal.save(calibrator, tmp_path / "calibrator.json"))
+        assert (at(again, new) == at(calibrator, new)).all()
+        assert repr(again) == repr(calibrator)
+
+
+def test_bins_are_checked_when_a_histogram_is_fitted(tmp_path: Path) -> None:
+    p, y = problem(30)
+    for options, problem_text in (
+        ({"bins": "many"}, "bins: must be an integer of at least 1, edges, 'levels', or one of sweep"),
+        ({"bins": [0.5, 0.2]}, "bins: edges must increase strictly"),
+        (
+            {"bins": [0, 0.5, 1], "binning": "equal_width"},
+            "bins: edges cannot be combined with the binning 'equal_width'",
+        ),
+        ({"binning": "uniform"}, "binning: must be .* or a rule; got 'uniform'; use 'equal_width'"),
+        ({"bins": 7, "binning": cal.EqualWidth(3)}, "bins: 7 conflicts with a binning that has its own number"),
+        ({"binning": 3}, "binning: must be .* or a rule; got 3"),
+        ({"bins": 0}, "bins: must be an integer of at least 1; got 0"),
+        ({"empty": "zero"}, "empty: must be 'midpoint', 'mean' or 'interpolate'; got 'zero'"),
+    ):
+        with pytest.raises(cal.ArgumentError, match=problem_text):
+            cal.HistogramBinning(**options).fit(p, y)  # type: ignore[arg-type]
+
+    class Halves(cal.EqualWidth):
+        pass
+
+    own = cal.HistogramBinning(binning=Halves(2)).fit(p, y)
+    assert own.edges_[0].tolist() == [0, 0.5, 1]
+    with pytest.raises(cal.InputTypeError, match="contains a Halves, which cannot be saved"):
+        cal.save(own, tmp_path / "calibrator.json")
+
+
+# One calibrator per predicted class
+
+
+@pytest.mark.parametrize(
+    "inner", [cal.PlattScaling(), cal.IsotonicCalibration(), cal.HistogramBinning(bins=3)], ids=repr
+)
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_confidence_is_calibrated_for_each_predicted_class(inner: Any, k: int) -> None:
+    p, y = classes(240, k)
+    weight = 1.0 + np.arange(240) % 3
+    calibrator = cal.TopLabelCalibration(inner).fit(p, y, sample_weight=weight)
+    new = classes(60, k, 5)[0]
+    found = at(calibrator, new)
+    assert (found.argmax(axis=1) == new.argmax(axis=1)).all()
+    for c in range(k):
+        rows, mine = p.argmax(axis=1) == c, new.argmax(axis=1) == c
+        alone = type(inner)(**inner.get_params(deep=False))
+        alone.fit(p[rows].max(axis=1), (y[rows] == c).astype(int), sample_weight=weight[rows])
+        wanted = at(alone, new[mine].max(axis=1))[:, 1]
+        assert found[mine].max(axis=1) == pytest.approx(np.maximum(wanted, 1 / k), abs=1e-9)
+
+
+def test_classes_never_predicted_and_classes_always_right() -> None:
+    p, y = classes(300, 100)
+    calibrator = fitted(cal.TopLabelCalibration(), p, y)
+    assert len(calibrator.calibrators_) == 100
+    found = at(calibrator, p)
+    assert found.sum(axis=1) == pytest.approx(1)
+    names = np.array(["ash", "birch", "cedar", "oak"])
+    p, y = classes(200, 4, 3)
+    y = np.where(p.argmax(axis=1) == 2, 2, y)
+    with pytest.warns(
+        cal.CalibrantWarning, match="every prediction of class 'cedar' is right, so its calibrator is nearly constant"
+    ):
+        cal.TopLabelCalibration(cal.IsotonicCalibration()).fit(p, names[y])
+    with pytest.raises(
+        cal.ArgumentError,
+        match=r"y: the predictions of class 'cedar' cannot be calibrated by PlattScaling\(targets='plain'\)",
+    ):
+        cal.TopLabelCalibration(cal.PlattScaling(targets="plain")).fit(p, names[y])
+    p[:, 1] = 0  # never predicted
+    p /= p.sum(axis=1, keepdims=True)
+    calibrator = fitted(cal.TopLabelCalibration(), p, y)
+    whole = cal.PlattScaling().fit(p.max(axis=1), (p.argmax(axis=1) == y).astype(int))
+    assert at(calibrator, [[0.1, 0.7, 0.1, 0.1]])[0, 1] == pytest.approx(at(whole, [0.7])[0, 1])
+    for inner, problem_text in (
+        ("platt", "calibrator: must be an unfitted calibrator or None; got 'platt'"),
+        (cal.GroupCalibration(cal.PlattScaling()), "calibrator: GroupCalibration requires groups"),
+        (cal.TemperatureScaling(input="logit"), "calibrator: .* expects logits, and receives the confidence"),
+    ):
+        with pytest.raises(cal.ArgumentError, match=problem_text):
+            cal.TopLabelCalibration(inner).fit(p, y)  # type: ignore[arg-type]
+
+
+# Logistic regression with features
+
+
+def centres(n: int, seed: int = 0) -> tuple[Floats, NDArray[np.int64], dict[str, Any]]:
+    """A risk that is overestimated in one of three centres."""
+    p, y = problem(n, seed)
+    rng = np.random.default_rng(seed + 100)
+    centre = np.array(["a", "b", "c"])[rng.integers(0, 3, n)]
+    y = np.where((centre == "b") & (rng.random(n) < 0.5), 0, y)
+    return p, y, {"centre": centre, "age": rng.integers(20, 90, n), "code": rng.integers(0, 2, n)}
+
+
+@pytest.mark.parametrize("shrink_slope", [False, True])
+@pytest.mark.parametrize("numeric_bins", [3, None])
+def test_features_enter_a_penalized_regression(shrink_slope: bool, numeric_bins: int | None, tmp_path: Path) -> None:
+    p, y, given = centres(160)
+    counts = 1 + np.arange(160) % 2
+    calibrator = cal.PlattScalingWithFeatures(
+        penalty=2.5, shrink_slope=shrink_slope, numeric_bins=numeric_bins, categorical=["code"]
+    ).fit(p, y, features=given, counts=counts)
+    age = np.repeat(given["age"], counts).astype(float)
+    rows = []
+    for s, centre, years, code in zip(p, *given.values(), strict=True):
+        row = [1.0, math.log(s / (1 - s)), *(float(centre == name) for name in "abc")]
+        if numeric_bins is None:
+            row.append(years / age.std())
+        else:
+            first, second = np.percentile(age, [100 / 3, 200 / 3])
+            row += [float(years < first), float(first <= years < second), float(years >= second)]
+        rows.append([*row, float(code == 0), float(code == 1)])
+    design = np.array(rows)
+    penalty = np.full(design.shape[1], 2.5)
+    penalty[0], penalty[1] = 0.0, 2.5 * shrink_slope
+
+    def gradient(beta: Floats) -> Floats:
+        return design.T @ (counts * (1 / (1 + np.exp(-design @ beta)) - y)) + penalty * beta
+
+    found = np.append(calibrator.intercept_, calibrator.coef_)
+    assert np.abs(gradient(found)).max() < 1e-8  # the loss is convex: this is its minimum
+    assert len(calibrator.feature_names_) == calibrator.coef_.shape[1] == design.shape[1] - 1
+    wanted = 1 / (1 + np.exp(-design @ found))
+    assert at(calibrator, p, features=given)[:, 1] == pytest.approx(wanted, abs=1e-12)
+    again = cal.load(cal.save(calibrator, tmp_path / "calibrator.json"))
+    moved = {name: given[name] for name in ("code", "age", "centre")}  # columns are found by their names
+    assert (
+        again.predict_proba(p[:9], {n: v[:9] for n, v in moved.items()})[:, 1]
+        == at(calibrator, p[:9], features={n: v[:9] for n, v in given.items()})[:, 1]
+    ).all()
+    assert json.loads(json.dumps(calibrator.to_dict(), allow_nan=False))["fitted"]["feature_names_"][0] == "log_odds"
+
+
+def test_features_correct_what_the_score_does_not_know() -> None:
+    p, y, given = centres(3000, 2)
+    features = given["centre"]
+    calibrator = cal.PlattScalingWithFeatures().fit(p, y, features=features)
+    plain, found = at(cal.PlattScaling().fit(p, y), p)[:, 1], at(calibrator, p, features=features)[:, 1]
+    for name in "abc":
+        rows = features == name
+        assert abs(found[rows].mean() - y[rows].mean()) < 0.01
+    assert abs(plain[features == "b"].mean() - y[features == "b"].mean()) > 0.08
+    new = calibrator.predict_proba(
+        [0.3], features=["elsewhere"]
+    )  # an unknown category: the score and the intercept alone
+    eta = calibrator.intercept_[0] + calibrator.coef_[0, 0] * math.log(0.3 / 0.7)
+    assert new[0, 1] == pytest.approx(1 / (1 + math.exp(-eta)))
+    several, labels = classes(300, 4)
+    rows = cal.PlattScalingWithFeatures().fit(several, np.array(["v", "x", "y", "z"])[labels], features=labels % 2 == 0)
+    assert rows.coef_.shape == (4, 3)
+    assert set(rows.predict(several[:5], labels[:5] % 2 == 0)) <= set("vxyz")
+
+
+def test_features_are_checked() -> None:
+    p, y, given = centres(40)
+    make = cal.PlattScalingWithFeatures
+    for words, error, text in (
+        ({}, cal.InputError, "features: are required; pass the features of each row"),
+        ({"features": given["centre"][:9]}, cal.ShapeError, "features: expected 40 rows, one for each score; got 9"),
+        ({"features": [math.nan, *range(39)]}, cal.InputError, "features: missing value in column 0 in row 0"),
+        ({"features": [math.inf, *range(39)]}, cal.InputError, "features: must be finite; got inf"),
+    ):
+        with pytest.raises(error, match=text):
+            make().fit(p, y, **words)
+    with pytest.raises(
+        cal.ArgumentError, match=r"categorical: 'sex' is not a column; the columns are \['centre', 'age', 'code'\]"
+    ):
+        make(categorical=["sex"]).fit(p, y, features=given)
+    with pytest.raises(cal.ArgumentError, match="penalty: must be a positive finite number; got 0"):
+        make(penalty=0).fit(p, y, features=given)
+    with pytest.raises(
+        cal.UndefinedMetricError, match=r"a threshold of the score separates the outcomes, .* pass shrink_slope=True"
+    ):
+        make().fit(p, (p > 0.4).astype(int), features=given)
+    with pytest.raises(cal.UndefinedMetricError, match="scores: are constant, so the slope is not identified"):
+        make().fit(np.full(40, 0.4), y, features=given)
+    assert make(shrink_slope=True).fit(p, (p > 0.4).astype(int), features=given).coef_[0, 0] > 0
+    with pytest.raises(cal.UndefinedMetricError, match="y: class 1 has no rows, so all outcomes are equal"):
+        make().fit(p, np.zeros(40, int), features=given)
+    fitted = make().fit(p, y, features=given)
+    with pytest.raises(cal.ShapeError, match="features: lack the column 'age'"):
+        fitted.predict_proba(p[:2], {"centre": ["a", "b"]})
+    with pytest.raises(cal.InputError, match="features: are required"):
+        fitted.predict_proba(p[:2])
+    with pytest.raises(cal.ArgumentError, match=r"features: is not supported.*use PlattScalingWithFeatures\(\)"):
+        cal.recalibrate(y, p, features=given["age"])
+
+
+# Coefficients, edges and knots under the same names
+
+
+LEVELS = {"histogram_levels"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_coefficients_and_edges_are_public(name: str) -> None:
+    """They predict what the calibrator predicts, and `to_dict` has them as plain values."""
+    p, y = problem(200, 3, 2)
+    calibrator = fitted(METHODS[name](), p, y)
+    shown = calibrator.to_dict()
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+    assert set(shown["fitted"]) == {n for n in (*calibrator.fitted, *calibrator.derived) if n != "curves_"} | (
+        {"curves_"} if calibrator.fitted == ("curves_",) and not calibrator.derived else set()
+    )
+    new = NEW[2:]
+    got = at(calibrator, new)[:, 1]
+    odds = np.log(new / (1 - new))
+    if "values_" in calibrator.derived and name != "top_label_histogram":
+        (values,) = calibrator.values_
+        if "knots_" in calibrator.derived:
+            assert got == pytest.approx(np.interp(new, calibrator.knots_[0], values), abs=1e-12)
+        else:
+            assert (got == values[np.searchsorted(calibrator.edges_[0][1:-1], new)]).all()
+    if "coef_" in calibrator.derived:
+        coef, intercept = calibrator.coef_, calibrator.intercept_
+        if coef.shape == (2, 2):
+            z = np.column_stack([np.log1p(-new), np.log(new)]) @ coef.T + intercept
+            eta = z[:, 1] - z[:, 0]
+        else:
+            features = {
+                "PlattScaling": [odds],
+                "QuadraticLogit": [odds, odds**2],
+                "BetaCalibration": [np.log(new), -np.log1p(-new)],
+                "ProbabilityAdjustment": [new],
+            }[type(calibrator).__name__]
+            eta = np.column_stack(features) @ coef[0] + intercept[0]
+        wanted = np.clip(eta, 0, 1) if name.endswith("tive_adjustment") else 1 / (1 + np.exp(-eta))
+        assert got == pytest.approx(wanted, abs=1e-9)
+    for text in calibrator.derived if calibrator.fitted == ("curves_",) else calibrator.fitted:
+        assert text in repr(calibrator)
+
+
+def test_an_unfitted_calibrator_has_no_values() -> None:
+    with pytest.raises(cal.NotFittedError, match=r"PlattScaling: is not fitted; call fit\(scores, y\) first"):
+        cal.PlattScaling().to_dict()
+    assert not hasattr(cal.PlattScaling(), "coef_")
+    assert repr(cal.PlattScaling()) == "PlattScaling()"
+    several = fitted(cal.PlattScaling(), *classes(200, 4))
+    assert several.coef_.shape == (4, 1)
+    assert several.intercept_.shape == (4,)
