@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -86,9 +86,9 @@ class CalibratedPair:
 
     estimator: Any
     calibrator: Any
-    classes: Array
-    wanted: str
-    divisor: float = 1.0
+    classes: Array = field(repr=False)
+    wanted: str = field(repr=False)
+    divisor: float = field(default=1.0, repr=False)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated probabilities.
@@ -252,19 +252,18 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         fixed = self.cv == "prefit" if isinstance(self.cv, str) else isinstance(estimator, FrozenEstimator)
         given, splitting = self._routed(estimator, sample_weight, fit_params, fixed)
         ensemble = (self.convention == "scikit-learn" and not fixed) if self.ensemble == "auto" else self.ensemble
-        if fixed and not ensemble:
+        if fixed:
             check_is_fitted(estimator)
-            classes = np.asarray(estimator.classes_)
-            codes = class_codes(classes, y)
+        classes = np.asarray(estimator.classes_) if fixed else np.unique(y)
+        codes = class_codes(classes, y)
+        if len(classes) < 2:
+            found = "all labels are equal" if len(y) > 1 else "got 1 sample"
+            raise LabelError("y", f"at least two classes are required; {found}")
+        if fixed and not ensemble:
             pairs = [_pair(estimator, classes, *scores_of(estimator, X, plan.wanted), codes, weight, plan)]
         else:
-            classes = np.unique(y)
-            codes = class_codes(classes, y)
-            if len(classes) < 2:
-                found = "all labels are equal" if len(y) > 1 else "got 1 sample"
-                raise LabelError("y", f"at least two classes are required; {found}")
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
-            _check_splits(splits, codes, classes, ensemble)
+            _check_splits(splits, codes, classes, ensemble, fixed)
             fitted = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_fold)(clone(estimator), X, y, *split, given, plan.wanted, ensemble) for split in splits
             )
@@ -298,6 +297,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if self.convention == "calibrant":
             if isinstance(self.method, Calibrator):
                 self.method._check_params()
+            elif not isinstance(self.method, str):
+                shown = self.method.__name__ if isinstance(self.method, type) else type(self.method).__name__
+                remedy = f"pass an instance, {shown}()" if isinstance(self.method, type) else "for example 'platt'"
+                raise ArgumentError("method", f"must be the name of a method or a calibrator; got {shown}", remedy)
             elif self.method != "auto":
                 find_method(self.method)
             return _Plan(self.method, self.method.input if isinstance(self.method, Calibrator) else None)
@@ -447,7 +450,7 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     return {}
 
 
-def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool) -> None:
+def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool, fixed: bool) -> None:
     """Raise where a classifier or a calibrator could not be fitted, or a row would have no held-out score."""
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     once = bool((tested == 1).all())
@@ -455,16 +458,16 @@ def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
         raise ArgumentError(
             "cv", "each row must be a test row of exactly one fold", (Use("ensemble", True), "use another splitter")
         )
-    counts = np.bincount(codes, minlength=len(classes))
+    present, counts = np.unique(codes, return_counts=True)
     if ensemble and once and counts.min() < len(splits):
-        name = classes[counts.argmin()].item() if hasattr(classes[0], "item") else classes[counts.argmin()]
+        name = classes[present].tolist()[counts.argmin()]
         raise ArgumentError(
             "cv",
             f"{len(splits)} folds require {len(splits)} rows of each class; class {name!r} has {counts.min()}",
             ("use fewer folds", Use("ensemble", False)),
         )
     for number, (train, _) in enumerate(splits, 1):
-        if len(np.unique(codes[train])) < 2:
+        if not fixed and len(np.unique(codes[train])) < 2:
             raise ArgumentError(
                 "cv",
                 f"the training rows of fold {number} have a single class",
