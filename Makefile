@@ -52,7 +52,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/commands.py
 	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
-	PYTHONPATH=src .bench/bin/python -m experiments.migration
+	PYTHONPATH=src $(BIN)/python -m experiments.migration
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py

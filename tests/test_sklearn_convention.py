@@ -18,7 +18,7 @@ sklearn = pytest.importorskip("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
 from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit, cross_validate  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from calibrant.sklearn import CalibratedModel, ReliabilityDisplay  # noqa: E402
+from calibrant.sklearn import CalibratedModel, ReliabilityDisplay, scorer  # noqa: E402
 from calibrant.sklearn.score_curves import ScoreCurves, fit_sigmoid  # noqa: E402
 
 NAMES = np.array(["d'or", "a", "z", "Ω"])
@@ -48,7 +48,7 @@ MODELS = [LinearSVC(random_state=0), GaussianNB(), DecisionTreeClassifier(max_de
 def test_the_numbers_of_scikit_learn(classes: int, ensemble: bool, deep: bool) -> None:
     """Isotonic to the last digit; the sigmoid and the temperature of scikit-learn stop by a tolerance."""
     largest = dict.fromkeys(("sigmoid", "isotonic", "temperature"), 0.0)
-    sizes = (203, 1003, 4001) if deep else (203,)
+    sizes, folds = ((203, 1003, 4001), 5) if deep else ((203,), 2)
     weight = np.random.default_rng(1).exponential(size=max(sizes)) * 3
     weight[::7] = 0
     for n in sizes:
@@ -57,8 +57,8 @@ def test_the_numbers_of_scikit_learn(classes: int, ensemble: bool, deep: bool) -
                 X, y = rows(classes, n, number, tied=number == 2)
                 labels = NAMES[y] if number == 1 else y
                 given = {"sample_weight": weight[:n]} if number != 1 else {}
-                ours = CalibratedModel(model, method, 3, ensemble=ensemble, convention="scikit-learn")
-                theirs = CalibratedClassifierCV(model, method=method, cv=3, ensemble=ensemble)
+                ours = CalibratedModel(model, method, folds, ensemble=ensemble, convention="scikit-learn")
+                theirs = CalibratedClassifierCV(model, method=method, cv=folds, ensemble=ensemble)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     ours.fit(X, labels, **given)
@@ -183,6 +183,10 @@ def test_folds_that_do_not_suit_are_errors() -> None:
             {"convention": "scikit-learn", "method": "beta"},
             "method: 'beta' is not a method of scikit-learn; choose one of sigmoid",
         ),
+        (
+            {"method": cal.PlattScaling},
+            "method: must be the name of a method or a calibrator; got PlattScaling; pass an instance",
+        ),
         ({"method": cal.TemperatureScaling(input="logits")}, "input: must be 'prob' or 'logit'; got 'logits'"),  # type: ignore[arg-type]
     ]
     for options, text in cases:
@@ -262,6 +266,24 @@ def test_parameters_of_fit_are_divided_like_the_rows(routing: bool) -> None:
     assert len(seen) == len(y)
 
 
+def test_weights_are_routed_to_scorers() -> None:
+    X, y = rows(2)
+    weight = 1.0 + np.arange(len(y)) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GaussianNB().set_fit_request(sample_weight=False)
+        given = {"cv": [(np.arange(100), np.arange(100, 203))], "params": {"sample_weight": weight}}
+        weighed = scorer("ece").set_score_request(sample_weight=True)
+        found = cross_validate(model, X, y, scoring={"a": weighed, "b": scorer("ece")}, **given)
+    fitted = GaussianNB().fit(X[:100], y[:100])
+    assert found["test_a"] == scorer("ece")(fitted, X[100:], y[100:], weight[100:])
+    assert found["test_b"] == scorer("ece")(fitted, X[100:], y[100:])
+    assert weighed == scorer("ece")
+    with pytest.raises(
+        cal.UnknownArgumentError, match="groups: unexpected keyword of set_score_request; use sample_weight"
+    ):
+        weighed.set_score_request(groups=True)
+
+
 def test_containers_copies_and_threads() -> None:
     X, y = rows(3)
     labels = NAMES[y]
@@ -282,13 +304,22 @@ def test_containers_copies_and_threads() -> None:
     with joblib.parallel_config("threading"):
         assert np.array_equal(clone(model).set_params(n_jobs=2).fit(X, labels).predict_proba(X), wanted)
     pipeline = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), "sigmoid", 3, convention="scikit-learn"))
-    grid = {"calibratedmodel__ensemble": [True, False], "calibratedmodel__method": ["sigmoid", "isotonic"]}
-    search = GridSearchCV(pipeline, grid, scoring="neg_log_loss", cv=3).fit(X, labels)
-    assert len(search.cv_results_["params"]) == 4
-    assert np.isfinite(search.cv_results_["mean_test_score"]).any()
+    grid = [{"calibratedmodel__ensemble": [False]}, {"calibratedmodel__method": ["isotonic"]}]
+    search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=2).fit(X, labels)
+    assert (search.cv_results_["mean_test_score"] > -0.67).all()
     model.set_params(ensemble=False).fit(X, labels)
     assert model.estimator_ is model.calibrated_classifiers_[0].estimator
     assert not hasattr(model.set_params(ensemble=True).fit(X, labels), "estimator_")
+
+
+def test_a_model_pickled_by_an_earlier_version_still_predicts() -> None:
+    X, y = rows(3)
+    model = CalibratedModel(GaussianNB(), "platt", 3).fit(X, y)
+    later = ("ensemble", "n_jobs", "convention", "calibrated_classifiers_")
+    old = CalibratedModel.__new__(CalibratedModel)
+    old.__setstate__({name: value for name, value in vars(model).items() if name not in later})
+    assert np.array_equal(old.predict_proba(X), model.predict_proba(X))
+    assert old.get_params()["ensemble"] == "auto"
 
 
 def test_a_frozen_classifier_is_not_fitted_again() -> None:
@@ -303,6 +334,13 @@ def test_a_frozen_classifier_is_not_fitted_again() -> None:
         assert (
             len(CalibratedModel(frozen(fitted), cv=4, ensemble=True, **options).fit(X, y).calibrated_classifiers_) == 4
         )
+    some = y[200:] > 0  # the classifier knows a class that these rows lack
+    for model in (
+        CalibratedModel(frozen(fitted), "temperature"),
+        CalibratedModel(frozen(fitted), "temperature", ensemble=True),
+    ):
+        assert model.fit(X[200:][some], y[200:][some]).predict_proba(X).shape == (403, 3)
+        assert model.classes_.tolist() == [0, 1, 2]
     theirs = CalibratedClassifierCV(frozen(fitted)).fit(X[200:], y[200:])
     assert found.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-6)
 
@@ -356,7 +394,7 @@ def test_displays_take_line_styles_and_share_axes() -> None:
     assert shown.plot(name="again").ax_.get_legend().get_texts()[0].get_text() == "again"
     for word, value, remedy in (
         ("n_bins", 5, "use bins"),
-        ("strategy", "quantile", "use binning='equal_mass'"),
+        ("strategy", "quantile", "use binning='quantile'"),
         ("ref_line", False, "drop it; the diagonal is always drawn"),
         ("estimator_name", "x", "use name"),
         ("zorder", 2, "ReliabilityDisplay.from_estimator accepts bins"),

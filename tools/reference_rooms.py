@@ -116,6 +116,7 @@ ROOMS = {
                 ),
             ),
             Section("The report", ("reporting.building", "reporting.comparing", "reporting.tripod_items")),
+            Section("Experiment trackers", ("trackers.*",)),
         ),
     ),
     "improve": Room(
@@ -189,6 +190,7 @@ ROOMS = {
         (
             Section("Models, metrics and modules", ("torch.*",)),
             Section("Metrics as functions of tensors", ("torch.functional.*",)),
+            Section("Lightning", ("torch.lightning.*",)),
             Section("Losses", ("torch.losses.*",)),
         ),
     ),
@@ -201,5 +203,7 @@ SPOKEN = {
     "spark.*": "calibrant.spark.",
     "torch.*": "ct.",
     "torch.functional.*": "ct.functional.",
+    "torch.lightning.*": "ct.lightning.",
+    "trackers.*": "calibrant.trackers.",
     "torch.losses.*": "ct.losses.",
 }

@@ -30,7 +30,7 @@ _NAMESPACES = (
     "reporting",
 )
 _MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
-_EXTRAS = ("input", "sklearn", "spark", "torch")
+_EXTRAS = ("input", "sklearn", "spark", "torch", "trackers")
 
 fill_from("tests of metrics", "calibrant.inference.significance")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 from typing import Any
 
@@ -152,6 +154,28 @@ def test_quantile_bins_of_scikit_learn() -> None:
                 assert table.mean_score[~table.empty] == pytest.approx(mean, abs=1e-6 if score.dtype == "f4" else 1e-15)
 
 
+def test_quantile_bins_midway_between_the_parts_of_array_split() -> None:
+    """Written from uncertainty-calibration: edges between neighbouring parts, then each row by bisection; also with counts."""
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 7, 16, 101):
+        for digits in (1, 2, 12):
+            for bins in (1, 2, 10, 15):
+                score, label = rng.random(n).round(digits), rng.integers(0, 2, n)
+                parts = [part for part in np.array_split(np.sort(score), bins) if len(part)]
+                edges = sorted({(low[-1] + high[0]) / 2 for low, high in itertools.pairwise(parts)})
+                groups: dict[int, list[float]] = {}
+                for one, event in zip(score, label, strict=True):
+                    groups.setdefault(bisect.bisect_left(edges, one), []).append(one - event)
+                expected = sum(abs(sum(group)) for group in groups.values()) / n
+                rule = Quantile(bins, edges="midway")
+                assert cal.ece(label, score, binning=rule) == pytest.approx(expected, abs=1e-12)
+                counts = rng.integers(1, 4, n)
+                repeated = cal.ece(np.repeat(label, counts), np.repeat(score, counts), binning=rule)
+                assert cal.ece(label, score, counts=counts, binning=rule) == pytest.approx(repeated, abs=1e-12)
+    with pytest.raises(WeightsNotSupportedError, match="sample_weight"):
+        cal.ece([0, 1], [0.2, 0.7], sample_weight=[1, 2], binning=Quantile(2, edges="midway"))
+
+
 def test_quantile_bins_and_weights() -> None:
     assert cal.ece(LABELS, SCORES, binning="quantile", sample_weight=np.full(len(SCORES), 2.5)) == pytest.approx(
         cal.ece(LABELS, SCORES, binning="quantile")
@@ -162,7 +186,7 @@ def test_quantile_bins_and_weights() -> None:
         match="interpolated quantiles are not defined with sample_weight; use binning='equal_mass'",
     ):
         cal.ece(LABELS, SCORES, binning="quantile", sample_weight=weight)
-    with pytest.raises(ArgumentError, match="edges: must be 'percentile' or 'quantile'; got 'linear'"):
+    with pytest.raises(ArgumentError, match="edges: must be 'percentile', 'quantile' or 'midway'; got 'linear'"):
         Quantile(edges="linear")
     sketch = cal.Sketch.of(LABELS, SCORES)
     value = cal.ece(sketch, binning="quantile", bins=7)

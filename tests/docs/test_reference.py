@@ -62,7 +62,7 @@ def test_names_of_modules_are_there(module: str) -> None:
 
 def test_torch_is_there() -> None:
     pytest.importorskip("torch")
-    homes = [import_module(f"calibrant.torch{part}") for part in ("", ".functional", ".losses")]
+    homes = [import_module(f"calibrant.torch{part}") for part in ("", ".functional", ".lightning", ".losses")]
     assert sorted(HEADINGS["torch.md"]) == sorted(name for home in homes for name in home.__all__)
 
 

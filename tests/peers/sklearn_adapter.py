@@ -68,20 +68,15 @@ def sigmoid_calibration(
     return -found.slope, -found.intercept
 
 
-def _bins(y_prob: Any, n_bins: int, strategy: str) -> Any:
-    """The edges of scikit-learn; another strategy is passed on."""
-    if strategy not in ("uniform", "quantile"):
-        return strategy
-    shares = np.linspace(0, 1, n_bins + 1)
-    inner = np.unique(shares if strategy == "uniform" else np.percentile(y_prob, shares * 100))[1:-1]
-    return cal.Edges([0, *inner[(inner > 0) & (inner < 1)], 1], closed="right")
+# The bins of scikit-learn; another strategy is passed on.
+BINNINGS = {"uniform": cal.EqualWidth(edges="linspace"), "quantile": "quantile"}
 
 
 def calibration_curve(
     y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5, strategy: str = "uniform"
 ) -> Any:
     given = {} if pos_label is None else {"pos_label": pos_label}
-    curve = cal.calibration_curve(y_true, y_prob, binning=_bins(y_prob, n_bins, strategy), **given)
+    curve = cal.calibration_curve(y_true, y_prob, bins=n_bins, binning=BINNINGS.get(strategy, strategy), **given)
     return curve.rate[~curve.table.empty], curve.mean_score[~curve.table.empty]
 
 
@@ -114,15 +109,16 @@ class CalibrationDisplay(ReliabilityDisplay):
     ) -> Any:
         place = 1 if pos_label is None else list(estimator.classes_).index(pos_label)
         y_prob = estimator.predict_proba(X)[:, place]
-        rule = _bins(y_prob, n_bins, strategy)
-        found = super().from_estimator(estimator, X, y, pos_label=pos_label, binning=rule, **keywords)
+        keywords |= {"bins": n_bins, "binning": BINNINGS.get(strategy, strategy)}
+        found = super().from_estimator(estimator, X, y, pos_label=pos_label, **keywords)
         found.y_prob = y_prob
         return found
 
     @classmethod
     def from_predictions(cls, y_true: Any, y_prob: Any, **keywords: Any) -> Any:
         if "binning" not in keywords:
-            keywords["binning"] = _bins(y_prob, keywords.pop("n_bins", 5), keywords.pop("strategy", "uniform"))
+            strategy = keywords.pop("strategy", "uniform")
+            keywords |= {"bins": keywords.pop("n_bins", 5), "binning": BINNINGS.get(strategy, strategy)}
         return super().from_predictions(y_true, y_prob, **keywords)
 
 

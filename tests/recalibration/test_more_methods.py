@@ -123,6 +123,27 @@ def test_folds_divide_every_class_and_do_not_depend_on_the_order() -> None:
     assert [len(each) for each in two.low_] == [2]
 
 
+def test_a_model_passes_the_folds_of_its_cross_validation() -> None:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+
+    from calibrant.sklearn import CalibratedModel
+
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 3)) + y[:, None]
+    fold = np.empty(120, int)
+    for number, (_, test) in enumerate(StratifiedKFold(4).split(X, y)):
+        fold[test] = number
+    scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
+    own = cal.CrossVennAbers(rule="brier").fit(scores, y, fold=fold)
+    model = CalibratedModel(GaussianNB(), method=cal.CrossVennAbers(rule="brier"), cv=4).fit(X, y)
+    new = X[:20] + 0.1
+    assert model.predict_proba(new) == pytest.approx(
+        at(own, GaussianNB().fit(X, y).predict_proba(new)[:, 1]), abs=1e-14
+    )
+
+
 def test_folds_are_checked() -> None:
     p, y = problem(20)
     with pytest.raises(cal.ArgumentError, match=r"fold: must have one value for each of 20 rows; got shape \(3,\)"):
@@ -168,7 +189,8 @@ def own_ends(n: int, repetitions: int, seed: int) -> tuple[Floats, Floats, Float
         single = fitted(cal.VennAbers(), score[:-1], y[:-1])
         cross = fitted(cal.CrossVennAbers(folds=3), score[:-1], y[:-1])
         ends = [float(end[0]) for end in single.predict_interval(score[-1:])]
-        found.append((ends[y[-1]], y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
+        # Rounded: the last digits of equal means depend on the outcome, and would tell it at the edges of bins.
+        found.append((round(ends[y[-1]], 9), y[-1], at(cross, score[-1:])[0, 1], truth[-1]))
     own, outcome, merged, truth = np.array(found).T
     return own, outcome, merged, truth
 
@@ -184,8 +206,8 @@ def test_one_end_of_the_interval_is_calibrated(deep: bool) -> None:
         spread = math.sqrt(float((own * (1 - own))[rows].sum())) + 1e-9  # of ends that are 0 or 1, none may fail
         worst = max(worst, abs(float((outcome - own)[rows].sum())) / spread)
     assert worst < 3.3  # five bins
-    # The merged probability of folds has no guarantee; its mean is close to the rate.
-    assert abs(float((merged - truth).mean())) < (0.02 if deep else 0.06)
+    # The merged probability of folds of eight rows is drawn towards 1/2: by 0.05 on average, where the mean is 0.33.
+    assert 0.02 < float((merged - truth).mean()) < 0.08
 
 
 # Beta calibration

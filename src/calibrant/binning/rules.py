@@ -261,7 +261,7 @@ class EqualWidth(BinningRule):
 
     def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
         """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
-        key = ("slots", self.bins, self.closed)
+        key = ("slots", self)
         if key not in other.tables:
             score = other.raw_score
             slots = uniform_slots(edges, self.closed, score.dtype == np.float32)
@@ -429,9 +429,10 @@ class Quantile(BinningRule):
         Number of bins; by default the number that the metric is called with.
     closed : {"right", "left"}, default "right"
         Which edge belongs to a bin; scikit-learn's are closed on the right, those of netcal and calibstats on the left.
-    edges : {"percentile", "quantile"}, default "percentile"
+    edges : {"percentile", "quantile", "midway"}, default "percentile"
         Arithmetic of the ranks, which decides the bin of a score that is equal to an edge: `numpy.percentile` (scikit-learn) or `numpy.quantile`
-        (netcal, calibstats).
+        (netcal, calibstats). With ``"midway"`` the sorted scores are divided by `numpy.array_split`, and an edge lies midway between neighbouring
+        parts (uncertainty-calibration).
 
     See Also
     --------
@@ -455,12 +456,12 @@ class Quantile(BinningRule):
 
     bins: int | None = None
     closed: Closed = "right"
-    edges: Literal["percentile", "quantile"] = "percentile"
+    edges: Literal["percentile", "quantile", "midway"] = "percentile"
 
     def __post_init__(self) -> None:
         _check_closed(self.closed)
-        if self.edges not in ("percentile", "quantile"):
-            raise ArgumentError("edges", f"must be 'percentile' or 'quantile'; got {self.edges!r}")
+        if self.edges not in ("percentile", "quantile", "midway"):
+            raise ArgumentError("edges", f"must be 'percentile', 'quantile' or 'midway'; got {self.edges!r}")
 
     def with_bins(self, bins: int) -> Quantile:
         return self if self.bins is not None else Quantile(bins, self.closed, self.edges)
@@ -474,12 +475,16 @@ class Quantile(BinningRule):
         if self.edges == "percentile":
             fraction = fraction * 100 / 100  # not the same numbers
         weight = None if view.weight is None or (view.weight == view.weight[0]).all() else view.weight
-        if view.weight_kind == "counts" and view.weight is not None:
-            inner = _counted_quantiles(view.prefix, fraction)
-        elif weight is not None:
+        counted = view.weight_kind == "counts" and view.weight is not None
+        if weight is not None and not counted:
             raise WeightsNotSupportedError(
                 "binning", "interpolated quantiles are not defined with sample_weight", Use("binning", "equal_mass")
             )
+        if self.edges == "midway":
+            rows = view.prefix.weight if counted else view.prefix.end
+            inner = _between_parts(view.prefix.score, rows[1:], count)
+        elif counted:
+            inner = _counted_quantiles(view.prefix, fraction)
         else:
             inner = np.quantile(view.raw_score, fraction)
         inner = np.unique(inner.astype(np.float64))
@@ -494,6 +499,15 @@ class Quantile(BinningRule):
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
         edges = self._cuts(view)
         return cells_by_slots(view, slots_among(edges, self.closed)), len(edges) - 1
+
+
+def _between_parts(score: Floats, rows: Array, count: int) -> Floats:
+    """Return the middles between neighbouring parts of `numpy.array_split` of the sorted rows; `rows` counts those up to each score."""
+    size, larger = divmod(int(rows[-1]), count)
+    first = np.cumsum(np.full(count, size) + (np.arange(count) < larger))[:-1]
+    first = first[first < rows[-1]]
+    low, high = (score[np.searchsorted(rows, rank, side="right")] for rank in (first - 1, first))
+    return (low + high) / 2
 
 
 def _counted_quantiles(prefix: Prefix, fraction: Floats) -> Floats:

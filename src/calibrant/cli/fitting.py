@@ -15,7 +15,6 @@ from ..input.missing import Dropped
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration, recalibrate
-from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load as load_map
 from ..recalibration.persistence import save
 from ..sketches.files.columns import CALIBRATED, check_class_order, like_classes
@@ -172,11 +171,11 @@ def apply_calibrator(
 
 
 def _check_not_grouped(calibrator: Calibrator) -> None:
-    if isinstance(calibrator, GroupedCalibrator):
-        problem = f"a {type(calibrator).__name__} requires the group of each row"
-        raise ArgumentError(
-            "calibrator", problem, "apply it in Python with calibrant.load(file).predict_proba(scores, groups)"
-        )
+    if calibrator.needs:
+        what = "group" if calibrator.needs == "groups" else calibrator.needs
+        problem = f"a {type(calibrator).__name__} requires the {what} of each row"
+        remedy = f"apply it in Python with calibrant.load(file).predict_proba(scores, {calibrator.needs})"
+        raise ArgumentError("calibrator", problem, remedy)
 
 
 def _check_columns(calibrator: Calibrator, keywords: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from . import options
 from .config import forget_configuration, where_set
 from .monitoring import monitor
 from .places import forget_read
-from .screen import forget, say, warnings_as_lines
+from .screen import counting_seconds, forget, say, warnings_as_lines
 from .wording import in_options, set_wording
 
 __all__ = ["main"]
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> None:
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines():
+        with warnings_as_lines(), counting_seconds():
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:

@@ -21,7 +21,7 @@ from ..sketches.files.scanning import scan
 from .config import is_configured
 from .language_models import is_log
 from .places import remember_read
-from .screen import clean, is_terminal, note_positive, print_lines, say
+from .screen import clean, hide_seconds, is_terminal, note_positive, print_lines, say
 from .source import split
 
 __all__ = ["is_sketch", "run", "streamed"]
@@ -180,6 +180,7 @@ def rows_bar() -> Iterator[Callable[[int], None] | None]:
         return
     from rich.console import Console
 
+    hide_seconds(bar=True)
     console = Console(stderr=True)
     start = time.perf_counter()
     with console.status("reading") as status:
@@ -190,6 +191,7 @@ def rows_bar() -> Iterator[Callable[[int], None] | None]:
             )
 
         yield tell
+    hide_seconds(bar=False)
 
 
 def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:

@@ -301,6 +301,8 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     scores = scores if order is None else scores[:, order]
     if isinstance(calibrator, GroupedCalibrator):
         probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
+    elif calibrator.needs:
+        probs = calibrator.predict_proba(scores, p.features)  # type: ignore[call-arg]
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:

@@ -213,7 +213,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -229,7 +229,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -245,6 +245,8 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
+        elif drawn:
+            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)
@@ -366,8 +368,19 @@ def _written_out(p: Predictions) -> Predictions:
 def choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws = "outcomes") -> Sampler:
     """Distinct scores where these are few, cells if they are accurate for all metrics, else the rows of one view, or whole rows.
 
-    `draws` states what will be resampled.
+    `draws` states what will be resampled. The choice is the same for an interval and for a judgement of its cost; see `sharing`.
     """
+    chosen = tuple((Same(metric), tuple(sorted(keywords.items()))) for metric, keywords in metrics)
+    key = "sampler", chosen, Same(source), exact, draws
+    try:
+        hash(key)
+    except TypeError:  # an option such as a list
+        return _choose_sampler(metrics, source, exact, draws)
+    found: Sampler = shared(key, lambda: _choose_sampler(metrics, source, exact, draws))
+    return found
+
+
+def _choose_sampler(metrics: list[Plan], source: Predictions | View, exact: bool, draws: Draws) -> Sampler:
     views = [metric.views(source, **view_keywords(metric, keywords)) for metric, keywords in metrics]
     first = views[0][0]
     one = all(has_one_event(v) and v[0] is first for v in views) and isinstance(first, View)

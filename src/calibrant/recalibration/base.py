@@ -17,6 +17,7 @@ from ..errors import (
     InPython,
     InSampleWarning,
     NotFittedError,
+    Remedy,
     ShapeError,
     UnknownArgumentError,
     Use,
@@ -168,6 +169,8 @@ class Calibrator:
         Whether ``input="logit"`` accepts any real score.
     least_probability : float
         Lower bound to which probabilities are clipped before a logarithm is taken; 0 if none is taken.
+    needs : str
+        What `fit` and `predict_proba` need beside the scores: ``"groups"``, ``"features"`` or nothing.
     fitted : tuple of str
         Names of the attributes that `fit` sets, in the order in which they are saved.
     derived : tuple of str
@@ -217,6 +220,7 @@ class Calibrator:
     treats_classes_alike: ClassVar[bool] = False
     takes_any_score: ClassVar[bool] = False
     least_probability: ClassVar[float] = 0.0
+    needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
 
@@ -375,6 +379,12 @@ class Calibrator:
             Predicted classes, as in `classes_`.
         """
         return np.asarray(self.classes_[self.apply(self._read(scores)).argmax(axis=1)])
+
+    def _check_inner(self, inner: Calibrator, remedy: Remedy = "") -> None:
+        """Raise if a calibrator inside this one needs more than the scores, which this one does not pass on."""
+        if inner.needs:
+            problem = f"{type(inner).__name__} requires {inner.needs}, which are not passed on"
+            raise ArgumentError("calibrator", problem, remedy if inner.needs == "groups" else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return parameters, classes, fitted values and the record of the fit as plain values.

@@ -395,6 +395,9 @@ SCALES = {"prob": "probabilities", "logit": "logits"}
 
 def _named(method: Any, p: Predictions, input: Input) -> dict[str, Calibrator]:
     if isinstance(method, Calibrator):
+        if method.needs:
+            problem = f"{type(method).__name__} requires {method.needs}, which are not passed on"
+            raise ArgumentError("method", problem, InPython(f"use its fit(scores, y, {method.needs}={method.needs})"))
         if method.input != input:
             problem = f"{method!r} expects {SCALES[method.input]}, and the scores are {SCALES[input]}"
             raise ArgumentError("method", problem, InPython("use the same input for both"))

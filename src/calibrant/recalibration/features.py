@@ -107,6 +107,7 @@ class PlattScalingWithFeatures(Calibrator):
     """
 
     methods = ()
+    needs = "features"
     fitted: ClassVar[tuple[str, ...]] = ("columns_", "levels_", "edges_", "spreads_", "coef_", "intercept_")
     derived: ClassVar[tuple[str, ...]] = ("feature_names_",)
     least_probability = CLIP

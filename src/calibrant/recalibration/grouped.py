@@ -46,6 +46,8 @@ class GroupedScores(Scores):
 class GroupedCalibrator(Calibrator):
     """Base class of calibrators that need the group of each row."""
 
+    needs = "groups"
+
     def predict_proba(self, scores: Any, groups: Any = None) -> Floats:
         """Predict calibrated probabilities.
 
@@ -151,6 +153,7 @@ class GroupCalibration(GroupedCalibrator):
             raise ArgumentError(
                 "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
             )
+        self._check_inner(self.calibrator, "pass the combinations of both groups")
         super()._check_params()
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, groups: Any = None, *, counts: Any = None) -> Self:

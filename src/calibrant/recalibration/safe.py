@@ -16,7 +16,6 @@ from ..input.convert import is_number
 from ..util.checks import check_whole
 from ..util.sums import accurate_sum
 from .base import Calibrator, Input, Method
-from .grouped import GroupedCalibrator
 from .scaling import TemperatureScaling
 from .scores import SMALLEST, Floats, Scores, TrainingData, random_parts
 from .softmax_regression import softmax
@@ -167,9 +166,7 @@ class SafeCalibration(Calibrator):
         if self.calibrator is not None and not isinstance(self.calibrator, Calibrator):
             problem = f"must be an unfitted calibrator or None; got {self.calibrator!r}"
             raise ArgumentError("calibrator", problem, "for example PlattScaling()")
-        if isinstance(self.calibrator, GroupedCalibrator):
-            problem = f"{type(self.calibrator).__name__} requires groups, which are not passed on"
-            raise ArgumentError("calibrator", problem, "use GroupCalibration(SafeCalibration(...)), safe in each group")
+        self._check_inner(self._inner, "use GroupCalibration(SafeCalibration(...)), safe in each group")
         super()._check_params()
         if self._inner.input != self.input:
             problem = f"{self.calibrator!r} has input={self._inner.input!r}, and SafeCalibration has {self.input!r}"

@@ -258,6 +258,7 @@ class LensCalibration(Calibrator):
             raise ArgumentError(
                 "calibrator", f"must be an unfitted calibrator; got {self.calibrator!r}", "for example PlattScaling()"
             )
+        self._check_inner(self.calibrator, "use GroupCalibration(LensCalibration(...))")
         if isinstance(self.lens, Lens):
             raise LensError("lens", "must be text or a mapping, so that it can be saved", "pass the mapping itself")
         read_target(self.lens)

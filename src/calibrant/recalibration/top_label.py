@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, CalibrantError, CalibrantWarning, warn_caller
 from .base import Calibrator, CountingCalibrator, Input, Method
 from .binary import IsotonicCalibration, PlattScaling, with_top
-from .grouped import GroupedCalibrator
 from .scores import Floats, Scores, TrainingData, on_scale, scale_of
 
 __all__ = ["TopLabelCalibration"]
@@ -93,9 +92,7 @@ class TopLabelCalibration(CountingCalibrator):
         if not isinstance(self.calibrator, Calibrator):
             problem = f"must be an unfitted calibrator or None; got {self.calibrator!r}"
             raise ArgumentError("calibrator", problem, "for example IsotonicCalibration()")
-        if isinstance(self.calibrator, GroupedCalibrator):
-            problem = f"{type(self.calibrator).__name__} requires groups, which are not passed on"
-            raise ArgumentError("calibrator", problem, "use GroupCalibration(TopLabelCalibration(...))")
+        self._check_inner(self.calibrator, "use GroupCalibration(TopLabelCalibration(...))")
         if self.calibrator.input == "logit" and not self.calibrator.takes_any_score:
             problem = f"{self.calibrator!r} expects logits, and receives the confidence"
             raise ArgumentError("calibrator", problem, 'use input="prob" for it')

@@ -162,7 +162,7 @@ class CrossVennAbers(VennAbers):
 
     It averages over the isotonic fits of the folds, which smooths their steps. Use it in place of `VennAbers` where the scores come from
     cross-validation, with the fold of each row passed to `fit`, or for a smoother curve. Unlike an inductive predictor it has no proven
-    validity; in simulations its calibration is close to it.
+    validity, and with few rows per fold its probabilities are drawn towards 1/2.
 
     Parameters
     ----------

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-from ..errors import ArgumentError
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ..errors import ArgumentError, UnknownArgumentError
 from ..metrics.registry import Metric, catalogue
 from ..views.keywords import checks_keywords
 from .responses import label_names, scores_of
@@ -39,6 +41,7 @@ class Scorer:
 
     metric: str
     options: tuple[tuple[str, Any], ...] = ()
+    _requests: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         found = catalogue[self.metric]
@@ -46,6 +49,38 @@ class Scorer:
         keywords = {"input": kind, "sample_weight": sample_weight, **dict(self.options)}
         value = found(label_names(estimator, y), values, classes=estimator.classes_, **keywords)
         return -_badness(found, value)
+
+    def set_score_request(self, **requests: Any) -> Self:
+        """Set which metadata the scorer requests, for ``enable_metadata_routing`` of scikit-learn.
+
+        Parameters
+        ----------
+        **requests
+            ``sample_weight``: whether it is requested, or its name in the call.
+
+        Returns
+        -------
+        Scorer
+            The scorer itself.
+        """
+        for word in requests:
+            if word != "sample_weight":
+                raise UnknownArgumentError(word, "unexpected keyword of set_score_request", "use sample_weight")
+        self._requests.update(requests)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata the scorer requests.
+
+        Returns
+        -------
+        MetadataRequest
+            The requests.
+        """
+        found = MetadataRequest(owner=self)
+        for word, alias in self._requests.items():
+            found.score.add_request(param=word, alias=alias)
+        return found
 
     def __repr__(self) -> str:
         return f"scorer({self.metric!r})"

@@ -427,6 +427,8 @@ def _fitted(calibrator: Any) -> Calibrator:
 
 def _check_calibrator(calibrator: Calibrator, columns: Columns) -> None:
     """Raise if calibrator and columns do not match, before any row is read."""
+    if calibrator.needs == "features":
+        raise ArgumentError("calibrator", f"{type(calibrator).__name__} requires features, which are not supported")
     if isinstance(calibrator, GroupedCalibrator) != (columns.by is not None):
         if columns.by is None:
             raise ArgumentError("by", f"is required by {type(calibrator).__name__}", "name the column of groups")

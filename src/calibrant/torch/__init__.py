@@ -53,7 +53,7 @@ NAMES = {
     ),
     "ordered": ("IntraOrderPreservingModule", "OrderPreservingNetwork"),
 }
-MODULES = ("functional", "losses")
+MODULES = ("functional", "lightning", "losses")
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES, modules=MODULES)
 # Calibrator modules register themselves on import. Metric objects are loaded on first use: they import torchmetrics, where it
 # is installed, which takes longer than importing torch.

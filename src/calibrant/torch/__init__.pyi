@@ -1,6 +1,7 @@
 """Public names; written by tools/make_stub.py, not by hand."""
 
 from . import functional as functional
+from . import lightning as lightning
 from . import losses as losses
 from .accumulating import SketchMetric as SketchMetric
 from .accumulating import SyncError as SyncError

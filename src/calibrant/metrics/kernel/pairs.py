@@ -80,7 +80,7 @@ class Kernel(NamedTuple):
     def _of_distance(self, values: Floats) -> Floats:
         # Underflow to 0 for distant points is intended, also for tiny bandwidths.
         with np.errstate(over="ignore", under="ignore"):
-            values /= -self.width / self.scale
+            values *= -self.scale / self.width
             if self.shape == "gaussian":
                 values *= values
                 values *= -0.5

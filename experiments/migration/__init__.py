@@ -1,0 +1,1 @@
+"""Equivalent calls of calibrant and of other packages on difficult data, and how far apart their values are."""

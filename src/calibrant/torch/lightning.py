@@ -1,0 +1,276 @@
+"""A callback for Lightning that logs calibration metrics, a reliability diagram and a fitted temperature after each validation.
+
+It works with ``lightning`` and with ``pytorch_lightning``.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ..errors import ArgumentError, CalibrantWarning, InputTypeError, MissingDependencyError
+from ..figures.reliability_diagrams import reliability_diagram
+from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
+from ..util.checks import check_whole
+from .collection import MetricCollection
+from .metrics import CalibrationMetric
+from .modules import TemperatureModule
+from .outputs import LABEL_KEYS, unpacked
+
+__all__ = ["CalibrationCallback"]
+
+PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+Rows = Callable[[Any, Any], tuple[Tensor, Tensor]]
+
+
+def _bases() -> tuple[type, ...]:
+    """The callbacks of the packages that are in use, or of the first that is installed."""
+    found = [sys.modules[name].Callback for name in PACKAGES if hasattr(sys.modules.get(name), "Callback")]
+    for name in PACKAGES:
+        if not found:
+            try:
+                found.append(import_module(name).Callback)
+            except ImportError:
+                continue
+    return tuple(found)
+
+
+if TYPE_CHECKING:
+    Base = object
+else:
+    Base = type("Base", _bases() or (object,), {})
+
+
+class CalibrationCallback(Base):
+    """Log calibration after each validation epoch: metrics, a reliability diagram, and the temperature that would be fitted.
+
+    Metrics are logged as ``self.log`` does, so that checkpoints, early stopping and schedulers can monitor ``"val/ece"``. The diagram goes to
+    every logger that takes figures: TensorBoard, Weights & Biases and MLflow. Nothing is logged during the sanity check.
+
+    The ``validation_step`` of the model must return the logits: a tensor, or a mapping with ``"logits"``, and with the labels where the
+    batch is not a pair of inputs and labels. Otherwise pass `rows`.
+
+    Parameters
+    ----------
+    metrics : sequence of str, default ("ece", "mce", "smece")
+        Score metrics of the catalogue, or `CalibrationMetric` objects by name in a mapping.
+    num_classes : int, optional
+        Number of classes; by default that of the first batch. Logits of shape (N,) or (N, 1) are those of one event.
+    prefix : str, default "val/"
+        Text before each name.
+    temperature : bool, default True
+        Whether to fit a temperature, which requires the logits of the epoch. It is an estimate of how overconfident the model is, not a
+        calibrator that was evaluated on other data.
+    diagram : bool, default True
+        Whether to draw the reliability diagram; requires matplotlib.
+    max_rows : int, optional
+        Largest number of rows to keep for the temperature; a random sample of all rows and processes. By default all. Metrics
+        and diagram always use all rows and constant memory.
+    ignore_index : int, optional
+        Label of rows to leave out.
+    rows : callable, optional
+        Function of the output of ``validation_step`` and the batch that returns logits and labels.
+    seed : int, default 0
+        Seed of the sample.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        What the last validation logged.
+    temperature_module : TemperatureModule or None
+        The temperature fitted to the last validation.
+
+    Raises
+    ------
+    MissingDependencyError
+        If neither lightning nor pytorch_lightning is installed.
+
+    See Also
+    --------
+    calibrant.torch.CalibrationMetric : A metric for ``self.log``.
+
+    Examples
+    --------
+    >>> from calibrant.torch.lightning import CalibrationCallback  # doctest: +SKIP
+    >>> trainer = Trainer(callbacks=[CalibrationCallback()])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str] | Mapping[str, CalibrationMetric] = ("ece", "mce", "smece"),
+        *,
+        num_classes: int | None = None,
+        prefix: str = "val/",
+        temperature: bool = True,
+        diagram: bool = True,
+        max_rows: int | None = None,
+        ignore_index: int | None = None,
+        rows: Rows | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not _bases():
+            raise MissingDependencyError("lightning", "is not installed", "run pip install 'calibrant[lightning]'")
+        if isinstance(metrics, str):
+            raise InputTypeError("metrics", f"must be a list of names; got {metrics!r}", f"pass [{metrics!r}]")
+        if not len(metrics):
+            raise ArgumentError("metrics", "is empty", "name at least one metric, such as 'ece'")
+        super().__init__()
+        self.metrics, self.prefix, self.rows = metrics, prefix, rows
+        self.temperature, self.diagram, self.ignore_index, self.seed = temperature, diagram, ignore_index, seed
+        self.max_rows = None if max_rows is None else check_whole(max_rows, "max_rows", 2)
+        self.values: dict[str, float] = {}
+        self.temperature_module: TemperatureModule | None = None
+        self._given = None if num_classes is None else check_whole(num_classes, "num_classes", 2)
+        if not isinstance(metrics, Mapping):
+            self._collection(self._given or 2)  # unknown names are reported now, not after an epoch
+        self._start()
+
+    def _start(self) -> None:
+        self._found: MetricCollection | None = None
+        self._kept: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._maker = torch.Generator().manual_seed(self.seed + 1000003 * _rank())
+
+    def _collection(self, classes: int) -> MetricCollection:
+        """Empty metrics, for a number of classes, which is 1 for one event."""
+        if isinstance(self.metrics, Mapping):
+            found = {name: metric.clone() for name, metric in self.metrics.items()}
+            for metric in found.values():
+                metric.reset()
+            return MetricCollection(found)
+        number = None if classes == 1 else classes
+        words: dict[str, Any] = {"input": "logit", "ignore_index": self.ignore_index}
+        return MetricCollection({str(name): CalibrationMetric(name, number, **words) for name in self.metrics})
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Forget the rows of the last validation."""
+        self._start()
+
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Add the rows of a batch."""
+        if trainer.sanity_checking:
+            return
+        logits, labels = self.rows(outputs, batch) if self.rows else _rows_of(outputs, batch, batch_idx)
+        logits = logits.detach()
+        if logits.ndim == 2 and logits.shape[1] == 1 and labels.ndim == 1:
+            logits = logits[:, 0]
+        if self._found is None:
+            self._found = self._collection(self._given or (1 if logits.ndim == 1 else logits.shape[1]))
+            self._found.to(logits.device)
+        self._found.update(logits, labels)
+        if self.temperature:
+            self._keep(logits, labels)
+
+    def _keep(self, logits: Tensor, labels: Tensor) -> None:
+        """Keep the rows, or those with the smallest random numbers: a uniform sample, also of several processes."""
+        if logits.ndim == 1:
+            logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
+        logits = logits.movedim(1, -1).flatten(0, -2).float().cpu()
+        labels = labels.detach().reshape(-1).cpu().long()
+        if self.ignore_index is not None:
+            here = labels != self.ignore_index
+            logits, labels = logits[here], labels[here]
+        keys = torch.rand(len(labels), generator=self._maker, dtype=torch.float64)
+        self._kept.append((logits, labels, keys))
+        if self.max_rows is not None and sum(len(part[1]) for part in self._kept) > 2 * self.max_rows:
+            self._kept = [_smallest(self._kept, self.max_rows)]
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Compute and log."""
+        if trainer.sanity_checking:
+            return
+        if self._found is None:  # a process without rows adds none, but all must take part
+            classes = [number for number in _gathered(None) if number is not None]
+            self._found = self._collection(classes[0]) if classes else None
+        else:
+            first = next(iter(self._found.values()))
+            _gathered(first.num_classes or 1)
+        if self._found is None:
+            return
+        # A process must not be left waiting for one that found invalid rows: their counts are added like all others.
+        values = {self.prefix + name: float(value) for name, value in self._found.compute().items()}
+        content = Content(numbers={})
+        if self.temperature:
+            self.temperature_module = self._fitted()
+            values[f"{self.prefix}temperature"] = float(self.temperature_module.temperature)
+        if self.diagram:
+            sketch = next(iter(self._found.values())).sketch()
+            if trainer.is_global_zero:
+                content.pictures[f"{self.prefix}reliability_diagram"] = reliability_diagram(sketch)._picture("png")
+        self.values = values
+        # The same on every process; averaging them avoids a warning.
+        place = {
+            "dtype": torch.float32 if pl_module.device.type == "mps" else torch.float64,
+            "device": pl_module.device,
+        }
+        logged = {name: torch.tensor(value, **place) for name, value in values.items()}
+        pl_module.log_dict(logged, on_step=False, on_epoch=True, sync_dist=trainer.world_size > 1)
+        if trainer.is_global_zero and content.pictures:
+            for logger in trainer.loggers:
+                _write(content, logger, trainer.global_step)
+        self._found, self._kept = None, []
+
+    def _fitted(self) -> TemperatureModule:
+        parts = [part for parts in _gathered(self._kept) for part in parts]
+        rows = sum(len(part[1]) for part in parts)
+        logits, labels, _ = _smallest(parts, rows if self.max_rows is None else min(rows, self.max_rows))
+        with warnings.catch_warnings():
+            # Of an untrained model the temperature often is at a bound, which the logged value shows.
+            warnings.simplefilter("ignore", CalibrantWarning)
+            return TemperatureModule().fit(logits, labels)
+
+
+def _smallest(parts: Sequence[tuple[Tensor, Tensor, Tensor]], count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows with the smallest random numbers."""
+    logits, labels, keys = (torch.cat(column) for column in zip(*parts, strict=True))
+    if count >= len(labels):
+        return logits, labels, keys
+    chosen = keys.argsort()[:count]
+    return logits[chosen], labels[chosen], keys[chosen]
+
+
+def _rank() -> int:
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def _gathered(value: Any) -> list[Any]:
+    """The values of all processes."""
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
+        return [value]
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, value)
+    return found
+
+
+def _rows_of(outputs: Any, batch: Any, number: int) -> tuple[Tensor, Tensor]:
+    """Logits and labels of a batch."""
+    logits = outputs.get("logits") if isinstance(outputs, Mapping) else outputs
+    if not isinstance(logits, Tensor) or not logits.ndim:
+        got = f"entries named {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else "no logits"
+        raise InputTypeError(
+            "validation_step",
+            f"must return a tensor of logits or a mapping with 'logits'; it returned {got}",
+            "or pass CalibrationCallback(rows=lambda outputs, batch: (logits, labels))",
+        )
+    keys = [key for key in LABEL_KEYS if isinstance(outputs, Mapping) and key in outputs]
+    labels = outputs[keys[0]] if keys else unpacked(batch, None, number)[1]
+    return logits, labels
+
+
+def _write(content: Content, logger: Any, step: int) -> None:
+    """Write figures to a logger that takes them."""
+    kinds = {base.__name__ for base in type(logger).__mro__}
+    if "TensorBoardLogger" in kinds:
+        write_tensorboard(content, logger.experiment, step)
+    elif "WandbLogger" in kinds:
+        write_wandb(content, logger.experiment, None)
+    elif "MLFlowLogger" in kinds:
+        write_mlflow(content, logger.experiment, logger.run_id, step)

@@ -1,0 +1,214 @@
+"""Metric objects and the callback in Lightning: logged once an epoch, the values of the library, and the figure in the logger."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="NO TORCH: pip install 'calibrant[torch]' to test the callback")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    L = pytest.importorskip("lightning.pytorch", reason="NO LIGHTNING: pip install 'calibrant[lightning]' to test it")
+import torchmetrics as tm  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+import calibrant as cal  # noqa: E402
+import calibrant.torch as ct  # noqa: E402
+from calibrant.errors import ArgumentError, InputTypeError  # noqa: E402
+from calibrant.torch import lightning as home  # noqa: E402
+from calibrant.torch.lightning import CalibrationCallback  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning gives many hints
+torch.manual_seed(0)
+X = torch.randn(120, 3)
+Y = torch.distributions.Categorical(logits=X).sample()
+
+
+class Net(L.LightningModule):
+    """A model that logs metric objects, and returns its logits."""
+
+    def __init__(self, returns: Any = None) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.returns = returns
+        self.seen = ct.CalibrationMetric("ece", 3, input="logit")
+        self.top = ct.MulticlassCalibrationError(3, norm="max", input="logit")
+        self.both = tm.MetricCollection(
+            {name: ct.CalibrationMetric(name, 3, input="logit") for name in ("ece", "smece")}, prefix="both/"
+        )
+        self.steps: list[float] = []
+        self.epochs: list[float] = []
+
+    def training_step(self, batch: Any, number: int) -> Any:
+        logits = self.layer(batch[0])
+        self.steps.append(float(self.seen(logits, batch[1])))
+        self.log("seen", self.seen, on_step=True, on_epoch=True)
+        return nn.functional.cross_entropy(logits, batch[1])
+
+    def validation_step(self, batch: Any, number: int) -> Any:
+        logits = self.layer(batch[0])
+        if self.returns:
+            return self.returns(logits, batch[1])
+        self.top.update(logits, batch[1])
+        self.log("top", self.top)
+        self.both.update(logits, batch[1])
+        self.log_dict(self.both)
+        return {"logits": logits}
+
+    def on_validation_epoch_end(self) -> None:
+        self.epochs.append(self.top.sketch().n)
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), 0.5)
+
+
+def trainer(folder: Any, *callbacks: Any, package: Any = L, **words: Any) -> Any:
+    return package.Trainer(
+        default_root_dir=folder, accelerator="cpu", callbacks=list(callbacks), enable_progress_bar=False,
+        enable_model_summary=False, log_every_n_steps=1, **{"logger": False, "max_epochs": 2} | words,
+    )  # fmt: skip
+
+
+def loader() -> Any:
+    return DataLoader(TensorDataset(X, Y), batch_size=50)
+
+
+def test_metrics_that_are_logged(tmp_path: Any) -> None:
+    net, callback = Net(), CalibrationCallback(["ece", "mce"], prefix="cb/", max_rows=500)
+    logger = L.loggers.TensorBoardLogger(tmp_path)
+    run = trainer(tmp_path, callback, logger=logger)
+    run.fit(net, loader(), loader())
+    probs, y = net.layer(X).softmax(dim=1).detach().numpy(), Y.numpy()
+    found = {name: float(value) for name, value in run.callback_metrics.items()}
+    expected = {
+        "top": cal.mce(y, probs),
+        "both/ece": cal.ece(y, probs),
+        "both/smece": cal.smece(cal.Sketch.of(y, probs)),
+        "cb/ece": cal.ece(y, probs),
+        "cb/mce": cal.mce(y, probs),
+        "cb/temperature": cal.TemperatureScaling(input="logit").fit(net.layer(X).detach().numpy(), y).temperature_,
+        "seen_step": net.steps[-1],
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-6), name
+    # Each epoch starts without rows, also after the sanity check.
+    assert net.epochs[-2:] == [120, 120]
+    assert net.both.compute_groups == {0: ["ece", "smece"]}
+    assert callback.values == {name: value for name, value in found.items() if name.startswith("cb/")}
+    assert callback.temperature_module is not None
+    # A model that is loaded again, or trained further, does not count rows of the run before.
+    file = run.checkpoint_callback.best_model_path
+    assert not [name for name in torch.load(file, weights_only=False)["state_dict"] if "sums" in name]
+    again = trainer(tmp_path, max_epochs=3)
+    again.fit(other := Net(), loader(), loader(), ckpt_path=file)
+    assert len(other.steps) == 3
+    with torch.no_grad():
+        accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+        events = accumulator.EventAccumulator(logger.log_dir, size_guidance={"images": 0, "scalars": 0})
+        events.Reload()
+    assert len(events.Images("cb/reliability_diagram")) == 2
+    assert events.Scalars("cb/ece")[-1].value == pytest.approx(expected["cb/ece"], abs=1e-6)
+
+
+def test_outputs_and_bounded_memory(tmp_path: Any) -> None:
+    # One event, logits of shape (N, 1), rows to ignore, and a sample of few rows.
+    marked = torch.where(torch.arange(120) % 7 == 0, -1, (Y > 0).long())
+    net = Net(lambda z, y: {"logits": z[:, :1], "target": y})
+    callback = CalibrationCallback(["ece"], max_rows=20, ignore_index=-1, diagram=False)
+    kept: list[int] = []
+    keep = callback._keep
+    callback._keep = lambda *a: (keep(*a), kept.append(sum(len(part[1]) for part in callback._kept)))[0]  # type: ignore[method-assign]
+    rows = DataLoader(TensorDataset(X, marked), batch_size=8)
+    trainer(tmp_path, callback).validate(net, rows, verbose=False)
+    used = (marked >= 0).numpy()
+    probs = net.layer(X)[:, 0].sigmoid().detach().numpy()
+    assert callback.values["val/ece"] == pytest.approx(cal.ece(marked.numpy()[used], probs[used]), abs=1e-6)
+    assert max(kept) <= 2 * 20 + 8
+    assert 0.001 <= callback.values["val/temperature"] <= 1000
+    mine = {"mine": ct.CalibrationMetric("ece", 3, bins=5, input="logit")}
+    plain = CalibrationCallback(mine, temperature=False, rows=lambda outputs, batch: (outputs, batch[1]))
+    trainer(tmp_path, plain, logger=[L.loggers.CSVLogger(tmp_path)]).validate(
+        Net(lambda z, y: z), loader(), verbose=False
+    )
+    assert list(plain.values) == ["val/mine"]
+    assert plain._kept == []
+    for returns in (lambda z, y: None, lambda z, y: z.sum(), lambda z, y: {"loss": z.sum()}):
+        with pytest.raises(InputTypeError, match="validation_step: must return a tensor of logits or a mapping with"):
+            trainer(tmp_path, CalibrationCallback()).validate(Net(returns), loader(), verbose=False)
+
+
+def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
+    """The code of the guide on training, as pasted; in the long form with its trackers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # as the page sets it; restored afterwards
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    page = (Path(__file__).parents[2] / "docs/guides/training.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    for block in blocks if deep else blocks[:2]:
+        exec(block, names)
+    assert set(names["callback"].values) == {"cal/ece", "cal/cwce", "cal/temperature"}
+    assert names["trainer"].callback_metrics["val/ece"] == pytest.approx(names["callback"].values["cal/ece"])
+    if deep:
+        served = names["served"].predict(names["probabilities"])
+        assert np.array_equal(served, names["calibrator"].predict_proba(names["probabilities"]))
+
+
+def test_arguments() -> None:
+    for words, kind, text in (
+        ({"metrics": "ece"}, InputTypeError, r"metrics: must be a list of names; got 'ece'; pass \['ece'\]"),
+        ({"metrics": []}, ArgumentError, "metrics: is empty"),
+        ({"metrics": ["brier"]}, ArgumentError, "metric: brier cannot be computed from accumulated sums"),
+        ({"max_rows": 1}, ArgumentError, "max_rows: must be an integer of at least 2; got 1"),
+    ):
+        with pytest.raises(kind, match=text):
+            CalibrationCallback(**words)  # type: ignore[arg-type]
+
+
+def test_several_processes_that_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample of two processes is that of the smallest random numbers, and one without rows takes part."""
+    parts = []
+    for rank in range(2):
+        monkeypatch.setattr(home, "_rank", lambda rank=rank: rank)
+        one = CalibrationCallback(max_rows=30)
+        for some in torch.arange(60 * rank, 60 * rank + 60).split(25):
+            one._keep(X[some], Y[some])
+        parts.append(one)
+    assert not torch.equal(parts[0]._kept[-1][2][:5], parts[1]._kept[-1][2][:5])
+    monkeypatch.setattr(home, "_gathered", lambda value: [one._kept for one in parts])
+    logits, labels, keys = home._smallest([part for one in parts for part in one._kept], 30)
+    every = torch.cat([part[2] for one in parts for part in one._kept])
+    assert keys.max() <= np.partition(every.numpy(), 29)[29]
+    expected = ct.TemperatureModule().fit(logits, labels).temperature
+    assert parts[0]._fitted().temperature == parts[1]._fitted().temperature == expected
+    # Of all rows: the order of the processes does not matter.
+    whole = CalibrationCallback()
+    whole._keep(X, Y)
+    monkeypatch.setattr(home, "_gathered", lambda value: [[], whole._kept])
+    assert whole._fitted().temperature == pytest.approx(ct.TemperatureModule().fit(X, Y).temperature)
+
+
+def test_the_other_package(tmp_path: Any) -> None:
+    other = pytest.importorskip("pytorch_lightning", reason="NO PYTORCH_LIGHTNING")
+
+    class Small(other.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def validation_step(self, batch: Any, number: int) -> Any:
+            return self.layer(batch[0])
+
+    callback, net = CalibrationCallback(["ece"], diagram=False), Small()
+    trainer(tmp_path, callback, package=other).validate(net, loader(), verbose=False)
+    probs = net.layer(X).softmax(dim=1).detach().numpy()
+    assert callback.values["val/ece"] == pytest.approx(cal.ece(Y.numpy(), probs), abs=1e-6)
+    assert {"lightning.pytorch", "pytorch_lightning"} <= set(sys.modules)
+    assert len(home._bases()) == 2
