@@ -44,6 +44,11 @@ def is_same(one: Row) -> bool:
     return difference(one) <= SAME
 
 
+def agrees(found: list[Row]) -> bool:
+    """Say whether the values are the same wherever the other package has one."""
+    return all(is_same(one) or "their_error" in one or one.get("difference") == "nan" for one in found)
+
+
 def cell(found: list[Row]) -> str:
     """Return the largest difference, and the data sets on which it is larger than elsewhere."""
     near = [difference(one) for one in found if difference(one) <= NEAR]
@@ -91,10 +96,10 @@ def differences(peer: str, stored: dict[str, Any]) -> str:
             continue
         for call in calls:
             found = stored["rows"][call.key]
-            if all(is_same(one) for one in found):
+            if agrees(found):
                 continue
             closest = calls[-1]
-            closes = closest is not call and all(is_same(one) for one in stored["rows"][closest.key])
+            closes = closest is not call and agrees(stored["rows"][closest.key])
             remedy = f"`{closest.ours}`" if closes else ""
             note = "; ".join(filter(None, (call.note, remedy)))
             lines.append(f"| `{theirs}` | `{call.ours}` | {cell(found)} | {note} |")

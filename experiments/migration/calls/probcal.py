@@ -244,11 +244,11 @@ CALLS = [
         ),
         (
             'probcal.HistogramBinningCalibrator(strategy="width", shrinkage=None).fit(p, y).predict_proba(new)',
-            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
+            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace"), empty="interpolate").fit(p, y).predict_proba(new)',
         ),
         (
             'BetaCalibrator("ab").fit(p, y).predict_proba(new)',
-            'cal.BetaCalibration(parameters="ab").fit(p, y).predict_proba(new)',
+            'cal.BetaCalibration(parameters="am").fit(p, y).predict_proba(new)',
         ),
     ),
     *of(
@@ -262,6 +262,14 @@ CALLS = [
         (
             "probcal.SplineCalibrator().fit(p, y).predict_proba(new)",
             "cal.SplineCalibration().fit(p, y).predict_proba(new)",
+        ),
+    ),
+    *of(
+        "probcal",
+        "binary",
+        (
+            'BetaCalibrator("a").fit(p, y).predict_proba(new)',
+            'cal.BetaCalibration(parameters="a").fit(p, y).predict_proba(new)',
         ),
     ),
 ]

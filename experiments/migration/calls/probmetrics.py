@@ -131,7 +131,7 @@ CALLS = [
         "binary",
         (
             'fitted("BinaryHistogramBinningCalibrator", n_bins=10)',
-            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
+            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace"), empty="mean").fit(p, y).predict_proba(new)',
         ),
     ),
     *of(
