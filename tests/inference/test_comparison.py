@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.inference import comparison
 from calibrant.inference.resampling import generator
 
 
@@ -149,3 +150,28 @@ def test_no_interval_from_fewer_resamples_than_its_level_needs(level: float, lea
     for seed in range(20):
         found = cal.compare(y, models, level=level, n_resamples=least, rng=seed)["a", "b"]
         assert (found.low > 0 or found.high < 0) == (found.pvalue <= 1 - level + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"sample_weight": True}, {"counts": True}, {"cluster": True}, {"lens": "top_label"}]
+)
+def test_replicates_from_few_columns_are_those_of_whole_rows(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    n, k = 180, 4
+    models = {name: rng.dirichlet(np.ones(k), n) for name in ("a", "b")}
+    models["a"][:20] = np.eye(k)[models["a"][:20].argmax(axis=1)]
+    y = rng.integers(0, k, n)
+    y[:20] = models["a"][:20].argmax(axis=1)
+    options = dict(more)
+    options |= {word: rng.integers(1, 4, n) for word in ("sample_weight", "counts") if word in more}
+    options |= {"groups": rng.integers(0, 30, n)} if "cluster" in more else {}
+
+    def found() -> list[dict[str, Any]]:
+        return [cal.compare(y, models, metric=m, n_resamples=30, rng=2, **options).to_dict() for m in ("nll", "brier", "ece", "smece")]  # fmt: skip
+
+    short = found()
+    whole = lambda metric, words, sampler: lambda draw: sampler.bootstrap(draw).value(metric, words)  # noqa: E731
+    monkeypatch.setattr(comparison, "_replicate_of", whole)
+    assert short == found()

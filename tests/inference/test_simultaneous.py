@@ -10,11 +10,12 @@ import pytest
 import calibrant as cal
 from calibrant.inference.pair_resampling import skce_draws
 from calibrant.inference.resampling import PredictionSampler, RowSampler, resample
+from calibrant.inference.seeds import generator
 from calibrant.inference.simultaneous import mean_draws, vce_draws
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
-COUNT = 25
+COUNT = 16
 
 
 def predictions(kind: str) -> cal.Predictions:
@@ -97,3 +98,26 @@ def test_simulated_labels_on_known_scores_give_the_same_bits(kind: str) -> None:
                     for v in views
                 ]
                 assert catalogue[name].of_views(views) == catalogue[name].of_views(alone)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["many", "ties", "weights", "counts"])
+def test_replicates_in_the_order_of_the_rows_have_the_same_bits(kind: str) -> None:
+    sampler = RowSampler(catalogue["ece"].views(predictions(kind))[0])  # type: ignore[arg-type]
+    for draws in ("rows", "outcomes"):
+        for number in range(4):
+            (view,) = resample(sampler, draws, 3, number).views(catalogue["ece"], {})  # type: ignore[arg-type]
+            assert isinstance(view, View)
+            alone = View(view.raw_score.copy(), view.raw_outcome.copy(), view.weight, view.weight_kind)
+            for name in ("ece_knn", "drmsce_bcs", "ece_sweep", "calbin"):
+                assert catalogue[name].of_views([view]) == catalogue[name].of_views([alone])
+            assert catalogue["ece_knn"].of_views([view], neighbours=3) == catalogue["ece_knn"].of_views(
+                [alone], neighbours=3
+            )
+
+
+def test_generators_from_a_known_state_are_those_of_numpy() -> None:
+    for seed, number in ((0, 0), (0, 3), (2**127 + 5, 1), (7, 10**6)):
+        wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))
+        for _ in range(2):
+            assert generator(seed, number).random(4).tolist() == wanted.random(4).tolist()
+            wanted = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(number,))))

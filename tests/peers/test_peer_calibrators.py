@@ -90,6 +90,17 @@ def test_cross_venn_abers_is_that_of_venn_abers(rule: Any) -> None:
     assert furthest(theirs, mine) < 1e-14
 
 
+def test_a_model_with_cross_venn_abers_is_that_of_venn_abers() -> None:
+    made, bayes = peer("venn_abers", "VennAbersCV"), peer("sklearn.naive_bayes", "GaussianNB")
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 203)
+    X = rng.normal(size=(203, 3)) + y[:, None] * [0.8, 0.3, 0]
+    theirs = made(bayes(), inductive=False, n_splits=5, cv_ensemble=False)
+    theirs.fit(X, y)
+    own = peer("calibrant.sklearn", "CalibratedModel")(bayes(), method="cross_venn_abers", cv=5).fit(X, y)
+    assert own.predict_proba(X[:50] + 0.1) == pytest.approx(theirs.predict_proba(X[:50] + 0.1), abs=1e-14)
+
+
 def test_cross_venn_abers_on_the_other_folds_is_that_of_probcal() -> None:
     module = peer("probcal.vennabers")
 

@@ -123,6 +123,27 @@ def test_folds_divide_every_class_and_do_not_depend_on_the_order() -> None:
     assert [len(each) for each in two.low_] == [2]
 
 
+def test_a_model_passes_the_folds_of_its_cross_validation() -> None:
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.naive_bayes import GaussianNB
+
+    from calibrant.sklearn import CalibratedModel
+
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 3)) + y[:, None]
+    fold = np.empty(120, int)
+    for number, (_, test) in enumerate(StratifiedKFold(4).split(X, y)):
+        fold[test] = number
+    scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
+    own = cal.CrossVennAbers(rule="brier").fit(scores, y, fold=fold)
+    model = CalibratedModel(GaussianNB(), method=cal.CrossVennAbers(rule="brier"), cv=4).fit(X, y)
+    new = X[:20] + 0.1
+    assert model.predict_proba(new) == pytest.approx(
+        at(own, GaussianNB().fit(X, y).predict_proba(new)[:, 1]), abs=1e-14
+    )
+
+
 def test_folds_are_checked() -> None:
     p, y = problem(20)
     with pytest.raises(cal.ArgumentError, match=r"fold: must have one value for each of 20 rows; got shape \(3,\)"):

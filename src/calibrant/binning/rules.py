@@ -261,7 +261,7 @@ class EqualWidth(BinningRule):
 
     def _relabelled(self, view: View, other: View, edges: Floats) -> BinSums:
         """Return the sums over bins from those of a view with the same scores, of which only the outcomes change."""
-        key = ("slots", self.bins, self.closed)
+        key = ("slots", self)
         if key not in other.tables:
             score = other.raw_score
             slots = uniform_slots(edges, self.closed, score.dtype == np.float32)

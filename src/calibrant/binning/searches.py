@@ -92,10 +92,10 @@ def _rows(view: View) -> int:
 
 def _known_cuts(view: View, cuts: Cuts) -> Callable[[int], Array]:
     """Return the cuts for a number of bins, which views with other outcomes share."""
-    twin = view.twin
-    if twin is None:
+    like = view.sorted_like
+    if like is None:
         return lambda count: cuts(view.prefix, count)
-    known = twin.tables.setdefault(("cuts", cuts), {})
+    known = like.tables.setdefault(("cuts", cuts), {})
 
     def find(count: int) -> Array:
         if count > MOST_KNOWN:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,11 +15,22 @@ from ..errors import ArgumentError, InPython, ShapeError, UndefinedMetricError
 from ..input.missing import on_same_rows
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric, catalogue
+from ..util.blocks import rows_per_block
 from ..util.checks import check_fraction, check_whole
 from ..util.results import Result, number, pvalue_text
 from ..views.keywords import PREDICTION_KEYWORDS, checks_keywords
 from ..views.selections import Selection, parse_selection
-from .resampling import PredictionSampler, generator, many, refuse_options_of_rows, seed_of
+from ..views.view import View
+from .resampling import (
+    PredictionSampler,
+    RowSampler,
+    choose_sampler,
+    generator,
+    many,
+    refuse_options_of_rows,
+    seed_of,
+    view_keywords,
+)
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -228,8 +239,10 @@ def compare(
             raise UndefinedMetricError(chosen.id, f"is undefined for {name!r}")
     seed = seed_of(rng)
 
+    replicates = [_replicate_of(chosen, options, sampler) for sampler in samplers.values()]
+
     def work(resample: int) -> list[float]:
-        return [s.bootstrap(generator(seed, resample)).value(chosen, options) for s in samplers.values()]
+        return [replicate(generator(seed, resample)) for replicate in replicates]
 
     sample = np.array(many(work, n_resamples, workers))
     # Infinite replicates of a finite value are treated as undefined.
@@ -244,6 +257,37 @@ def compare(
     notes = [any_one.note, "" if np.isfinite(list(values.values())).all() else INFINITE]
     note = "; ".join(filter(None, notes))
     return Comparison(chosen.id, values, tuple(found), level, any_one.predictions.n, len(sample), note)
+
+
+def _replicate_of(
+    metric: Metric, options: dict[str, Any], sampler: PredictionSampler
+) -> Callable[[np.random.Generator], float]:
+    """The metric of a bootstrap replicate as a function of its generator, from as few columns of the rows as it needs."""
+    p = sampler.predictions
+    views = metric.views(p, **view_keywords(metric, options))
+    own = {keyword: options.get(keyword, default) for keyword, default in metric.options.items()}
+    if len(views) == 1 and metric.takes == "Block" and {*metric.options, "lens"}.issuperset(options):
+        rows = metric.rows_of(views[0], own)
+        if rows is not None and len(rows) == p.n:
+            step = rows_per_block(2 if isinstance(views[0], View) else views[0].k)
+            return lambda rng: _mean_of_rows(rows, p.weight, sampler.picked(rng), step)
+    if sampler.clusters is None and p.weight_kind != "counts":
+        single = choose_sampler([(metric, options)], p, True, "rows")
+        if isinstance(single, RowSampler) and single.view.n == p.n:
+            return lambda rng: single.bootstrap(rng).value(metric, options)
+    return lambda rng: sampler.bootstrap(rng).value(metric, options)
+
+
+def _mean_of_rows(rows: Floats, weight: NDArray[Any] | None, picked: NDArray[Any], step: int) -> float:
+    """The weighted mean of the contributions of some rows, added in the same blocks as by the metric."""
+    values = rows[picked]
+    if np.isposinf(values).any():
+        return math.inf
+    own = None if weight is None else weight[picked]
+    if own is not None:
+        values = values * own
+    total = float(len(values) if own is None else own.sum())
+    return math.fsum(float(values[start : start + step].sum()) for start in range(0, len(values), step)) / total
 
 
 def _check_same_rows(where: Any, given: dict[str, Predictions]) -> None:

@@ -213,7 +213,7 @@ class RowSampler:
         view = self.view
         if self.counts:
             return self._counted(rows, np.where(view.raw_outcome > 0, rows, 0))
-        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False)
+        return self._drawn(view.raw_score[rows], view.raw_outcome[rows], rows, keep_order=False, drawn=True)
 
     def _counted(self, rows: Array, positives: Array) -> Drawn:
         counts = np.concatenate([rows - positives, positives])
@@ -229,7 +229,7 @@ class RowSampler:
         )
         return one_view(view)
 
-    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool) -> Drawn:
+    def _drawn(self, score: Array, outcome: Array, at: Any, keep_order: bool, drawn: bool = False) -> Drawn:
         own = self.view
         weight = None if own.weight is None else own.weight[at]
         rows = own.rows if keep_order else None
@@ -245,6 +245,8 @@ class RowSampler:
         )
         if keep_order:
             view.same_scores = own
+        elif drawn:
+            view.drawn_from = own, at
         if keep_order and weight is not None:
             view.__dict__["order"] = own.order
         return one_view(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..recalibration.base import Calibrator
 from ..recalibration.choosing import recalibrate
 from ..recalibration.methods import find_method
 from ..recalibration.scaling import TemperatureScaling
+from ..recalibration.venn import CrossVennAbers
 from ..util.checks import check_choice
 from .responses import Kind, class_codes, scores_of
 from .score_curves import ScoreCurves
@@ -85,9 +86,9 @@ class CalibratedPair:
 
     estimator: Any
     calibrator: Any
-    classes: Array
-    wanted: str
-    divisor: float = 1.0
+    classes: Array = field(repr=False)
+    wanted: str = field(repr=False)
+    divisor: float = field(default=1.0, repr=False)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict calibrated probabilities.
@@ -251,19 +252,18 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         fixed = self.cv == "prefit" if isinstance(self.cv, str) else isinstance(estimator, FrozenEstimator)
         given, splitting = self._routed(estimator, sample_weight, fit_params, fixed)
         ensemble = (self.convention == "scikit-learn" and not fixed) if self.ensemble == "auto" else self.ensemble
-        if fixed and not ensemble:
+        if fixed:
             check_is_fitted(estimator)
-            classes = np.asarray(estimator.classes_)
-            codes = class_codes(classes, y)
+        classes = np.asarray(estimator.classes_) if fixed else np.unique(y)
+        codes = class_codes(classes, y)
+        if len(classes) < 2:
+            found = "all labels are equal" if len(y) > 1 else "got 1 sample"
+            raise LabelError("y", f"at least two classes are required; {found}")
+        if fixed and not ensemble:
             pairs = [_pair(estimator, classes, *scores_of(estimator, X, plan.wanted), codes, weight, plan)]
         else:
-            classes = np.unique(y)
-            codes = class_codes(classes, y)
-            if len(classes) < 2:
-                found = "all labels are equal" if len(y) > 1 else "got 1 sample"
-                raise LabelError("y", f"at least two classes are required; {found}")
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
-            _check_splits(splits, codes, classes, ensemble)
+            _check_splits(splits, codes, classes, ensemble, fixed)
             fitted = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_fold)(clone(estimator), X, y, *split, given, plan.wanted, ensemble) for split in splits
             )
@@ -277,7 +277,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             else:
                 held_out = _joined(fitted, known, splits, classes)
                 estimator = clone(estimator).fit(X, y, **given)
-                pairs = [_pair(estimator, classes, *held_out, codes, weight, plan)]
+                fold = np.empty(len(y), np.intp)
+                for number, (_, test) in enumerate(splits):
+                    fold[test] = number
+                pairs = [_pair(estimator, classes, *held_out, codes, weight, plan._replace(fold=fold))]
         self._take(pairs, classes, ensemble)
         return self
 
@@ -294,6 +297,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if self.convention == "calibrant":
             if isinstance(self.method, Calibrator):
                 self.method._check_params()
+            elif not isinstance(self.method, str):
+                shown = self.method.__name__ if isinstance(self.method, type) else type(self.method).__name__
+                remedy = f"pass an instance, {shown}()" if isinstance(self.method, type) else "for example 'platt'"
+                raise ArgumentError("method", f"must be the name of a method or a calibrator; got {shown}", remedy)
             elif self.method != "auto":
                 find_method(self.method)
             return _Plan(self.method, self.method.input if isinstance(self.method, Calibrator) else None)
@@ -416,6 +423,8 @@ class _Plan(NamedTuple):
     method: str | Calibrator
     wanted: str | None
     """Scores: ``"prob"``, ``"logit"``, ``"raw"`` under the convention of scikit-learn, or None for probabilities if there are any."""
+    fold: Array | None = None
+    """Fold in which each row was held out."""
 
 
 def _weights(sample_weight: Any, n: int) -> Floats:
@@ -441,7 +450,7 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     return {}
 
 
-def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool) -> None:
+def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool, fixed: bool) -> None:
     """Raise where a classifier or a calibrator could not be fitted, or a row would have no held-out score."""
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     once = bool((tested == 1).all())
@@ -449,16 +458,16 @@ def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
         raise ArgumentError(
             "cv", "each row must be a test row of exactly one fold", (Use("ensemble", True), "use another splitter")
         )
-    counts = np.bincount(codes, minlength=len(classes))
+    present, counts = np.unique(codes, return_counts=True)
     if ensemble and once and counts.min() < len(splits):
-        name = classes[counts.argmin()].item() if hasattr(classes[0], "item") else classes[counts.argmin()]
+        name = classes[present].tolist()[counts.argmin()]
         raise ArgumentError(
             "cv",
             f"{len(splits)} folds require {len(splits)} rows of each class; class {name!r} has {counts.min()}",
             ("use fewer folds", Use("ensemble", False)),
         )
     for number, (train, _) in enumerate(splits, 1):
-        if len(np.unique(codes[train])) < 2:
+        if not fixed and len(np.unique(codes[train])) < 2:
             raise ArgumentError(
                 "cv",
                 f"the training rows of fold {number} have a single class",
@@ -586,11 +595,13 @@ def _pair(
 
 
 def _calibrator(values: Array, kind: Kind, codes: Array, weight: Floats | None, plan: _Plan) -> Calibrator:
-    if isinstance(plan.method, Calibrator):
-        made: Calibrator = clone(plan.method)
+    if isinstance(plan.method, Calibrator) or plan.method != "auto":
+        made: Calibrator = (
+            clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
+        )
+        if isinstance(made, CrossVennAbers) and plan.fold is not None:  # as in Vovk et al. (2015)
+            return made.fit(values, codes, weight, fold=plan.fold)
         return made.fit(values, codes, weight)
-    if plan.method != "auto":
-        return find_method(plan.method)(input=kind).fit(values, codes, weight)
     found = recalibrate(codes, values, input=kind, sample_weight=weight)
     if found.warned:
         warn_caller(found.note)

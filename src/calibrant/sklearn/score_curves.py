@@ -56,6 +56,9 @@ class ScoreCurves:
         fit = fit_sigmoid if kind == "sigmoid" else _fit_isotonic
         return cls(kind, tuple(fit(values, codes == first + place, weight) for place, values in enumerate(columns.T)))
 
+    def __repr__(self) -> str:
+        return f"ScoreCurves({self.kind!r}, {len(self.curves_)} curve{'s' if len(self.curves_) > 1 else ''})"
+
     def predict_proba(self, scores: Array) -> Floats:
         """Calibrated probabilities, one column per class; a row of zeros becomes uniform."""
         if scores.ndim == 1:

@@ -86,7 +86,7 @@ def views_of(source: Source, lens: str | Lens, usual: str = "auto", *, flattened
         if len(known) == 1 or are_kept(known):
             source.views[parsed.name] = known
             if source.same_probs is not None:
-                _link(known, views_of(source.same_probs, parsed.name))
+                _link(known, views_of(source.same_probs, parsed.name, flattened=True))
     return known
 
 

@@ -322,6 +322,9 @@ class View(_Weighted):
     same_scores: View | None = None
     """A view with the same scores and other outcomes, such as the original one of simulated labels, whose sorted order is used."""
 
+    drawn_from: tuple[View, Array] | None = None
+    """The view of which this one is a bootstrap replicate, and the rows that were drawn."""
+
     def __init__(
         self,
         score: Array,
@@ -396,6 +399,11 @@ class View(_Weighted):
         return np.argsort(self.raw_score, kind="stable")
 
     @cached_property
+    def order_with_outcome(self) -> Array:
+        """Row indices in increasing order of the score, ties in increasing order of the outcome."""
+        return np.lexsort((self.raw_outcome, self.raw_score))
+
+    @cached_property
     def tied(self) -> tuple[Array, Array]:
         """Positions in increasing order of the score that are tied with a neighbour, and the tie group of each."""
         score, _, _ = self.sorted_rows
@@ -404,23 +412,28 @@ class View(_Weighted):
         return tied, np.searchsorted(self.prefix.score, score[tied])
 
     @cached_property
-    def twin(self) -> View | None:
+    def sorted_like(self) -> View | None:
         """View with the same scores and few ties, whose order can be used; rows have no weights."""
-        twin = self.same_scores
-        if twin is None or not (self.weight is twin.weight is None) or self.is_soft or twin.is_soft:
+        like = self.same_scores
+        if like is None or not (self.weight is like.weight is None) or self.is_soft or like.is_soft:
             return None
-        return twin if 2 * len(twin.tied[0]) <= twin.n else None
+        return like if 2 * len(like.tied[0]) <= like.n else None
 
     @cached_property
     def sorted_rows(self) -> tuple[Floats, Floats, Array | None]:
         """Scores, outcomes and weights in increasing order of the score."""
-        twin = self.twin
-        if twin is not None:
-            outcome = self.raw_outcome[twin.order].astype(np.float64)
-            place, group = twin.tied
+        like = self.sorted_like
+        if like is not None:
+            outcome = self.raw_outcome[like.order].astype(np.float64)
+            place, group = like.tied
             if len(place):  # tied rows in increasing order of the outcome
                 outcome[place] = outcome[place][np.lexsort((outcome[place], group))]
-            return twin.sorted_rows[0], outcome, None
+            return like.sorted_rows[0], outcome, None
+        if self.drawn_from is not None and self.weight is None and not self.is_soft:
+            whole, rows = self.drawn_from
+            times = np.bincount(rows, minlength=whole.n)[whole.order_with_outcome]
+            score, outcome, _ = whole.sorted_rows
+            return np.repeat(score, times), np.repeat(outcome, times), None
         if self.weight is None and not self.is_soft and self.raw_score.dtype.itemsize in (4, 8):
             # The bit patterns of numbers in [0, 1] have the same order as the numbers and leave the top two bits free: with the
             # outcome in the lowest bit, one sort of integers replaces an argsort and two gathers.
@@ -438,9 +451,9 @@ class View(_Weighted):
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
         score, outcome, weight = self.sorted_rows
-        twin = self.twin
-        if twin is not None:
-            ends = twin.prefix.end
+        like = self.sorted_like
+        if like is not None:
+            ends = like.prefix.end
         else:
             ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
 
@@ -449,8 +462,8 @@ class View(_Weighted):
             np.cumsum(values, out=path[1:])
             return path if len(ends) == len(path) else path[ends]
 
-        if twin is not None:
-            return twin.prefix._replace(outcome=sums(outcome), excess=sums(score - outcome))
+        if like is not None:
+            return like.prefix._replace(outcome=sums(outcome), excess=sums(score - outcome))
         if weight is None:
             ones, excess, total = sums(outcome), sums(score - outcome), sums(score)
             mass = square = ends
@@ -476,7 +489,18 @@ class View(_Weighted):
 
     def clear_cache(self) -> None:
         """Drop the cached sorted order and sums, which are several times the size of the view."""
-        for name in ("score", "rest", "outcome", "order", "tied", "sorted_rows", "prefix", "ties", "weights"):
+        for name in (
+            "score",
+            "rest",
+            "outcome",
+            "order",
+            "order_with_outcome",
+            "tied",
+            "sorted_rows",
+            "prefix",
+            "ties",
+            "weights",
+        ):
             self.__dict__.pop(name, None)
         self.tables.clear()
 

@@ -37,6 +37,8 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
         return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), np.ones(int(view.total))
     sizes = np.diff(prefix.end)
     rows = np.ones(view.n)
+    if view.weight is None and len(sizes) == view.n:
+        return prefix.score, rate, rows
     if view.weight is not None:
         _, _, ordered = view.sorted_rows
         assert ordered is not None
@@ -118,15 +120,31 @@ def ece_knn(view: View, *, neighbours: int | None = None) -> float:
         else check_whole(neighbours, "neighbours", 0)
     )
     k = min(k, n - 1)
-    row = np.arange(n)
-    start = np.maximum(0, row - k)
-    if k < n - 1:
-        # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
-        both = score[: n - k - 1] + score[k + 1 :]
-        start = np.clip(np.searchsorted(both, 2 * score - 1e-12), start, np.minimum(row, n - 1 - k))
-    else:
-        start = np.zeros(n, np.intp)
+    known = (
+        {} if view.sorted_like is None else view.sorted_like.tables
+    )  # other outcomes of the same scores have the same neighbours
+    if ("neighbours", k) not in known:
+        known["neighbours", k] = _runs(view, score, k)
+    start = known["neighbours", k]
     stop = start + k + 1
+    if view.weight is None or view.weight_kind == "counts":  # rows of weight 1
+        excess = _sums(score - outcome)
+        return accurate_sum(np.abs(excess[stop] - excess[start]) / (k + 1.0)) / n
     mass, excess = _sums(weight), _sums(weight * (score - outcome))
     gap = np.abs(excess[stop] - excess[start]) / (mass[stop] - mass[start])
     return accurate_sum(gap * weight) / accurate_sum(weight)
+
+
+def _runs(view: View, score: Floats, k: int) -> NDArray[np.intp]:
+    """Return where the run of the `k` nearest neighbours of each row and of itself begins, in increasing order of the score."""
+    n = len(score)
+    if k >= n - 1:
+        return np.zeros(n, np.intp)
+    row = np.arange(n)
+    # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
+    both = score[: n - k - 1] + score[k + 1 :]
+    first = np.searchsorted(both, 2 * view.prefix.score - 1e-12)
+    if len(first) < n:
+        sizes = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end)
+        first = np.repeat(first, sizes.astype(np.int64))
+    return np.clip(first, np.maximum(0, row - k), np.minimum(row, n - 1 - k))

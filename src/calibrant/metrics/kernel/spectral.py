@@ -17,7 +17,7 @@ Indices = NDArray[np.intp]
 NARROWEST = 1e-4
 # Few masses are distributed to eight nodes each, with few nodes per bandwidth; many masses to four nodes each, with many nodes per
 # bandwidth (fewer for narrow kernels, which occur only for small errors in large samples, whose tenth digit is irrelevant).
-FEW_MASSES, AT_ONCE = 1 << 16, 1 << 12
+FEW_MASSES = 1 << 16
 NODES_OF_EIGHT, NODES_OF_FOUR, FEWER_NODES = 16, 200, 100
 # Nodes per bandwidth at which the curve is evaluated; with fewer, zeros between nodes may be missed, a negligible error.
 CURVE_NODES, FEWER_CURVE_NODES = 32, 8
@@ -70,25 +70,22 @@ def _terms_for(width: float) -> int:
     return int(CUT / (math.pi * width)) + 2
 
 
-def _shares(part: Floats, points: int) -> Iterator[Floats]:
-    """Return the fractions of a mass at this relative position between the middle two of equally spaced points that each point receives.
+def _shares(part: Floats, mass: Floats, points: int) -> Iterator[tuple[Floats, float]]:
+    """Return what each of equally spaced points receives of masses at these relative positions between the middle two, and its unit.
 
-    Integrals of polynomials of a degree below the number of points are preserved.
+    Integrals of polynomials of a degree below the number of points are preserved. The arrays are used up before the next is returned.
     """
     places = range(1 - points // 2, points // 2 + 1)
-    away = [part - place for place in places]
-    before, after = [away[0]], [away[-1]]
-    for left, right in zip(away[1:-1], away[-2:0:-1], strict=True):
-        before.append(before[-1] * left)
-        after.append(after[-1] * right)
+    away = [part - place if place else part for place in places]
+    after = [away[-1]]  # products of the last 1, 2, ... distances
+    for distance in away[-2:0:-1]:
+        after.append(after[-1] * distance)
+    before = mass.copy()  # product of the mass and the distances before
+    scratch = np.empty_like(mass)
     for own, place in enumerate(places):
-        scale = 1 / math.prod(place - other for other in places if other != place)
-        if 0 < own < points - 1:
-            share = before[own - 1] * after[points - 2 - own]
-            share *= scale
-            yield share
-        else:
-            yield (before[-1] if own else after[-1]) * scale
+        unit = 1 / math.prod(place - other for other in places if other != place)
+        yield (np.multiply(before, after[points - 2 - own], out=scratch) if own < points - 1 else before), unit
+        before *= away[own]
 
 
 class CosineSeries:
@@ -107,14 +104,11 @@ class CosineSeries:
         beyond = points // 2 - 1
         place = position * nodes
         left = np.minimum(place.astype(np.int64), nodes - 1)
-        part = place - left
+        place -= left
         grid = np.zeros(nodes + 1 + 2 * beyond)
-        if len(position) <= AT_ONCE:  # one call instead of eight
-            shares = np.array(list(_shares(part, points)))
-            grid = np.bincount((left + np.arange(points)[:, None]).ravel(), (shares * mass).ravel(), len(grid))
-        else:
-            for offset, share in enumerate(_shares(part, points)):
-                grid += np.bincount(left + offset, share * mass, len(grid))
+        for share, unit in _shares(place, mass, points):
+            grid += np.bincount(left, share, len(grid)) * unit
+            left += 1
         inner = grid[beyond : len(grid) - beyond]
         inner[1 : beyond + 1] += grid[:beyond][::-1]
         inner[-beyond - 1 : -1] += grid[len(grid) - beyond :][::-1]
@@ -124,7 +118,7 @@ class CosineSeries:
 
     def _terms(self, width: float, per_width: int) -> tuple[Floats, Floats, int]:
         """Compute the terms of the smoothed masses, their frequencies, and the number of nodes."""
-        order = math.pi * np.arange(_terms_for(width))
+        order = math.pi * np.arange(0.0, _terms_for(width))
         terms = self.terms[: len(order)] * np.exp(-np.square(width * order) / 2)
         return terms, order, 1 << max(6, math.ceil(math.log2(per_width / width)))
 
