@@ -91,8 +91,7 @@ def worst(found: Iterable[Row]) -> Row:
         value = one.get("difference")
         return (1, 0.0) if value is None else (0, float("inf") if value == "nan" else float(value))
 
-    listed = list(found)
-    return {**listed[0], **max(listed, key=size)} if listed else {}
+    return dict(max(found, key=size))
 
 
 def rows(peers: Sequence[str], draws: Sequence[int]) -> Iterator[Row]:

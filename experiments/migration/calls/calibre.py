@@ -54,6 +54,7 @@ CALLS = [
         (
             "calibre.CenteredIsotonicCalibrator().fit(p, y).transform(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
+            "it treats the ends of the scale otherwise",
         ),
     ),
     *of(

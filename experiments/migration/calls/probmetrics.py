@@ -131,7 +131,8 @@ CALLS = [
         "binary",
         (
             'fitted("BinaryHistogramBinningCalibrator", n_bins=10)',
-            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
+            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace"), empty="mean").fit(p, y).predict_proba(new)',
+            "scores on an edge move by rounding",
         ),
     ),
     *of(
@@ -140,6 +141,7 @@ CALLS = [
         (
             'fitted("VennAbersCalibrator", use_ovo=True)',
             'cal.VennAbers(multiclass="one_vs_one").fit(p, y).predict_proba(new)',
+            "pairs with two probabilities of 0 have no score",
         ),
     ),
     *of(

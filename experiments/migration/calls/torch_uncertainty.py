@@ -110,9 +110,13 @@ CALLS = [
         (
             'fitted("HistogramBinningScaler", num_bins=10)',
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "",
+            "it clips probabilities at 1e-6; empty bins of several classes",
         ),
-        ('fitted("IsotonicRegressionScaler")', "cal.IsotonicCalibration().fit(p, y).predict_proba(new)", ""),
+        (
+            'fitted("IsotonicRegressionScaler")',
+            "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
+            "it clips probabilities at 1e-6",
+        ),
         (
             'fitted("BBQScaler")',
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
