@@ -231,7 +231,7 @@ class _BinnedError(CalibrationMetric):
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
         apart = edges != "exact" or num_labels is not None or keywords.get("num_groups") is not None
         cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
-        rule = {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
+        rule: dict[str, Any] = {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
         lens = "top_label" if num_classes is not None else "binary" if num_labels is None else "classwise"
         keywords |= {"ignore_index": ignore_index, "validate_args": validate_args, "cells": cells}
         super().__init__(found, num_classes, lens=lens, num_labels=num_labels, **rule, **more, **keywords)
