@@ -121,11 +121,10 @@ def lines(stored: dict[str, Any]) -> list[Line]:
             made[key].found += closer
         else:
             made[key] = Line(peer, theirs, first, closest, list(rows), list(closer))
-    return sorted(made.values(), key=lambda line: _order(line.peer))
+    return sorted(made.values(), key=lambda line: _PLACE[line.peer])
 
 
-def _order(peer: str) -> int:
-    return list(dict.fromkeys(call.peer for call in CALLS)).index(peer)
+_PLACE = {peer: place for place, peer in enumerate(dict.fromkeys(call.peer for call in CALLS))}
 
 
 def differences(peer: str, stored: dict[str, Any]) -> str:
@@ -154,7 +153,7 @@ def everything(stored: dict[str, Any]) -> str:
         for line in lines(stored)
     ]
     written += [(one.peer, f"| {one.peer} | `{one.theirs}` | `{one.ours}` | no number |") for one in FIGURES]
-    written.sort(key=lambda line: _order(line[0]))
+    written.sort(key=lambda line: _PLACE[line[0]])
     head = "| package | function | calibrant | largest difference |\n| --- | --- | --- | --- |\n"
     return head + "\n".join(line for _, line in written)
 
