@@ -145,14 +145,14 @@ class Gates(NamedTuple):
     annotations: str = "auto"
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> Gates:
-        """Take the options of gates from those of a command."""
+    def take(cls, options: dict[str, Any], *, tested: bool = False, remedy: str = "--fail-if") -> Gates:
+        """Take the options of gates from those of a command; `tested` if a test is a gate too, such as ``--fail-if-rejected``."""
         found = cls(
             tuple(options.pop("gates", ())), *(options.pop(name, None) for name in ("baseline", "junit", "summary"))
         )._replace(annotations=options.pop("annotations", "auto"))
         for name in ("baseline", "junit"):
-            if getattr(found, name) is not None and not found.texts and not is_configured(name):
-                raise ArgumentError(f"--{name}", "has no effect without gates", "add --fail-if")
+            if getattr(found, name) is not None and not (found.texts or tested or is_configured(name)):
+                raise ArgumentError(f"--{name}", "has no effect without gates", f"add {remedy}")
         if found.junit is not None and found.junit == found.summary:
             raise ArgumentError("--summary", "names the file of --junit", "name another file")
         return found
@@ -186,8 +186,17 @@ class Gates(NamedTuple):
         if any(each.reason for each in checked):
             self.finish(checked, title)
 
-    def finish(self, checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> bool:
-        """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
+    def finish(
+        self,
+        checked: Sequence[Checked],
+        title: str,
+        details: Sequence[str] = (),
+        tests: Sequence[Checked] = (),
+    ) -> bool:
+        """Print and write the results; True if a gate failed, and an error if one could not be evaluated.
+
+        The results of `tests`, which the command prints in its own words, are written as well.
+        """
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
         for line in passed(checked):
@@ -197,8 +206,9 @@ class Gates(NamedTuple):
         github = self.annotations == "github" or (
             self.annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"
         )
+        checked = [*checked, *tests]
         if github:  # the runner reads them from standard error too, which leaves --json intact
-            for each in [*failed, *undefined]:
+            for each in [*failed, *(test for test in tests if test.failed), *undefined]:
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
         if self.junit is not None and checked:
             write_atomic(self.junit, junit_xml(checked, title))
