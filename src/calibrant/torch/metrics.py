@@ -227,7 +227,8 @@ class _BinnedError(CalibrationMetric):
         if edges in ("torch", "torch64") and n_bins > MOST_TORCH_BINS:
             raise ArgumentError("n_bins", f"must be at most {MOST_TORCH_BINS:,} with edges={edges!r}; got {n_bins:,}")
         check_choice(norm, "norm", ("l1", "l2", "max"))
-        found, more = ("mce", {}) if norm == "max" else ("ece", {"norm": 1 if norm == "l1" else 2})
+        found = "mce" if norm == "max" else "ece"
+        more: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
         apart = edges != "exact" or num_labels is not None or keywords.get("num_groups") is not None
         cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
