@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,36 @@ def test_assess_fails_only_when_asked_and_rejected(binary: Path, run: Run) -> No
     assert run("assess", binary, "--prob", "q", "--fail-if-rejected")[0] == 0
     code, _, err = run("assess", binary, "--metrics", "ece,ecce_r", "--fail-if-rejected")
     assert (code, err) == (1, "gate failed: ece, ecce_r rejected at 0.05\n")
+
+
+def test_tests_as_gates_are_written_for_continuous_integration(binary: Path, run: Run, tmp_path: Path) -> None:
+    """The results of --fail-if-rejected and --fail-if-worse are in JUnit XML, Markdown and annotations as those of --fail-if are."""
+    xml, text = tmp_path / "gates.xml", tmp_path / "gates.md"
+    written = ("--junit", str(xml), "--summary", str(text), "--annotations", "github")
+    one, several = ("assess", binary, "--fail-if-rejected"), ("--metrics", "ece,ecce_r", "--resamples", "99")
+    worse = ("compare", binary, "--metric", "smece", "--resamples", "99", "--fail-if-worse", "--models")
+    cases: list[tuple[tuple[Any, ...], int, int, str]] = [
+        ((*one,), 1, 1, "ecce_mad rejected at 0.05"),
+        ((*one, "--prob", "q"), 1, 0, "ecce_mad rejected at 0.05"),
+        ((*one, *several), 2, 2, "ecce_r rejected at 0.05"),
+        ((*worse, "q,p"), 1, 1, "significantly worse than q by smece at level 95% (model p)"),
+        ((*worse, "p,q"), 1, 0, "significantly worse than p by smece at level 95% (model q)"),
+        (
+            (*worse, "q,p", "--fail-if", "smece@p > 9"),
+            2,
+            1,
+            "significantly worse than q by smece at level 95% (model p)",
+        ),
+    ]
+    for command, tests, failures, name in cases:
+        code, _, err = run(*command, *written)
+        assert code == bool(failures), command
+        suite = ElementTree.fromstring(xml.read_bytes())
+        assert (suite.get("tests"), suite.get("failures")) == (str(tests), str(failures))
+        assert name in [case.get("name") for case in suite.iter("testcase")]
+        assert ("**failed**" in text.read_text()) == ("::error" in err) == bool(failures)
+    code, _, err = run("assess", binary, "--junit", xml)
+    assert (code, err) == (2, "error: --junit: has no effect without gates; add --fail-if-rejected\n")
 
 
 @pytest.mark.parametrize(

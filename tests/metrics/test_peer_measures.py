@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError
+from calibrant.errors import ArgumentError, LensError
 from calibrant.metrics.bin.redrawn import mean_norm
 
 
@@ -51,6 +51,16 @@ def test_top_label_error_by_predicted_class(k: int) -> None:
     ]
     found = cal.tl_ece(y, p, binning="equal_mass", bins=3, average="macro", **more)
     assert found == pytest.approx(np.mean(each), rel=1e-12)
+
+
+def test_a_predicted_class_is_required() -> None:
+    y, p = several()
+    for lens in ("top_label", "flattened", "within_top:2"):
+        with pytest.raises(
+            LensError, match=r"lens: tl_ece requires the predicted class of each row, which .* does not keep; drop lens"
+        ):
+            cal.tl_ece(y, p, lens=lens, **names(4))
+    assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
 
 
 def test_relative_errors_of_bins() -> None:
@@ -148,7 +158,7 @@ def test_debiased_errors_of_any_norm() -> None:
 
 def test_sizes_of_the_default_tests(deep: bool) -> None:
     """Calibrated forecasts are rejected at the 5% level in about 5% of data sets."""
-    sets = 600 if deep else 12
+    sets = 300 if deep else 12
     for metric in ("tl_ece", "proportional_ece", "ranked_log", "accuracy"):
         rejected = 0
         for seed in range(sets):

@@ -14,7 +14,7 @@ from ..util.version import __version__
 from .conditions import FIRST, Baseline, Condition, Gates, Place, check, named_file
 from .config import is_configured
 from .evaluating import named_classes, positive_class, rows_of
-from .gate_results import Checked, results_of
+from .gate_results import Checked, fenced, results_of
 from .listing import metric_named
 from .screen import clean, print_json, print_lines, resampling_bar, say, warnings_as_lines
 from .selecting import cell_options, lens_of, selection_of
@@ -47,6 +47,7 @@ def run(
     **source: Any,
 ) -> bool:
     """Test and print; True if the command has to fail because calibration was rejected."""
+    gates = Gates.take(source, tested=fail_if_rejected, remedy="--fail-if-rejected")
     _check_words(metric, method, metrics, correction)
     chosen = [metric or "ecce_mad"] if metrics is None else [name.strip() for name in metrics.split(",")]
     asked = [metric_named(name, "--metric" if metrics is None else "--metrics") for name in chosen]
@@ -69,15 +70,18 @@ def run(
         else:
             result = assess_many(**keywords, metrics=chosen, correction=correction or "holm")  # type: ignore[arg-type]
     if as_json:
-        rejected = {"rejected": result.rejected}
-        print_json({"calibrant": __version__, "file": file, **_positive(positive), **result.to_dict(), **rejected})
+        plain = {**result.to_dict(), "rejected": result.rejected}
+        print_json({"calibrant": __version__, "file": file, **_positive(positive), **plain})
     else:
         print_lines([*_positive_line(positive), *repr(result).split("\n")])
-    if not (fail_if_rejected and result.rejected):
-        return False
-    names = result.metric if metrics is None else ", ".join(result.rejected)
-    say(clean(f"gate failed: {names} rejected at {alpha:g}"), err=True)
-    return True
+    rejected = ([result.metric] if result.rejected else []) if metrics is None else list(result.rejected)
+    failed = fail_if_rejected and bool(rejected)
+    if failed:
+        say(clean(f"gate failed: {', '.join(rejected)} rejected at {alpha:g}"), err=True)
+    ids = [each.id for each in asked] if fail_if_rejected else []
+    tests = [Checked(f"{id} rejected at {alpha:g}", "", None, None, id in rejected) for id in ids]
+    gates.finish([], f"calibrant assess {named_file(file)}", fenced(repr(result)), tests)
+    return failed
 
 
 def _own_options(further: dict[str, Any], metrics: list[Metric]) -> dict[str, Any]:
@@ -160,7 +164,7 @@ def run_compare(
     **source: Any,
 ) -> bool:
     """Compare and print; True if a gate failed, or if ``--fail-if-worse`` was given and a model is worse than the first."""
-    gates = Gates.take(source)
+    gates = Gates.take(source, tested=fail_if_worse)
     specs = [spec.strip() for spec in models.split(",")]
     if len(set(specs)) < max(2, len(specs)):
         raise ArgumentError("--models", f"must name two or more columns; got {models!r}", "for example p_old,p_new")
@@ -212,7 +216,10 @@ def run_compare(
             f"gate failed: {', '.join(worse)} significantly worse than {first} by {result.metric} at level {level:.0%}"
         )
         say(clean(line), err=True)
-    failed = gates.finish(checked, title, ["```", *repr(result).split("\n"), "```"])
+    compared = others if fail_if_worse else []
+    text = f"significantly worse than {first} by {result.metric} at level {level:.0%}"
+    tests = [Checked(text, f" (model {name})", None, None, name in worse) for name in compared]
+    failed = gates.finish(checked, title, fenced(repr(result)), tests)
     return failed or bool(worse)
 
 

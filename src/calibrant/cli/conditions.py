@@ -118,6 +118,14 @@ class Place(NamedTuple):
     """For each measure its fields, and a reason where it has no value."""
     at: str = ""
     word: str = "group"
+    within: tuple[str, str] | None = None
+    """The grouping, such as its column, and the name of the group in it, where they are known."""
+
+    def same_group(self, other: Place) -> bool:
+        """Whether this is the same group: of the same grouping, if both are known, whether or not there are further groupings."""
+        if self.within is None or other.within is None:
+            return self.group == other.group
+        return self.within == other.within
 
     def __str__(self) -> str:
         at = f" at {self.at}" if self.at else ""
@@ -132,7 +140,19 @@ class Baseline(NamedTuple):
 
     def place(self, like: Place) -> Place | None:
         """The same group and horizon."""
-        return next((each for each in self.places if (each.group, each.at) == (like.group, like.at)), None)
+        return next((each for each in self.places if each.at == like.at and each.same_group(like)), None)
+
+    def absent(self, place: Place) -> str:
+        """Why there is nothing to compare a group with."""
+        known = dict.fromkeys(each.within[0] for each in self.places if each.within)
+        problem = f"{self.file} has no results for {str(place).strip(' ()')}"
+        if place.within is not None and place.within[0] in known:
+            quantiles = re.search(r"/\d+\b", place.within[0])
+            ranges = f"; the ranges of {place.within[0]} follow the data: use an expression such as age >= 65"
+            return problem + (ranges if quantiles else "")
+        return (
+            problem + (f"; its groups are by {', '.join(known)}" if known else "") + "; evaluate it with the same --by"
+        )
 
 
 class Gates(NamedTuple):
@@ -145,14 +165,14 @@ class Gates(NamedTuple):
     annotations: str = "auto"
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> Gates:
-        """Take the options of gates from those of a command."""
+    def take(cls, options: dict[str, Any], *, tested: bool = False, remedy: str = "--fail-if") -> Gates:
+        """Take the options of gates from those of a command; `tested` if a test is a gate too, such as ``--fail-if-rejected``."""
         found = cls(
             tuple(options.pop("gates", ())), *(options.pop(name, None) for name in ("baseline", "junit", "summary"))
         )._replace(annotations=options.pop("annotations", "auto"))
         for name in ("baseline", "junit"):
-            if getattr(found, name) is not None and not found.texts and not is_configured(name):
-                raise ArgumentError(f"--{name}", "has no effect without gates", "add --fail-if")
+            if getattr(found, name) is not None and not (found.texts or tested or is_configured(name)):
+                raise ArgumentError(f"--{name}", "has no effect without gates", f"add {remedy}")
         if found.junit is not None and found.junit == found.summary:
             raise ArgumentError("--summary", "names the file of --junit", "name another file")
         return found
@@ -186,8 +206,17 @@ class Gates(NamedTuple):
         if any(each.reason for each in checked):
             self.finish(checked, title)
 
-    def finish(self, checked: Sequence[Checked], title: str, details: Sequence[str] = ()) -> bool:
-        """Print and write the results; True if a gate failed, and an error if one could not be evaluated."""
+    def finish(
+        self,
+        checked: Sequence[Checked],
+        title: str,
+        details: Sequence[str] = (),
+        tests: Sequence[Checked] = (),
+    ) -> bool:
+        """Print and write the results; True if a gate failed, and an error if one could not be evaluated.
+
+        The results of `tests`, which the command prints in its own words, are written as well.
+        """
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
         for line in passed(checked):
@@ -197,8 +226,9 @@ class Gates(NamedTuple):
         github = self.annotations == "github" or (
             self.annotations == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"
         )
+        checked = [*checked, *tests]
         if github:  # the runner reads them from standard error too, which leaves --json intact
-            for each in [*failed, *undefined]:
+            for each in [*failed, *(test for test in tests if test.failed), *undefined]:
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
         if self.junit is not None and checked:
             write_atomic(self.junit, junit_xml(checked, title))
@@ -334,8 +364,10 @@ def check(
             limit = None
             if not reason:
                 limit, reason = _limit(condition, condition.limit, place, baseline)
-            failed = not reason and COMPARE[condition.sign](value, limit)  # type: ignore[arg-type]
             relative = bool(condition.references)
+            # A sketch adds in another order than the rows: the same data do not differ from their baseline.
+            same = relative and not reason and math.isclose(value, limit, rel_tol=1e-12)  # type: ignore[arg-type]
+            failed = not reason and COMPARE[condition.sign](limit if same else value, limit)  # type: ignore[arg-type]
             found.append(Checked(str(condition), str(place), value, limit, failed, reason, relative))
     return found
 
@@ -394,7 +426,7 @@ def _limit(condition: Condition, part: Expression, place: Place, baseline: Basel
     assert baseline is not None
     there = baseline.place(place)
     if there is None:
-        return None, f"{baseline.file} has no results for {str(place).strip(' ()')}"
+        return None, baseline.absent(place)
     if condition.name not in there.measures:
         return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
     value, reason = _field(there, condition.name, part.field)
@@ -428,7 +460,10 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
     clinical = part.get("clinical")
     summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
     found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
-    return [Place(group, found | _measures(listed))]
+    # Groups that were given as an array are of a grouping without a name.
+    within = (part.get("grouping"), part.get("group"))
+    named = bool(group) and within[0] not in (None, "", "group")
+    return [Place(group, found | _measures(listed), within=(str(within[0]), str(within[1])) if named else None)]
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
@@ -557,9 +592,11 @@ def _read_baseline(
         if each.references and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
-    here, there = ([place.group for place in each if place.group] for each in (places_of(result), places))
-    gone = [str(group) for group in there if group not in here]
-    if gone and set(here) & set(there):  # the same column: a group without rows cannot fail
+    here = [place for place in places_of(result) if place.group]
+    groupings = {place.within[0] for place in here if place.within}
+    alike = [place for place in places if place.group and (not place.within or place.within[0] in groupings)]
+    gone = [place.group for place in alike if not any(place.same_group(each) for each in here)]
+    if gone and len(gone) < len(alike):  # the same column: a group without rows cannot fail
         more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
         say(
             clean(f"warning: --baseline: these data have no rows of {', '.join(gone[:5])}{more}, unlike {name}"),

@@ -11,6 +11,7 @@ from .screen import clean
 __all__ = [
     "Checked",
     "annotation",
+    "fenced",
     "junit_xml",
     "markdown_list",
     "markdown_table",
@@ -120,6 +121,17 @@ def results_of(checked: Sequence[Checked]) -> dict[str, Any]:
     """The results of gates in the output of ``--json``."""
     listed = {"gates": [each.to_dict() for each in checked]} if checked else {}
     return {**listed, "failed": [str(each) for each in checked if each.failed]}
+
+
+def fenced(text: str) -> list[str]:
+    """Text as a block of code in Markdown, whose fence is longer than any run of backticks, which a name may contain.
+
+    >>> fenced("a ``` b")
+    ['````', 'a ``` b', '````']
+    """
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, *(clean(line) for line in text.split("\n")), fence]
 
 
 def markdown_list(*lines: str) -> list[str]:

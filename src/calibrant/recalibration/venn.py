@@ -279,10 +279,11 @@ class CrossVennAbers(VennAbers):
         else:
             order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
             # Each class begins with another fold, so that few rows of many classes are not all in the same ones.
-            parts = sum(
+            of_classes = [
                 np.roll(dealt(data, order[data.labels[order] == c], shares, c), c, axis=0)
                 for c in np.unique(data.labels).tolist()
-            )
+            ]
+            parts = np.sum(of_classes, axis=0)
         parts = parts[(parts > 0).any(axis=1)]
         if len(parts) < 2:
             raise UndefinedMetricError("scores", "two or more folds must have rows", "use VennAbers, or more rows")

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_table
 from ...binning.table import weighted_power
-from ...errors import ArgumentError
+from ...errors import ArgumentError, LensError
 from ...util.blocks import map_blocks
 from ...util.checks import check_whole
+from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root, preset
 from .bins import ece
@@ -52,6 +53,9 @@ def tl_ece(
     average: Literal["weighted", "macro"] = "weighted",
 ) -> float:
     """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
+    if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
+        problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
+        raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
     predicted = view.each_row(lambda block: block.probs.argmax(axis=1))
     score = view.each_row(lambda block: block.probs.max(axis=1))
     outcome = view.each_row(
