@@ -15,7 +15,11 @@ CALLS = [
         ("cs.ece(p, y)", 'cal.ece(y, p, binning=cal.EqualWidth(15, closed="left", edges="linspace"))'),
         ("cs.mce(p, y)", 'cal.mce(y, p, binning=cal.EqualWidth(15, closed="left", edges="linspace"))'),
         ("cs.ace(p, y)", "cal.ece_em(y, p)", QUANTILES),
-        ("cs.ace(p, y)", 'cal.ece_em(y, p, binning=cal.Quantile(15, closed="left", edges="quantile"))'),
+        (
+            "cs.ace(p, y)",
+            'cal.ece_em(y, p, binning=cal.Quantile(15, closed="left", edges="quantile"))',
+            "if several quantiles equal the largest score, it joins the last two bins",
+        ),
         (
             'cs.calibration_error(p, y, norm="l2")',
             'cal.rmsce(y, p, binning=cal.EqualWidth(15, closed="left", edges="linspace"))',
@@ -44,7 +48,11 @@ CALLS = [
         "classes",
         ("cs.ece(p, y)", 'cal.ece(y, p, binning=cal.EqualWidth(15, closed="left", edges="linspace"))'),
         ("cs.mce(p, y)", 'cal.mce(y, p, binning=cal.EqualWidth(15, closed="left", edges="linspace"))'),
-        ("cs.ace(p, y)", 'cal.ece_em(y, p, binning=cal.Quantile(15, closed="left", edges="quantile"))'),
+        (
+            "cs.ace(p, y)",
+            'cal.ece_em(y, p, binning=cal.Quantile(15, closed="left", edges="quantile"))',
+            "if several quantiles equal the largest score, it joins the last two bins",
+        ),
         ("cs.brier_score(p, y)", "cal.brier(y, p)", "half of it in calibrant, as in scikit-learn"),
         ("cs.brier_score(p, y)", 'cal.brier(y, p, scale="sum")'),
         ("cs.nll(p, y)", "cal.nll(y, p, floor=1e-12)"),
