@@ -174,6 +174,28 @@ def test_a_group_of_the_baseline_without_rows_is_stated(rows: str, run: Run) -> 
     assert "warning" not in run(*asked)[2]
 
 
+def test_groups_of_a_baseline_are_those_of_the_same_grouping(rows: str, run: Run) -> None:
+    """Further groupings do not hide a group, and a group of the same name in another column is another group."""
+    asked = ["evaluate", rows, "--metrics", "brier", "--fail-if", "brier > baseline", "--baseline"]
+    Path("one.json").write_text(run("evaluate", rows, "--metrics", "brier", "--json", "--by", "g")[1])
+    Path("two.json").write_text(run("evaluate", rows, "--metrics", "brier", "--json", "--by", "g, p/2, p > 0.4")[1])
+    for file, by, places in (("two.json", "p/2, g", 6), ("two.json", "g", 4)):
+        code, _, err = run(*asked, file, "--by", by)
+        assert (code, err) == (0, f"gate passed: brier > baseline does not hold in any of {places} places\n")
+    one = ["--fail-if", "brier@g=monthly != baseline", "--by", "g, p/2"]
+    code, _, err = run("evaluate", rows, "--metrics", "brier", "--baseline", "one.json", *one)
+    assert (code, "does not hold (group g: monthly)" in err) == (0, True)
+    for file, by, message in (
+        ("one.json", "coalesce(g, '')", "has no results for group"),
+        ("one.json", "g, p > 0.4", "its groups are by g; evaluate it with the same --by (and 1 more)"),
+        ("two.json", "p/2 x p > 0.4", "its groups are by g, p/2, p > 0.4; evaluate it with the same --by"),
+    ):
+        code, _, err = run(*asked, file, "--by", by)
+        assert (code, message in err) == (2, True), err
+    code, _, err = run(*asked, "two.json", "--by", "p/2", "--where", "p > 0.2")
+    assert (code, "the ranges of p/2 follow the data: use an expression" in err) == (2, True), err
+
+
 def test_gates_of_the_other_commands(rows: str, run: Run) -> None:
     code, _, err = run(
         *("compare", rows, "--models", "q,p", "--resamples", "200", "--fail-if", "brier > 1.01 * baseline"),

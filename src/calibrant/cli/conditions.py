@@ -118,6 +118,14 @@ class Place(NamedTuple):
     """For each measure its fields, and a reason where it has no value."""
     at: str = ""
     word: str = "group"
+    within: tuple[str, str] | None = None
+    """The grouping, such as its column, and the name of the group in it, where they are known."""
+
+    def same_group(self, other: Place) -> bool:
+        """Whether this is the same group: of the same grouping, if both are known, whether or not there are further groupings."""
+        if self.within is None or other.within is None:
+            return self.group == other.group
+        return self.within == other.within
 
     def __str__(self) -> str:
         at = f" at {self.at}" if self.at else ""
@@ -132,7 +140,19 @@ class Baseline(NamedTuple):
 
     def place(self, like: Place) -> Place | None:
         """The same group and horizon."""
-        return next((each for each in self.places if (each.group, each.at) == (like.group, like.at)), None)
+        return next((each for each in self.places if each.at == like.at and each.same_group(like)), None)
+
+    def absent(self, place: Place) -> str:
+        """Why there is nothing to compare a group with."""
+        known = dict.fromkeys(each.within[0] for each in self.places if each.within)
+        problem = f"{self.file} has no results for {str(place).strip(' ()')}"
+        if place.within is not None and place.within[0] in known:
+            quantiles = re.search(r"/\d+\b", place.within[0])
+            ranges = f"; the ranges of {place.within[0]} follow the data: use an expression such as age >= 65"
+            return problem + (ranges if quantiles else "")
+        return (
+            problem + (f"; its groups are by {', '.join(known)}" if known else "") + "; evaluate it with the same --by"
+        )
 
 
 class Gates(NamedTuple):
@@ -344,8 +364,10 @@ def check(
             limit = None
             if not reason:
                 limit, reason = _limit(condition, condition.limit, place, baseline)
-            failed = not reason and COMPARE[condition.sign](value, limit)  # type: ignore[arg-type]
             relative = bool(condition.references)
+            # A sketch adds in another order than the rows: the same data do not differ from their baseline.
+            same = relative and not reason and math.isclose(value, limit, rel_tol=1e-12)  # type: ignore[arg-type]
+            failed = not reason and COMPARE[condition.sign](limit if same else value, limit)  # type: ignore[arg-type]
             found.append(Checked(str(condition), str(place), value, limit, failed, reason, relative))
     return found
 
@@ -404,7 +426,7 @@ def _limit(condition: Condition, part: Expression, place: Place, baseline: Basel
     assert baseline is not None
     there = baseline.place(place)
     if there is None:
-        return None, f"{baseline.file} has no results for {str(place).strip(' ()')}"
+        return None, baseline.absent(place)
     if condition.name not in there.measures:
         return None, f"{baseline.file} has no {condition.name}; evaluate it there with --metrics {condition.name}"
     value, reason = _field(there, condition.name, part.field)
@@ -438,7 +460,10 @@ def _places(group: str, part: Mapping[str, Any]) -> list[Place]:
     clinical = part.get("clinical")
     summary = clinical.get("summary") if isinstance(clinical, Mapping) else None
     found |= _measures(summary.get("rows")) if isinstance(summary, Mapping) else {}
-    return [Place(group, found | _measures(listed))]
+    # Groups that were given as an array are of a grouping without a name.
+    within = (part.get("grouping"), part.get("group"))
+    named = bool(group) and within[0] not in (None, "", "group")
+    return [Place(group, found | _measures(listed), within=(str(within[0]), str(within[1])) if named else None)]
 
 
 def _measures(listed: Any) -> dict[str, dict[str, Any]]:
@@ -567,9 +592,11 @@ def _read_baseline(
         if each.references and all(lenses) and lenses[0] != lenses[1]:
             problem = f"{name} has {each.name} of the lens {lenses[1]}, and here it is that of {lenses[0]}"
             raise ArgumentError("--baseline", problem, "evaluate both with the same --lens")
-    here, there = ([place.group for place in each if place.group] for each in (places_of(result), places))
-    gone = [str(group) for group in there if group not in here]
-    if gone and set(here) & set(there):  # the same column: a group without rows cannot fail
+    here = [place for place in places_of(result) if place.group]
+    groupings = {place.within[0] for place in here if place.within}
+    alike = [place for place in places if place.group and (not place.within or place.within[0] in groupings)]
+    gone = [place.group for place in alike if not any(place.same_group(each) for each in here)]
+    if gone and len(gone) < len(alike):  # the same column: a group without rows cannot fail
         more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
         say(
             clean(f"warning: --baseline: these data have no rows of {', '.join(gone[:5])}{more}, unlike {name}"),
