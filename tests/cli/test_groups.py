@@ -73,6 +73,38 @@ def test_names_are_kept_as_written_and_hostile_ones_are_quoted(files: Path, run:
     assert list(json.loads(alone[1])["groups"]) == ["a", "b"]
 
 
+def test_quantiles_of_numbers_with_missing_ones(tmp_path: Path, run: Run) -> None:
+    """A text such as NA makes a file's column of numbers one of text, but not its quantile groups."""
+    texts = FRAME.tenure.astype(object).where(np.arange(N) % 50 != 3, "NA")
+    FRAME.assign(tenure=texts, word=texts.replace("NA", "x")).to_csv(tmp_path / "p.csv", index=False)
+    asked = ("evaluate", tmp_path / "p.csv", "--by", "tenure/3", "--metrics", "brier", "--json")
+    code, out, _ = run(*asked, "--drop-missing")
+    there = FRAME[np.arange(N) % 50 != 3]
+    expected = cal.evaluate(there, label="label", prob="p", by="tenure/3", metrics=["brier"])
+    found = json.loads(out)
+    assert (code, found["missing_values"]["missing"]) == (0, {"tenure/3": 12})
+    assert {name: part["metrics"][0]["value"] for name, part in found["groups"].items()} == pytest.approx(
+        {name: part["brier"] for name, part in expected.groups.items()}
+    )
+    code, _, err = run(*asked)
+    assert (code, "line 5" in err, "--drop-missing" in err) == (2, True, True), err
+    code, _, err = run("evaluate", tmp_path / "p.csv", "--by", "word/3")
+    assert (code, "quantile groups require numbers or dates, and the column holds text" in err) == (2, True)
+
+
+def test_a_group_of_weight_0_is_named(tmp_path: Path, run: Run) -> None:
+    """It has no results, in the evaluation or the report, and both say so."""
+    weight = np.where(FRAME.contract == "07", 0.0, 1.5)
+    FRAME.assign(w=weight).to_csv(tmp_path / "p.csv", index=False)
+    asked = (tmp_path / "p.csv", "--by", "contract, tenure/2", "--weight", "w", "--metrics", "brier")
+    code, out, _ = run("evaluate", *asked)
+    note = "contract: all rows of '07' have weight 0, so that there are no results for them"
+    assert (code, out.splitlines()[-1]) == (0, note)
+    code, out, _ = run("report", *asked, "--no-recalibration", "--as", "md", "--out", "-")
+    assert (code, note in out) == (0, True)
+    assert note not in run("evaluate", *asked[:3], "--metrics", "brier")[1]
+
+
 def test_groups_are_printed_worst_first_and_gates_apply_to_them(files: Path, run: Run) -> None:
     asked = ("evaluate", files / "p.csv", "--by", "contract, tenure/4", "--metrics", "calibration_in_the_large")
     code, out, err = run(*asked, "--assess", "--interval", "0.9", "--fail-if", "calibration_in_the_large > 0.15")

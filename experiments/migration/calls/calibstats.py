@@ -40,7 +40,7 @@ CALLS = [
         (
             'cs.PlattScaler("probs").fit(p, y).transform(new)',
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
     ),
     *of(
@@ -63,7 +63,7 @@ CALLS = [
         (
             'cs.TemperatureScaler("probs").fit(p, y).transform(new)',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "zeros are clipped to other values",
+            "probably zeros are clipped to other values",
         ),
         (
             'cs.TemperatureScaler("logits").fit(np.log(p + 1e-9), y).transform(np.log(new + 1e-9))',

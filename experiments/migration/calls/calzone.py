@@ -63,7 +63,7 @@ CALLS = [
         (
             "metrics.lowess_regression_analysis(y, both, delta=0, it=0, span=2/3)[0]",
             'cal.ici(y, p, smoother="lowess", exact=True)',
-            "another implementation of LOWESS (statsmodels)",
+            "probably another implementation of LOWESS (statsmodels)",
         ),
         (
             "metrics.cal_ICI_cox(*metrics.cox_regression_analysis(y, both)[:2], both)",

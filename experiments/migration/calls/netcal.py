@@ -48,7 +48,7 @@ CALLS = [
         (
             "BetaCalibration().fit(p, y).transform(new)",
             "cal.BetaCalibration().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier; in single precision it remains at its initial values",
+            "probably its optimizer stops earlier; in single precision it remains at its initial values",
         ),
         (
             "HistogramBinning(10).fit(p, y).transform(new)",
@@ -130,12 +130,12 @@ CALLS = [
         (
             "BBQ().fit(p, y).transform(new)",
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
-            "it averages other numbers of bins, weighted by BIC; calibrant follows the paper",
+            "probably it averages other numbers of bins, weighted by BIC; calibrant follows the paper",
         ),
         (
             "ENIR().fit(p, y).transform(new)",
             "cal.NearIsotonicEnsemble().fit(p, y).predict_proba(new)",
-            "it counts the parameters of each model otherwise",
+            "probably it counts the parameters of each model otherwise",
         ),
         (
             "NearIsotonicRegression().fit(p, y).transform(new)",

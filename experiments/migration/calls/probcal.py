@@ -130,12 +130,12 @@ CALLS = [
         (
             "probcal.ScalingBinningCalibrator().fit(p, y).predict_proba(new)",
             "cal.ScalingBinning().fit(p, y).predict_proba(new)",
-            "different edges",
+            "probably different edges",
         ),
         (
             "probcal.CenteredIsotonicCalibrator().fit(p, y).predict_proba(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
-            "it treats the ends of the scale otherwise",
+            "probably it treats the ends of the scale otherwise",
         ),
     ),
     *of(
@@ -197,7 +197,7 @@ CALLS = [
         (
             'IsotonicCalibrator(interpolation="linear").fit(p, y).predict_proba(new)',
             "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
-            "it interpolates between the middles of blocks",
+            "probably it interpolates between the middles of blocks",
         ),
     ),
     *of(
@@ -264,17 +264,17 @@ CALLS = [
         (
             "probcal.BBQCalibrator().fit(p, y).predict_proba(new)",
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
-            "it averages other numbers of bins",
+            "probably it averages other numbers of bins",
         ),
         (
             "probcal.ENIRCalibrator().fit(p, y).predict_proba(new)",
             "cal.NearIsotonicEnsemble().fit(p, y).predict_proba(new)",
-            "it keeps at most 256 models",
+            "probably it keeps at most 256 models",
         ),
         (
             "probcal.SplineCalibrator().fit(p, y).predict_proba(new)",
             "cal.SplineCalibration().fit(p, y).predict_proba(new)",
-            "it chooses a penalty by cross-validation",
+            "probably it chooses a penalty by cross-validation",
         ),
     ),
     *of(

@@ -107,7 +107,9 @@ def run(
             on_metrics = [each for each in conditions if each.name not in study]
             measured = _measured(predictions, on_metrics, lens, interval, resamples, seed) if conditions else None
         else:
-            found = compare_parts(_parts(files, calibrator, source, kind), asked, kind, given_title=title)
+            parts = _parts(files, calibrator, source, kind)
+            given |= {} if calibrator is None else {"calibrator": _name(calibrator)}
+            found = compare_parts(parts, asked, kind, given_title=title, more=given)
         text = found.text(shape)
     if tripod is not None:
         found.clinical.tripod.save(tripod)

@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
+# Text that stands for a missing value, besides blanks.
+_TEXT = re.compile(r"\s*(n/?a|#n/a|nan|null|none|<na>|nat)?\s*", re.IGNORECASE)
 
 # Largest accepted deviation of a row sum from 1, by the precision of the input.
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
@@ -278,6 +280,15 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
+
+
+def is_missing_text(text: str) -> bool:
+    """Whether a text stands for a missing value.
+
+    >>> [is_missing_text(text) for text in ("", " ", "NA", "n/a", "nan", "None", "null", "0", "no", "Nancy")]
+    [True, True, True, True, True, True, True, False, False, False]
+    """
+    return _TEXT.fullmatch(text) is not None
 
 
 def is_hashable(value: Any) -> bool:

@@ -6,6 +6,7 @@ is one grouping, by their combinations. Anything else that is not a column is an
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, ColumnError, GroupError, InputTypeError, ShapeError
-from .convert import column, is_frame, is_missing, match_columns, pick_columns
+from .convert import column, is_frame, is_missing, is_missing_text, match_columns, pick_columns
 from .expressions import check_expression, condition_error, first_line, quoted
 from .frames import column_names
 from .weights import group_values, read_groups
@@ -291,11 +292,26 @@ def values_of_expressions(
         types = [row[1] for row in connection.execute(f"DESCRIBE {select(written)}").fetchall()]
         cells = [_cell(*each) for each in zip(factors, written, types, strict=True)]
         found = connection.execute(select(cells)).fetchnumpy()
+        for place, (factor, type) in enumerate(zip(factors, types, strict=True)):
+            if factor.kind == "quantiles" and type == "VARCHAR":
+                found[f"g{place}"] = _numbers(found[f"g{place}"])
     except duckdb.BinderException as error:
         raise condition_error(error, existing, argument) from error
     except duckdb.Error as error:
         raise ArgumentError(argument, f"cannot be evaluated: {first_line(error)}", "check the expression") from error
     return {factor: _whole(found[f"g{place}"]) for place, factor in enumerate(factors)}
+
+
+def _numbers(values: Array) -> Array:
+    """Return text as numbers if it is numbers beside missing ones, such as ``NA``; else unchanged."""
+    texts = np.ma.filled(values, None).tolist()
+    kept = [text for text in texts if text is not None]
+    if any("_" in text for text in kept) or not any(map(is_missing_text, kept)):  # Python takes 1_0 for a number
+        return values
+    try:
+        return np.array([math.nan if text is None or is_missing_text(text) else float(text) for text in texts])
+    except ValueError:
+        return values
 
 
 def _whole(values: Array) -> Array:
@@ -395,6 +411,19 @@ def groups_of(p: Any) -> Iterator[tuple[Grouping, int, Array]]:
         for group, rows in enumerate(np.split(order, ends[:-1])):
             if len(rows):
                 yield grouping, group, rows
+
+
+def note_unweighted(groupings: Sequence[Grouping], groups: Array, kept: Array) -> tuple[Grouping, ...]:
+    """Name, in the note of each grouping, the groups of which all rows have weight 0: they are left out."""
+    found = []
+    for grouping in groupings:
+        before, after = (set(np.unique(grouping.place[code]).tolist()) for code in (groups, groups[kept]))
+        gone = [repr(str(grouping.groups[place])) for place in sorted(before - after)]
+        more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+        one = f"{grouping.name}: all rows of {', '.join(gone[:5])}{more} have weight 0, so that there are no results for them"
+        note = "; ".join(filter(None, [grouping.note, one if gone else ""]))
+        found.append(Grouping(grouping.name, grouping.groups, grouping.labels, grouping.place, note))
+    return tuple(found)
 
 
 def _labelled(grouping: Grouping, labels: tuple[Any, ...]) -> Grouping:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Mapping
 from contextvars import ContextVar
@@ -25,7 +24,7 @@ from ..errors import (
     Use,
     WeightError,
 )
-from .convert import _as_array, _from_frame_library, _native, is_missing, missing_values
+from .convert import _as_array, _from_frame_library, _native, is_missing, is_missing_text, missing_values
 from .grouping import GroupColumns, as_group_columns
 
 if TYPE_CHECKING:
@@ -50,8 +49,6 @@ __all__ = [
 Bools = NDArray[np.bool_]
 
 DROP: Remedy = Use("missing", "drop", "to drop these rows")
-# Text that stands for a missing value, besides blanks.
-_TEXT = re.compile(r"\s*(n/?a|#n/a|nan|null|none|<na>|nat)?\s*", re.IGNORECASE)
 ERRORS: dict[str, type[InputError]] = {
     "y_true": LabelError,
     "y_prob": ProbabilityError,
@@ -166,15 +163,6 @@ class Dropped:
 def _counted(columns: Mapping[str, int]) -> str:
     shown = [f"{name} {count:,}" for name, count in columns.items()]
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more columns" if len(shown) > 8 else "")
-
-
-def is_missing_text(text: str) -> bool:
-    """Whether a text stands for a missing value.
-
-    >>> [is_missing_text(text) for text in ("", " ", "NA", "n/a", "nan", "None", "null", "0", "no", "Nancy")]
-    [True, True, True, True, True, True, True, False, False, False]
-    """
-    return _TEXT.fullmatch(text) is not None
 
 
 def missing_rows(value: Any, *, texts: bool = True) -> Bools:

@@ -329,6 +329,10 @@ class Predictions:
         self._freeze()
         if self.weight is not None and not self.weight.all():
             self.kept = self.weight > 0
+            if self.groups is not None:
+                from .grouping import note_unweighted
+
+                self.groupings = note_unweighted(self.groupings, self.groups, self.kept)
             self._keep(self.kept)
         if self.hints:
             hint_at_mistakes(self, came_tolerance)

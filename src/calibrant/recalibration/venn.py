@@ -193,8 +193,8 @@ class CrossVennAbers(VennAbers):
     -----
     With :math:`p_0` and :math:`p_1` of `VennAbers` in each of :math:`F` folds and GM the geometric mean over the folds, the merged probability is
 
-    .. math:: q = rac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad 	ext{(log loss)}, \qquad
-              q = rac{1}{F} \sum \Bigl(p_1 + rac{p_0^2 - p_1^2}{2}\Bigr) \quad 	ext{(Brier score)}.
+    .. math:: q = \frac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad \text{(log loss)}, \qquad
+              q = \frac{1}{F} \sum \Bigl(p_1 + \frac{p_0^2 - p_1^2}{2}\Bigr) \quad \text{(Brier score)}.
 
     `predict_interval` returns the smallest :math:`p_0` and the largest :math:`p_1` of the folds. A fold without rows of a binary problem is left
     out of it. The classifier itself is not fitted again: for the predictor of [1]_, pass the scores that each row received from the classifier

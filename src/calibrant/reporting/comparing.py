@@ -404,9 +404,13 @@ def _parts(y_true: Any, y_prob: Any, kind: Any, calibrator: Any, keywords: dict[
 
 
 def compare_parts(
-    parts: Mapping[str, Predictions], options: Options, kind: Any, given_title: str | None = None
+    parts: Mapping[str, Predictions],
+    options: Options,
+    kind: Any,
+    given_title: str | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> ReportComparison:
-    """Compare checked predictions."""
+    """Compare checked predictions; `more` are further parameters for the provenance."""
     if kind not in KINDS:
         raise ArgumentError("kind", f"must be 'models', 'periods' or 'before-after'; got {kind!r}")
     if not 2 <= len(parts) <= MOST_SIDES[kind]:
@@ -414,7 +418,7 @@ def compare_parts(
         raise ArgumentError("y_prob", f"expected {wanted} sets of predictions; got {len(parts)}")
     if kind != "periods":
         _check_same_rows(parts)
-    reports = tuple(build(p, _renamed(options, name), {"kind": kind}) for name, p in parts.items())
+    reports = tuple(build(p, _renamed(options, name), {"kind": kind, **(more or {})}) for name, p in parts.items())
     sides = _sides(list(parts), reports)
     notes: list[str] = []
     compared: tuple[ComparedMetric, ...] = ()
