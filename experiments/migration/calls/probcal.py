@@ -232,7 +232,7 @@ CALLS = [
     ),
     *of(
         "probcal",
-        "once",
+        "binary",
         (
             "metrics.pluto_tasche_from_arrays(np.digitize(p, [0.3, 0.6]).astype(str), y, order=['0', '1', '2']).pd_upper",
             "cal.pluto_tasche(np.bincount(np.digitize(p, [0.3, 0.6])), np.bincount(np.digitize(p, [0.3, 0.6]), y)).bound",
