@@ -97,6 +97,8 @@ def test_an_unknown_name_is_an_attribute_error_with_a_hint(name: str, near: str)
     with pytest.raises(AttributeError, match=f"calibrant has no '{name}'; did you mean {near}"):
         getattr(cal, name)
     assert not hasattr(cal, "no_name_is_near_to_this")
+    with pytest.raises(AttributeError, match=r"use calibrant\.sklearn\.CalibratedModel"):
+        cal.CalibratedClassifierCV  # noqa: B018
 
 
 def test_ids_are_the_only_names_of_metrics() -> None:

@@ -91,13 +91,12 @@ def worst(found: Iterable[Row]) -> Row:
         value = one.get("difference")
         return (1, 0.0) if value is None else (0, float("inf") if value == "nan" else float(value))
 
-    listed = list(found)
-    return {**listed[0], **max(listed, key=size)} if listed else {}
+    return dict(max(found, key=size))
 
 
-def rows(peers: Sequence[str], draws: Sequence[int]) -> Iterator[Row]:
+def rows(peers: Sequence[str], draws: Sequence[int], calls: Sequence[Call] = CALLS) -> Iterator[Row]:
     """Compare each call of these packages on each data set; of several draws, the worst."""
-    for call in CALLS:
+    for call in calls:
         if call.peer not in peers or call.topic:
             continue
         found = []
@@ -126,9 +125,10 @@ def r_rows() -> Iterator[Row]:
         yield {"key": call.key, "found": found}
 
 
-def elsewhere(python: str, peers: Sequence[str], draws: Sequence[int]) -> Iterator[Row]:
+def elsewhere(python: str, peers: Sequence[str], draws: Sequence[int], same: bool = False) -> Iterator[Row]:
     """Yield the lines of another interpreter: comparisons, and the public names of each package."""
     command = [python, "-m", "experiments.migration.compare", "--draws", ",".join(map(str, draws)), *peers]
+    command += ["--same"] if same else []
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONWARNINGS": "ignore"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=env) as process:
         assert process.stdout is not None
@@ -141,11 +141,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the comparisons of some packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--draws", default="0", help="which draws of the data sets, for example 0,1,2")
+    parser.add_argument("--same", action="store_true", help="only calls that agree in the stored comparison")
     parser.add_argument("peers", nargs="+")
     given = parser.parse_args(arguments)
     for peer in given.peers:
         print(json.dumps({"peer": peer, "public": public(peer)}), flush=True)
-    for row in rows(given.peers, [int(draw) for draw in given.draws.split(",")]):
+    calls = CALLS
+    if given.same:
+        from experiments.migration.table import agrees, load
+
+        stored = load()["rows"]
+        calls = [call for call in CALLS if agrees(stored[call.key])]
+    for row in rows(given.peers, [int(draw) for draw in given.draws.split(",")], calls):
         print(json.dumps(row), flush=True)
     return 0
 

@@ -24,7 +24,6 @@ SETS = {
     "decisions": MODELS,
     "probabilities": MODELS,
     "two classes": MODELS[:4],
-    "two decisions": MODELS[:4],
     "once": ("small",),
 }
 """The data sets of each kind of comparison."""
@@ -40,7 +39,7 @@ def data(kind: str, name: str, draw: int = 0) -> dict[str, Any]:
     `y`, `p`, weights `w`, groups `g`, the number of classes `K` and `new` (other scores of the same kind); or `X`, `y`, a
     fitted `m` and `new`.
     """
-    if kind in ("decisions", "probabilities", "two classes", "two decisions"):
+    if kind in ("decisions", "probabilities", "two classes"):
         return _model(kind, name, draw)
     family = "classes" if "classes" in kind or "four" in kind else "binary"
     seed = sum(map(ord, family + name))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.migration.calls import CALLS, FIGURES, Call
+from experiments.migration.compare import worst
 from experiments.migration.outside import OUTSIDE
 
 Row = dict[str, Any]
@@ -44,17 +46,34 @@ def is_same(one: Row) -> bool:
     return difference(one) <= SAME
 
 
+def agrees(found: list[Row]) -> bool:
+    """Say whether the values are the same wherever the other package has one."""
+    return all(is_same(one) or "their_error" in one or one.get("difference") == "nan" for one in found)
+
+
 def cell(found: list[Row]) -> str:
     """Return the largest difference, and the data sets on which it is larger than elsewhere."""
     near = [difference(one) for one in found if difference(one) <= NEAR]
-    apart = {one["set"]: words(one) for one in found if not difference(one) <= NEAR}
+    apart: dict[str, Row] = {}
+    for one in found:
+        if not difference(one) <= NEAR:
+            apart[one["set"]] = worst([one, apart[one["set"]]]) if one["set"] in apart else one
+    said = {name: words(one) for name, one in apart.items()}
     first = number(max(near)) if near else ""
-    if apart and not first and len(set(apart.values())) == 1:
-        return next(iter(apart.values()))
-    if len(apart) > 3 and not any(re.search("[a-z]{3}", said) for said in apart.values()):
-        largest = max(apart, key=lambda name: float(apart[name]))
-        return f"up to {apart[largest]} ({largest})"
-    return "; ".join(filter(None, (first, ", ".join(f"{name}: {said}" for name, said in apart.items()))))
+    if said and not first and len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    numbers = {name: float(text) for name, text in said.items() if not re.search("[a-z]{3}", text)}
+    texts: dict[str, list[str]] = {}
+    for name, text in said.items():
+        if name not in numbers:
+            texts.setdefault(text, []).append(name)
+    if len(numbers) > 2:
+        largest = max(numbers, key=lambda name: numbers[name])
+        parts = [f"up to {number(numbers[largest])} ({largest})"]
+    else:
+        listed = ", ".join(f"{name}: {said[name]}" for name in numbers)
+        parts = [part for part in (first, listed) if part]
+    return "; ".join([*parts, *(f"{', '.join(names)}: {text}" for text, names in texts.items())])
 
 
 def words(one: Row) -> str:
@@ -75,43 +94,68 @@ def number(value: float) -> str:
     return "0" if value == 0 else f"{value:.0f}" if value >= 10 else f"{value:.1g}"
 
 
-def groups() -> dict[tuple[str, str, str], list[Call]]:
-    """Return the calls that answer one call of another package; the last is the closest."""
-    found: dict[tuple[str, str, str], list[Call]] = {}
+@dataclass
+class Line:
+    """A call of another package, the call of calibrant that comes first to mind, and the closest one."""
+
+    peer: str
+    theirs: str
+    first: Call
+    closest: Call
+    found_first: list[Row]
+    found: list[Row]
+
+
+def lines(stored: dict[str, Any]) -> list[Line]:
+    """Return one line for each call of another package; calls that are alike for several kinds of data are one line."""
+    by_kind: dict[tuple[str, str, str], list[Call]] = {}
     for call in CALLS:
-        found.setdefault((call.peer, call.kind, call.theirs), []).append(call)
-    return found
+        by_kind.setdefault((call.peer, call.theirs, call.kind), []).append(call)
+    made: dict[tuple[str, ...], Line] = {}
+    for (peer, theirs, _), calls in by_kind.items():
+        first, closest = calls[0], calls[-1]
+        rows, closer = stored["rows"][first.key], stored["rows"][closest.key]
+        key = (peer, theirs, first.ours, closest.ours)
+        if key in made:
+            made[key].found_first += rows
+            made[key].found += closer
+        else:
+            made[key] = Line(peer, theirs, first, closest, list(rows), list(closer))
+    return sorted(made.values(), key=lambda line: _PLACE[line.peer])
+
+
+_PLACE = {peer: place for place, peer in enumerate(dict.fromkeys(call.peer for call in CALLS))}
 
 
 def differences(peer: str, stored: dict[str, Any]) -> str:
-    """Return the table of what differs: calls whose values are not the same on all data sets, and their remedy."""
-    lines = []
-    for (name, _, theirs), calls in groups().items():
-        if name != peer:
+    """Return the table of what differs, in the closest call or in the one that comes first to mind, and the remedy."""
+    written = []
+    for line in lines(stored):
+        if line.peer != peer:
             continue
-        for call in calls:
-            found = stored["rows"][call.key]
-            if all(is_same(one) for one in found):
-                continue
-            closest = calls[-1]
-            closes = closest is not call and all(is_same(one) for one in stored["rows"][closest.key])
-            remedy = f"`{closest.ours}`" if closes else ""
-            note = "; ".join(filter(None, (call.note, remedy)))
-            lines.append(f"| `{theirs}` | `{call.ours}` | {cell(found)} | {note} |")
+        if not agrees(line.found):
+            call, found, remedy = line.closest, line.found, ""
+        elif not agrees(line.found_first):
+            call, found, remedy = line.first, line.found_first, f"`{line.closest.ours}`"
+        else:
+            continue
+        shown = [one for one in found if "their_error" not in one and one.get("difference") != "nan"]
+        note = "; ".join(filter(None, (call.note, remedy)))
+        written.append(f"| `{line.theirs}` | `{call.ours}` | {cell(shown)} | {note} |")
     head = f"| {peer} | calibrant | difference | reason; what removes it |\n| --- | --- | --- | --- |\n"
-    return head + "\n".join(lines) if lines else "No call differs."
+    return head + "\n".join(written) if written else "No call differs."
 
 
 def everything(stored: dict[str, Any]) -> str:
     """Return the table of all functions, each with the closest call of calibrant."""
-    lines = []
-    for (peer, _, theirs), calls in groups().items():
-        lines.append((peer, f"| {peer} | `{theirs}` | `{calls[-1].ours}` | {cell(stored['rows'][calls[-1].key])} |"))
-    lines += [(one.peer, f"| {one.peer} | `{one.theirs}` | `{one.ours}` | no number |") for one in FIGURES]
-    order = list(dict.fromkeys(peer for peer, _ in lines))
-    lines.sort(key=lambda line: order.index(line[0]))
+    written = [
+        (line.peer, f"| {line.peer} | `{line.theirs}` | `{line.closest.ours}` | {cell(line.found)} |")
+        for line in lines(stored)
+    ]
+    written += [(one.peer, f"| {one.peer} | `{one.theirs}` | `{one.ours}` | no number |") for one in FIGURES]
+    written.sort(key=lambda line: _PLACE[line[0]])
     head = "| package | function | calibrant | largest difference |\n| --- | --- | --- | --- |\n"
-    return head + "\n".join(line for _, line in lines)
+    return head + "\n".join(line for _, line in written)
 
 
 def outside() -> str:

@@ -31,6 +31,16 @@ _NAMESPACES = (
 )
 _MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
 _EXTRAS = ("input", "sklearn", "spark", "torch", "trackers")
+# Names in other packages of what is neither a metric nor a calibration method, or has no such name here.
+_ELSEWHERE = {
+    **dict.fromkeys(("calibration_error", "ece_score", "get_ece"), "ece"),
+    **dict.fromkeys(("binary_calibration_error", "multiclass_calibration_error"), "ece"),
+    "get_calibration_error": "drmsce",
+    "dca": "decision_curve",
+    "CalibratedClassifierCV": "calibrant.sklearn.CalibratedModel",
+    "CalibrationDisplay": "calibrant.sklearn.ReliabilityDisplay",
+    "METHODS": "calibrant.recalibration.methods.METHODS",
+}
 
 fill_from("tests of metrics", "calibrant.inference.significance")
 
@@ -68,11 +78,18 @@ def _find_metric(name: str) -> Any:
     for package in _NAMESPACES:
         if name in _names_of(package, "TYPES"):
             raise AttributeError(f"calibrant has no {name!r}; the class is calibrant.{package}.{name}")
+    if name in _ELSEWHERE:
+        raise AttributeError(f"calibrant has no {name!r}; use {_ELSEWHERE[name]}")
     from difflib import get_close_matches
 
-    # An alias resolves to its metric; among similar names the one of similar length is suggested.
-    near = [known[name].id] if name in known else get_close_matches(name, public_names(), 3)
-    near.sort(key=lambda word: abs(len(word) - len(name)))
+    # An alias resolves to its metric or calibrator; among similar names the one of similar length is suggested.
+    method = import_module(".recalibration.methods", __name__).method_elsewhere(name)
+    if name in known:
+        near = [known[name].id]
+    elif method:
+        near = [method.calibrator.__name__]
+    else:
+        near = sorted(get_close_matches(name, public_names(), 3), key=lambda word: abs(len(word) - len(name)))
     raise AttributeError(f"calibrant has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.errors import ArgumentError
+from calibrant.errors import ArgumentError, LensError
 from calibrant.metrics.bin.redrawn import mean_norm
 
 
@@ -51,6 +51,16 @@ def test_top_label_error_by_predicted_class(k: int) -> None:
     ]
     found = cal.tl_ece(y, p, binning="equal_mass", bins=3, average="macro", **more)
     assert found == pytest.approx(np.mean(each), rel=1e-12)
+
+
+def test_a_predicted_class_is_required() -> None:
+    y, p = several()
+    for lens in ("top_label", "flattened", "within_top:2"):
+        with pytest.raises(
+            LensError, match=r"lens: tl_ece requires the predicted class of each row, which .* does not keep; drop lens"
+        ):
+            cal.tl_ece(y, p, lens=lens, **names(4))
+    assert cal.tl_ece([0, 1, 1], [0.2, 0.4, 0.9], bins=1) == pytest.approx(2 / 3 * abs(0.7 - 0.5) + 1 / 3 * 0.1)
 
 
 def test_relative_errors_of_bins() -> None:
@@ -115,7 +125,7 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
     for mean, deviation in ((0.1, 0.05), (0.0, 0.2), (0.3, 0.001), (0.05, 0.3)):
         folded = deviation * math.sqrt(2 / math.pi) * math.exp(-((mean / deviation) ** 2) / 2)
         folded += mean * math.erf(mean / deviation / math.sqrt(2))
-        for norm in (1.1, 1.5, 2, 3, 8, math.inf):
+        for norm in (1.1, 1.5, 2, 3, 8, 30, math.inf):
             assert mean_norm(mean * one, deviation * one, one, norm) == pytest.approx(folded, rel=1e-10)
     means, deviations, shares = np.array([0.1, 0.02]), np.array([0.05, 0.03]), np.array([0.4, 0.6])
     (x, a), (y, b) = panels(0.1, 0.05), panels(0.02, 0.03)
@@ -126,6 +136,18 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
     assert mean_norm(means, 0 * means, shares, 3) == pytest.approx((0.4 * 0.1**3 + 0.6 * 0.02**3) ** (1 / 3))
     extended = [np.append(part, value) for part, value in ((means, 0.9), (deviations, 0.2), (shares, 0.0))]
     assert mean_norm(*extended, 3) == pytest.approx(mean_norm(means, deviations, shares, 3), rel=1e-14)
+
+
+def test_norms_that_are_too_large_raise() -> None:
+    p = np.linspace(0.05, 0.95, 60)
+    y = (np.arange(60) % 3 == 0).astype(int)
+    with pytest.raises(ArgumentError, match="norm: must be at most 32 or infinite; got 50"):
+        cal.ece_db(y, p, norm=50)
+    for metric in (cal.ece, cal.tl_ece):
+        assert metric(y, p, norm=200) == pytest.approx(metric(y, p, norm=math.inf), rel=0.05)
+        with pytest.raises(ArgumentError, match="norm: 100000 is too large"):
+            metric(y, p, norm=100_000)
+        assert metric([0, 1], [0.0, 1.0], norm=100_000) == 0
 
 
 def test_debiased_errors_of_any_norm() -> None:
@@ -148,7 +170,7 @@ def test_debiased_errors_of_any_norm() -> None:
 
 def test_sizes_of_the_default_tests(deep: bool) -> None:
     """Calibrated forecasts are rejected at the 5% level in about 5% of data sets."""
-    sets = 600 if deep else 12
+    sets = 300 if deep else 12
     for metric in ("tl_ece", "proportional_ece", "ranked_log", "accuracy"):
         rejected = 0
         for seed in range(sets):
@@ -160,3 +182,19 @@ def test_sizes_of_the_default_tests(deep: bool) -> None:
                 rejected += cal.assess(y, p, metric=metric, n_resamples=99 if deep else 19, rng=seed).pvalue <= 0.05
         assert rejected <= (0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)), metric
         assert not deep or rejected >= 0.02 * sets, metric
+
+
+def test_the_interval_of_the_accuracy_is_binomial() -> None:
+    from scipy.stats import binomtest
+
+    for right, n in ((0, 20), (19, 20), (20, 20), (1, 2)):
+        y, p = np.repeat([1, 0], [right, n - right]), np.full(n, 0.8)
+        exact = binomtest(right, n).proportion_ci()
+        for own in ({}, {"counts": np.ones(n, int)}, {"sample_weight": np.full(n, 0.1)}):
+            found = cal.interval(y, p, metric="accuracy", **own)
+            assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-12)
+            assert found.method == "exact"
+            assert "too short" not in found.note
+    with pytest.raises(ArgumentError, match="'exact' requires independent rows"):
+        cal.interval(y, p, metric="accuracy", method="exact", groups=[0, 1], cluster=True)
+    assert cal.interval([1] * 40, [0.8] * 40, metric="accuracy", groups=[*range(20)] * 2, cluster=True, rng=0).high == 1

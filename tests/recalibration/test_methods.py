@@ -70,3 +70,34 @@ def test_the_order_does_not_depend_on_what_was_imported_first() -> None:
     one, other = (subprocess.check_output([sys.executable, "-c", code]) for code in (rest, first + rest))
     assert one == other
     assert one.startswith(b"none temperature ")
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "calibrator"),
+    [
+        ("sigmoid", "platt", "PlattScaling"),
+        ("LogisticCalibration", "platt", "PlattScaling"),
+        ("PlattBinnerCalibrator", "scaling_binning", "ScalingBinning"),
+        ("BBQCalibrator", "bayesian_binning", "BayesianBinning"),
+        ("ENIR", "near_isotonic", "NearIsotonicEnsemble"),
+        ("IsotonicRegression", "isotonic", "IsotonicCalibration"),
+        ("beta-calibration", "beta", "BetaCalibration"),
+        ("VennAbersCalibrator", "venn_abers", "VennAbers"),
+    ],
+)
+def test_names_in_other_packages_are_answered(name: str, method: str, calibrator: str) -> None:
+    with pytest.raises(cal.ArgumentError, match=f"unknown method '{name}'; did you mean '{method}'"):
+        find_method(name)
+    with pytest.raises(AttributeError, match=f"has no '{name}'; did you mean '{calibrator}'"):
+        getattr(cal, name)
+
+
+def test_own_initializers_keep_their_keywords() -> None:
+    @dataclass(eq=False, repr=False, init=False)
+    class Loose(Calibrator):
+        input: str = "prob"  # type: ignore[assignment]
+
+        def __init__(self, **keywords: Any) -> None:
+            self.input = keywords["kind"]
+
+    assert Loose(kind="logit").input == "logit"

@@ -336,3 +336,21 @@ def test_rows_that_show_where_to_look_do_not_decide(monkeypatch):
     monkeypatch.setattr(softmax_regression, "WARM_ROWS", 10_000)  # all rows are looked at
     whole = TemperatureScaling(input="logit", objective="brier").fit(given, labels)
     assert fitted.temperature_ == whole.temperature_ < 0.1
+
+
+def test_blocks_of_rows_give_the_loss_gradient_and_hessian_of_all_rows() -> None:
+    """Data of several blocks, with weights, against one pass over all rows."""
+    rng = np.random.default_rng(0)
+    n, k = 60_000, 5
+    logits = 2 * rng.normal(size=(n, k))
+    linear = object.__new__(softmax_regression.LinearSoftmax)
+    linear.z, linear.labels, linear.n, linear.k = logits, rng.integers(0, k, n), n, k
+    linear.weight = rng.integers(1, 4, n).astype(float)
+    linear.weight /= linear.weight.sum()
+    factor, bias = 0.5 + rng.random(k), rng.normal(size=k)
+    value, slope, shift, curvature = linear.diagonal(factor, bias)
+    known = linear(factor, bias)
+    assert value == pytest.approx(known[0], rel=1e-13)
+    np.testing.assert_allclose(slope, known[1], atol=1e-13)
+    np.testing.assert_allclose(shift, known[2], atol=1e-13)
+    np.testing.assert_allclose(curvature, linear.diagonal_curvature(factor, bias), atol=1e-13)

@@ -132,6 +132,7 @@ def test_outputs_and_bounded_memory(tmp_path: Any) -> None:
     assert callback.values["val/ece"] == pytest.approx(cal.ece(marked.numpy()[used], probs[used]), abs=1e-6)
     assert max(kept) <= 2 * 20 + 8
     assert 0.001 <= callback.values["val/temperature"] <= 1000
+    assert callback._maker is None  # a generator cannot be sent to the processes of a spawned run
     mine = {"mine": ct.CalibrationMetric("ece", 3, bins=5, input="logit")}
     plain = CalibrationCallback(mine, temperature=False, rows=lambda outputs, batch: (outputs, batch[1]))
     trainer(tmp_path, plain, logger=[L.loggers.CSVLogger(tmp_path)]).validate(

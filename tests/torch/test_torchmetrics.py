@@ -219,10 +219,13 @@ def test_multilabel_is_that_of_the_library() -> None:
         assert float(metric.compute()) == pytest.approx(library(labels, probs, multilabel=True, bins=7), abs=1e-12)
         by_label = [float(value) for value in metric.compute_by("classes").values()]
         assert by_label == pytest.approx([library(labels[:, k], probs[:, k], bins=7) for k in range(3)], abs=1e-12)
+    with pytest.raises(ArgumentError, match="n_bins: this metric accumulates bins instead of a sketch"):
+        metric.sketch("class:0")
     smooth = ct.CalibrationMetric("smece", task="multilabel", num_labels=3)
     smooth.update(preds, target)
     each = [cal.smece(cal.Sketch.of(labels[:, k], probs[:, k])) for k in range(3)]
     assert float(smooth.compute()) == pytest.approx(math.fsum(each) / 3, abs=1e-12)
+    assert smooth.sketch("class:1").mean_score == pytest.approx(probs[:, 1].mean())
     assert list(map(float, smooth.compute_by("classes").values())) == pytest.approx(each, abs=1e-12)
     # Dense outputs (N, L, H, W), and entries to ignore.
     dense = ct.CalibrationMetric("ece", num_labels=3, ignore_index=-1)
@@ -267,6 +270,8 @@ def test_tasks() -> None:
         ct.CalibrationError(None)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="edges: must be 'exact', 'linspace', 'torch' or 'torch64'; got 'numpy'"):
         ct.BinaryCalibrationError(edges="numpy")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="n_bins: must be at most 4,096 with edges='torch'; got 5,000"):
+        ct.BinaryCalibrationError(5000, edges="torch")
 
 
 def test_functions_of_metrics() -> None:

@@ -55,6 +55,36 @@ def test_known_keywords_pass() -> None:
             lambda: powered("ece", groups=[1]),
             "groups: unexpected keyword of powered or ece; powered or ece accepts bins, binning, norm, lens",
         ),
+        (lambda: measured([0], n_groups=10), "n_groups: unexpected keyword of measured or ece; use bins"),
+        (
+            lambda: measured([0], classwise=True),
+            "classwise: unexpected keyword of measured or ece; use lens='classwise'",
+        ),
+        (
+            lambda: measured([0], equal_intervals=False),
+            "equal_intervals: unexpected keyword of measured or ece; use binning='equal_mass'",
+        ),
+        (
+            lambda: measured([0], debias=True),
+            "debias: unexpected keyword of measured or ece; drop it; ece_db and drmsce are debiased",
+        ),
+        (
+            lambda: measured([0], n_boot=9),
+            "n_boot: unexpected keyword of measured or ece; use the function interval for confidence intervals",
+        ),
+        (lambda: measured([0], metric="smece", n_bins=3), "n_bins: unexpected keyword of measured or smece; "),
+        (
+            lambda: cal.HistogramBinning(strategy="uniform"),
+            "strategy: unexpected keyword of HistogramBinning; use binning='equal_width'",
+        ),
+        (
+            lambda: cal.DirichletCalibration(reg_lambda=1),
+            "reg_lambda: unexpected keyword of DirichletCalibration; use off_diagonal",
+        ),
+        (
+            lambda: cal.VennAbers(inductive=True),
+            "inductive: unexpected keyword of VennAbers; VennAbers accepts input, rule",
+        ),
     ],
 )
 def test_unknown_ones_are_answered(call: Any, message: str) -> None:

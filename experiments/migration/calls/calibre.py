@@ -32,8 +32,12 @@ CALLS = [
         ("calibre.plugin_calibration_error(y, p, norm=1)", "cal.ece_em(y, p)"),
         ("calibre.debiased_calibration_error(y, p)", "cal.drmsce(y, p)"),
         ("calibre.sweep_calibration_error(y, p)", "cal.ece_sweep(y, p, norm=2)", "different edges"),
-        ("calibre.smooth_calibration_error(y, p)", "cal.smece(y, p)", "it smooths on a grid"),
-        ("calibre.smooth_calibration_error(y, p, bandwidth=0.05)", "cal.smece(y, p, bandwidth=0.05)", "as above"),
+        ("calibre.smooth_calibration_error(y, p)", "cal.smece(y, p)", "probably it smooths on a grid"),
+        (
+            "calibre.smooth_calibration_error(y, p, bandwidth=0.05)",
+            "cal.smece(y, p, bandwidth=0.05)",
+            "probably as above",
+        ),
         (
             "[calibre.score_decomposition(y, p)[k] for k in ('miscalibration', 'discrimination', 'uncertainty')]",
             'corp(cal.decompose(y, p, method="corp"))',
@@ -54,6 +58,7 @@ CALLS = [
         (
             "calibre.CenteredIsotonicCalibrator().fit(p, y).transform(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
+            "probably it treats the ends of the scale otherwise",
         ),
     ),
     *of(
@@ -95,7 +100,7 @@ CALLS = [
         (
             "calibre.TemperatureScaler().fit(p, y).transform(new)",
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "zeros are clipped to other values",
+            "probably zeros are clipped to other values",
         ),
         (
             "[[one[k] for k in ('miscalibration', 'discrimination', 'uncertainty')] for one in calibre.classwise_decomposition(y, p)]",

@@ -63,10 +63,12 @@ CALLS = [
         (
             "metrics.lowess_regression_analysis(y, both, delta=0, it=0, span=2/3)[0]",
             'cal.ici(y, p, smoother="lowess", exact=True)',
+            "probably another implementation of LOWESS (statsmodels)",
         ),
         (
             "metrics.cal_ICI_cox(*metrics.cox_regression_analysis(y, both)[:2], both)",
             'cal.ici(y, p, smoother="logistic")',
+            "scores of 0 and 1 are clipped to 1e-7",
         ),
         (
             "find_optimal_prevalence(y, both)[1][:, 1]",

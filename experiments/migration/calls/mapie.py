@@ -99,9 +99,27 @@ CALLS = [
         "MAPIE",
         "probabilities",
         (
-            'TopLabelCalibrator(m, cv="prefit").fit(X, y).predict_proba(new).max(axis=1)',
+            'np.fmax(np.nanmax(TopLabelCalibrator(m, cv="prefit").fit(X, y).predict_proba(new), axis=1), 1 / len(m.classes_))',
             'CalibratedModel(m, method=cal.TopLabelCalibration(cal.PlattScaling(input="logit")), cv="prefit").fit(X, y).predict_proba(new).max(axis=1)',
-            "its other columns are 0",
+            "its other columns are NaN; calibrant raises a confidence below 1/K to 1/K",
+        ),
+    ),
+    *of(
+        "MAPIE",
+        "once",
+        (
+            "[measures.kolmogorov_smirnov_cdf(x) for x in (0.5, 1, 2, 3)]",
+            "[cal.kolmogorov_smirnov_cdf(x) for x in (0.5, 1, 2, 3)]",
+        ),
+        ("[measures.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]", "[cal.kuiper_cdf(x) for x in (0.5, 1, 2, 3)]"),
+    ),
+    *of(
+        "MAPIE",
+        "probabilities",
+        (
+            'np.fmax(np.nanmax(TopLabelCalibrator(m, "isotonic", cv="prefit").fit(X, y).predict_proba(new), axis=1), 1 / len(m.classes_))',
+            'CalibratedModel(m, method=cal.TopLabelCalibration(cal.IsotonicCalibration()), cv="prefit").fit(X, y).predict_proba(new).max(axis=1)',
+            "calibrant raises a confidence below 1/K to 1/K",
         ),
     ),
 ]
@@ -109,5 +127,4 @@ CALLS = [
 FIGURES = drawn(
     "MAPIE",
     ("VennAbers(), VennAbersMultiClass(...), predict_proba_prefitted_va(...)", "cal.VennAbers()"),
-    ("kolmogorov_smirnov_cdf(x), kuiper_cdf(x)", 'cal.assess(y, p, metric="ecce_mad", method="series")'),
 )

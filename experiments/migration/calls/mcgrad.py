@@ -8,6 +8,13 @@ import pandas as pd
 from mcgrad import methods, metrics
 
 
+def segments(made):
+    made = made(methods.PlattScaling)
+    made.fit(pd.DataFrame({"p": p.astype(float), "y": y, "g": g}), "p", "y", categorical_feature_column_names=["g"])
+    rows = pd.DataFrame({"p": new.astype(float), "g": np.resize(["a", "b", "c"], len(new))})
+    return made.predict(rows, "p", categorical_feature_column_names=["g"])
+
+
 def fitted(name, features=None):
     more = {"categorical_feature_column_names": features} if features else {}
     made = getattr(methods, name)().fit(pd.DataFrame({"p": p.astype(float), "y": y, "g": g}), "p", "y", **more)
@@ -90,6 +97,20 @@ CALLS = [
             "its logistic regression stops earlier",
         ),
     ),
+    *of(
+        "MCGrad",
+        "binary",
+        (
+            "metrics.ecce_pvalue_from_sigma(metrics.ecce_sigma(y, p))",
+            "cal.kuiper_cdf(cal.ecce_r(y, p) * len(p) / np.sqrt((p * (1 - p)).sum()), upper_tail=True)",
+            "tied scores as above",
+        ),
+        (
+            "segments(methods.SegmentwiseCalibrator)",
+            'cal.GroupCalibration(cal.PlattScaling(targets="plain")).fit(p, y, groups=g).predict_proba(new, groups=np.resize(["a", "b", "c"], len(new)))',
+            "`segments` is `SegmentwiseCalibrator(PlattScaling)`, whose logistic regression stops earlier",
+        ),
+    ),
 ]
 
 FIGURES = drawn(
@@ -98,10 +119,8 @@ FIGURES = drawn(
     ("plotting.plot_calibration_curve_by_segment(...)", 'cal.reliability_panels(y, {"model": p})'),
     ("plotting.plot_segment_calibration_errors(...)", "cal.evaluate(y, p, groups=g)"),
     ("MulticalibrationError(df, ...)", "cal.dece"),
-    ("SegmentwiseCalibrator(calibrator_class)", "cal.GroupCalibration(cal.PlattScaling()).fit(p, y, groups=g)"),
     (
         "calibration_free_normalized_entropy(y, p)",
         '1 - cal.skill_score(y, cal.PlattScaling().fit(p, y).predict_proba(p)[:, 1], score="nll")',
     ),
-    ("ecce_pvalue_from_sigma(sigma)", 'cal.assess(y, p, metric="ecce_r", method="series")'),
 )

@@ -55,9 +55,13 @@ CALLS = [
         (
             "metrics.ici(y, p)",
             'cal.ici(y, p, degree=1, surface="direct")',
-            "the default of calibrant is degree 2, as in `loess` of R",
+            "it fits at 512 points and interpolates; the default of calibrant is degree 2, as in `loess` of R",
         ),
-        ("metrics.e90(y, p)", 'cal.e90(y, p, degree=1, surface="direct")'),
+        (
+            "metrics.e90(y, p)",
+            'cal.e90(y, p, degree=1, surface="direct")',
+            "it fits at 512 points and interpolates; the default of calibrant is degree 2, as in `loess` of R",
+        ),
         ("metrics.hosmer_lemeshow(y, p).statistic", "cal.hosmer_lemeshow(y, p)", QUANTILES),
         (
             "metrics.hosmer_lemeshow(y, p).statistic",
@@ -126,11 +130,12 @@ CALLS = [
         (
             "probcal.ScalingBinningCalibrator().fit(p, y).predict_proba(new)",
             "cal.ScalingBinning().fit(p, y).predict_proba(new)",
-            "different edges",
+            "probably different edges",
         ),
         (
             "probcal.CenteredIsotonicCalibrator().fit(p, y).predict_proba(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
+            "probably it treats the ends of the scale otherwise",
         ),
     ),
     *of(
@@ -192,6 +197,7 @@ CALLS = [
         (
             'IsotonicCalibrator(interpolation="linear").fit(p, y).predict_proba(new)',
             "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
+            "probably it interpolates between the middles of blocks",
         ),
     ),
     *of(
@@ -209,6 +215,7 @@ CALLS = [
         (
             "probcal.PlattCalibrator().fit(p, y, sample_weight=w).predict_proba(new)",
             "cal.PlattScaling().fit(p, y, sample_weight=w).predict_proba(new)",
+            "its smoothed targets count weights as rows; in calibrant only `counts` are rows",
         ),
         (
             "probcal.BetaCalibrator().fit(p, y, sample_weight=w).predict_proba(new)",
@@ -225,7 +232,7 @@ CALLS = [
     ),
     *of(
         "probcal",
-        "once",
+        "binary",
         (
             "metrics.pluto_tasche_from_arrays(np.digitize(p, [0.3, 0.6]).astype(str), y, order=['0', '1', '2']).pd_upper",
             "cal.pluto_tasche(np.bincount(np.digitize(p, [0.3, 0.6])), np.bincount(np.digitize(p, [0.3, 0.6]), y)).bound",
@@ -244,24 +251,38 @@ CALLS = [
         ),
         (
             'probcal.HistogramBinningCalibrator(strategy="width", shrinkage=None).fit(p, y).predict_proba(new)',
-            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
+            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace"), empty="interpolate").fit(p, y).predict_proba(new)',
         ),
         (
             'BetaCalibrator("ab").fit(p, y).predict_proba(new)',
-            'cal.BetaCalibration(parameters="ab").fit(p, y).predict_proba(new)',
+            'cal.BetaCalibration(parameters="am").fit(p, y).predict_proba(new)',
         ),
     ),
     *of(
         "probcal",
         "once",
-        ("probcal.BBQCalibrator().fit(p, y).predict_proba(new)", "cal.BayesianBinning().fit(p, y).predict_proba(new)"),
+        (
+            "probcal.BBQCalibrator().fit(p, y).predict_proba(new)",
+            "cal.BayesianBinning().fit(p, y).predict_proba(new)",
+            "probably it averages other numbers of bins",
+        ),
         (
             "probcal.ENIRCalibrator().fit(p, y).predict_proba(new)",
             "cal.NearIsotonicEnsemble().fit(p, y).predict_proba(new)",
+            "probably it keeps at most 256 models",
         ),
         (
             "probcal.SplineCalibrator().fit(p, y).predict_proba(new)",
             "cal.SplineCalibration().fit(p, y).predict_proba(new)",
+            "probably it chooses a penalty by cross-validation",
+        ),
+    ),
+    *of(
+        "probcal",
+        "binary",
+        (
+            'BetaCalibrator("a").fit(p, y).predict_proba(new)',
+            'cal.BetaCalibration(parameters="a").fit(p, y).predict_proba(new)',
         ),
     ),
 ]

@@ -74,7 +74,7 @@ CALLS = [
         (
             'fitted("BinaryPlattBinnerCalibrator")',
             "cal.ScalingBinning().fit(p, y).predict_proba(new)",
-            "different edges",
+            "probably different edges",
         ),
     ),
     *of(
@@ -92,7 +92,7 @@ CALLS = [
         (
             'fitted("GuoTemperatureScalingCalibrator")',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("NetcalTemperatureScalingCalibrator")',
@@ -102,12 +102,12 @@ CALLS = [
         (
             'fitted("AutoGluonTemperatureScalingCalibrator")',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("AutoGluonInverseTemperatureScalingCalibrator")',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("ETSCalibrator")',
@@ -117,12 +117,12 @@ CALLS = [
         (
             'fitted("VectorScalingCalibrator")',
             "cal.VectorScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("MatrixScalingCalibrator")',
             "cal.MatrixScaling(off_diagonal=0, intercept=0).fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         ('fitted("VennAbersCalibrator", use_ovo=False)', "cal.VennAbers().fit(p, y).predict_proba(new)"),
     ),
@@ -131,7 +131,8 @@ CALLS = [
         "binary",
         (
             'fitted("BinaryHistogramBinningCalibrator", n_bins=10)',
-            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
+            'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace"), empty="mean").fit(p, y).predict_proba(new)',
+            "reason not traced",
         ),
     ),
     *of(
@@ -140,6 +141,7 @@ CALLS = [
         (
             'fitted("VennAbersCalibrator", use_ovo=True)',
             'cal.VennAbers(multiclass="one_vs_one").fit(p, y).predict_proba(new)',
+            "probably pairs with two probabilities of 0 have no score",
         ),
     ),
     *of(
@@ -148,22 +150,22 @@ CALLS = [
         (
             'fitted("BinaryLogisticCalibrator", type="affine")',
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("BinaryLogisticCalibrator", type="quadratic")',
             "cal.QuadraticLogit().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("CDFSplineCalibrator")',
             "cal.SplineCalibration().fit(p, y).predict_proba(new)",
-            "a different spline: it fits the cumulative distribution, calibrant the log-odds",
+            "probably a different spline: it fits the cumulative distribution, calibrant the log-odds",
         ),
         (
             'fitted("KernelCalibrator", bandwidth=0.05)',
             "cal.KernelCalibration(bandwidth=0.05).fit(p, y).predict_proba(new)",
-            "a kernel on the simplex",
+            "probably a kernel on the simplex",
         ),
     ),
 ]

@@ -10,6 +10,7 @@ from pycaleva import CalibrationEvaluator
 def evaluator(groups=10, outsample=True):
     return CalibrationEvaluator(y, p, outsample=outsample, n_groups=groups)
 """
+DEGREE = "its likelihood ratio of two degrees has the wrong sign, so that it keeps degree 1 where calibrant, as givitiR, selects a higher one"
 
 CALLS = [
     *of(
@@ -41,12 +42,18 @@ CALLS = [
             'np.nanmean(np.abs(gap(cal.calibration_curve(y, p, binning=cal.Quantile(10, edges="quantile")))))',
             "the unweighted mean over the groups; with tied quantiles it cuts the ranks instead",
         ),
-    ),
-    *of(
-        "pycaleva",
-        "once",
-        ("evaluator().calbelt().statistic", 'cal.giviti_test(y, p, method="likelihood_ratio").statistic'),
-        ("evaluator().calbelt().pvalue", 'cal.giviti_test(y, p, method="likelihood_ratio").pvalue'),
+        ("evaluator().calbelt().statistic", 'cal.giviti_test(y, p, method="likelihood_ratio").statistic', DEGREE),
+        (
+            "evaluator().calbelt().statistic",
+            'cal.giviti_test(y, p, max_degree=1, method="likelihood_ratio").statistic',
+            f"{DEGREE}; scores of 0 and 1 are clipped to other values",
+        ),
+        ("evaluator().calbelt().pvalue", 'cal.giviti_test(y, p, method="likelihood_ratio").pvalue', DEGREE),
+        (
+            "evaluator().calbelt().pvalue",
+            'cal.giviti_test(y, p, max_degree=1, method="likelihood_ratio").pvalue',
+            DEGREE,
+        ),
     ),
 ]
 

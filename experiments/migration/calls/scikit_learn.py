@@ -167,11 +167,11 @@ CALLS = [
     ),
     *of(
         "scikit-learn",
-        "once",
+        "binary",
         (
             "isotonic_regression(y[np.argsort(p)].astype(float))",
             "cal.IsotonicCalibration().fit(p, y).predict_proba(np.sort(p))[:, 1]",
-            "it is given outcomes in the order of the scores",
+            "it sees outcomes only, in the order of the scores, and gives tied scores several values",
         ),
     ),
 ]

@@ -90,33 +90,37 @@ CALLS = [
         (
             'fitted("TemperatureScaler")',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("VectorScaler", num_classes=K)',
             "cal.VectorScaling().fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("MatrixScaler", num_classes=K)',
             "cal.MatrixScaling(off_diagonal=0, intercept=0).fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("DirichletScaler", num_classes=K)',
             "cal.DirichletCalibration(off_diagonal=0, intercept=0).fit(p, y).predict_proba(new)",
-            "its optimizer stops earlier",
+            "probably its optimizer stops earlier",
         ),
         (
             'fitted("HistogramBinningScaler", num_bins=10)',
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "",
+            "probably it clips probabilities at 1e-6; empty bins of several classes",
         ),
-        ('fitted("IsotonicRegressionScaler")', "cal.IsotonicCalibration().fit(p, y).predict_proba(new)", ""),
+        (
+            'fitted("IsotonicRegressionScaler")',
+            "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
+            "probably it clips probabilities at 1e-6",
+        ),
         (
             'fitted("BBQScaler")',
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
-            "another set of bins, and another prior",
+            "probably another set of bins, and another prior",
         ),
     ),
 ]

@@ -102,7 +102,7 @@ CALLS = [
         "binary",
         (
             "BinaryCalibrationError(n_bins=15)(P, Y)",
-            'cal.torch.BinaryCalibrationError(n_bins=15, edges="torch64")(p, y)',
+            'cal.torch.BinaryCalibrationError(n_bins=15, edges="torch64")(P, Y)',
         ),
     ),
     *of(
@@ -110,7 +110,7 @@ CALLS = [
         "classes",
         (
             "MulticlassCalibrationError(K, n_bins=15)(P, Y)",
-            'cal.torch.MulticlassCalibrationError(K, n_bins=15, edges="torch")(p, y)',
+            'cal.torch.MulticlassCalibrationError(K, n_bins=15, edges="torch")(P, Y)',
         ),
     ),
 ]

@@ -160,7 +160,7 @@ CALLS = [
             'cal.drmsce(y, p, binning=cal.Quantile(15, edges="midway"), single="zero")',
         ),
         ("utils.eval_top_mse(p.max(axis=1), p, y)", 'cal.brier(y, p, lens="top_label")'),
-        ("utils.eval_marginal_mse(p, p, y)", 'cal.brier(y, p, scale="sum")'),
+        ("utils.eval_marginal_mse(p, p, y)", 'cal.brier(y, p, scale="half")', ""),
     ),
     *of(
         "uncertainty-calibration",

@@ -41,6 +41,7 @@ CALLS = [
         (
             'predict_proba_prefitted_va(p, y, new, va_tpe="one_vs_one")[0]',
             'cal.VennAbers(multiclass="one_vs_one").fit(p, y).predict_proba(new)',
+            "probably pairs with two probabilities of 0 have no score",
         ),
     ),
 ]

@@ -31,8 +31,8 @@ def torch_edges(count: int, single: bool) -> Floats:
     half = (count + 1) // 2
     lower = [step * scalar(k) for k in range(half)]
     upper = [scalar(float(1 - exact * (count - k))) for k in range(half, count + 1)]
-    edges = np.array([*lower, *upper], scalar)
-    return _rounded_up(edges) if single else edges.astype(np.float64)
+    edges = [*lower, *upper]
+    return _rounded_up(np.array(edges, np.float32)) if single else np.array(edges, np.float64)
 
 
 def _rounded_up(edges: NDArray[np.float32]) -> Floats:

@@ -273,7 +273,9 @@ def _found(
         "outcome": outcome,
     }
     before, after = evaluate(test, **keywords), evaluate(mapped, **keywords)
-    changes = tuple(_compared(test, mapped, metric, draws) for metric in COMPARED)
+    # Without a calibrator both sides are equal up to rounding, which is not to be compared.
+    changed = None if found.method == "none" else mapped
+    changes = tuple(_compared(test, changed, metric, draws) for metric in COMPARED)
     chosen = seen = None
     without = ""
     if kept is not None:
@@ -293,9 +295,10 @@ def _found(
     return Outcome(validation, apart, test, mapped, found, before, after, changes, chosen, seen, without, same)
 
 
-def _compared(before: Predictions, after: Predictions, metric: str, draws: dict[str, Any]) -> Comparison:
+def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:
     weights: dict[str, Any] = {"counts" if before.weight_kind == "counts" else "sample_weight": before.weight}
-    models = {"after": after.probs, "before": summing_to_one(before.probs)}
+    plain = summing_to_one(before.probs)
+    models = {"after": plain if after is None else after.probs, "before": plain}
     return compare(before.labels, models, metric=metric, **weights, **draws)
 
 

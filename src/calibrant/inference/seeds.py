@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -31,7 +31,7 @@ def seed_of(rng: Any) -> int:
 class _Known(ISeedSequence):
     """The state of a generator, which takes most of the time to create one."""
 
-    def __init__(self, state: NDArray[np.uint64]) -> None:
+    def __init__(self, state: NDArray[Any]) -> None:
         self.state = state
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
@@ -47,4 +47,4 @@ def _state(seed: int, number: int) -> _Known:
 
 def generator(seed: int, number: int) -> np.random.Generator:
     """The random generator of resample `number`."""
-    return np.random.Generator(np.random.PCG64(_state(seed, number)))
+    return np.random.Generator(np.random.PCG64(cast(Any, _state(seed, number))))

@@ -61,11 +61,11 @@ def vce_draws(
     rows *= weight[:, None]
     values = []
     for start in range(0, count, step := max(1, COUNT_ENTRIES // view.n)):
-        numbers = range(start, min(start + step, count))
-        drawn = many(
-            lambda number, first=start: multiplicities(sampler, seed, first + number)[order], len(numbers), workers
-        )  # type: ignore[misc]
-        drawn_rows = np.array(drawn, np.float64)
+
+        def draw(number: int, first: int = start) -> NDArray[Any]:
+            return np.asarray(multiplicities(sampler, seed, first + number)[order])
+
+        drawn_rows = np.array(many(draw, min(step, count - start), workers), np.float64)
         # Of shape (resamples, bins, 2 K + 1): sums of the ranked probabilities, of the labels, and of the weights.
         sums = np.stack([drawn_rows[:, span] @ rows[span] for span in spans], axis=1)
         full = sums[..., -1] > 0

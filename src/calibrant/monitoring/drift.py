@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ SMALL, LARGE = 0.1, 0.25
 MOST_CELLS = 1024
 # Up to this many tables are enumerated.
 MOST_TABLES = 5000
+# Windows are drawn row by row up to this many rows per cell, and from at most this many rows.
+ROWS_PER_CELL, MOST_LISTED = 4, 4_000_000
 # Limit of NumPy's multivariate hypergeometric sampler.
 LARGEST_URN = 10**9
 # Entries of the permutation tables that are processed together.
@@ -593,7 +595,10 @@ def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple
         around = (np.clip(size * share + (some - size * share) * kept, 0, pooled) for some in drawn)
         return around, "random permutations (approximate)"
     urn = pooled.astype(np.int64)
-    exact = (draw.multivariate_hypergeometric(urn, size, size=part, method="marginals") for part in parts)
+    # Drawing the rows of a small window one by one takes less time than a hypergeometric number for each of many cells.
+    one_by_one = size <= ROWS_PER_CELL * len(urn) and urn.sum() <= MOST_LISTED
+    way: Literal["count", "marginals"] = "count" if one_by_one else "marginals"
+    exact = (draw.multivariate_hypergeometric(urn, size, size=part, method=way) for part in parts)
     return (some.astype(np.float64) for some in exact), "random permutations"
 
 

@@ -27,6 +27,7 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
+from ..views.keywords import unknown_keyword
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
@@ -223,6 +224,15 @@ class Calibrator:
     needs: ClassVar[Literal["", "groups", "features"]] = ""
     fitted: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        # Not in `__init__`, which each dataclass generates.
+        if keywords and is_dataclass(cls):
+            taken = inspect.signature(cls.__init__).parameters
+            word = next((word for word in keywords if word not in taken), "")
+            if word and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+                raise unknown_keyword(cls.__name__, word, keywords[word], list(taken)[1:])
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

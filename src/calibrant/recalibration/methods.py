@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
 from ..errors import ArgumentError
 from . import CALIBRATORS  # type: ignore[attr-defined]  # the stub lists public names only
 from .base import METHODS, TYPES, Calibrator, Method
 
-__all__ = ["METHODS", "calibrator_types", "find_method"]
+__all__ = ["METHODS", "calibrator_types", "find_method", "method_elsewhere"]
 
 
 def _complete() -> None:
@@ -27,8 +28,32 @@ def _complete() -> None:
 _complete()
 
 
-# Names in scikit-learn.
-SKLEARN = {"sigmoid": "platt"}
+# Names in other packages and in papers that are not spellings of the name here.
+OTHER_NAMES = {
+    "sigmoid": "platt",
+    "logistic": "platt",
+    "temp": "temperature",
+    "ets": "ensemble_temperature",
+    "bcts": "bias_corrected_temperature",
+    "bbq": "bayesian_binning",
+    "enir": "near_isotonic",
+    "cir": "centered_isotonic",
+    "ivap": "venn_abers",
+    "cvap": "cross_venn_abers",
+    "platt_binner": "scaling_binning",
+}
+_ENDING = re.compile("_(scaling|scaler|calibration|calibrator|regression|binning)$")
+
+
+def method_elsewhere(name: str) -> Method | None:
+    """The method that has this name in another package, as a function, an option or a class: ``"platt_scaling"``, ``"BBQ"``."""
+    word = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().replace("-", "_")
+    while True:
+        if (word := OTHER_NAMES.get(word, word)) in METHODS:
+            return METHODS[word]
+        word, endings = _ENDING.subn("", word)
+        if not endings:
+            return None
 
 
 def find_method(name: str) -> Method:
@@ -36,7 +61,8 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         from difflib import get_close_matches
 
-        near = [SKLEARN[name]] if name in SKLEARN else get_close_matches(name, ["auto", *METHODS], 1)
+        same = method_elsewhere(name)
+        near = [same.name] if same else get_close_matches(name, ["auto", *METHODS], 1)
         remedy = f"did you mean {near[0]!r}?" if near else f"choose one of auto, {', '.join(METHODS)}"
         raise ArgumentError("method", f"unknown method {name!r}", remedy)
     return METHODS[name]

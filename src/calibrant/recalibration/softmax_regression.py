@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import warn_caller
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.roots import bounded_minimum
 from .scores import TrainingData
 
 __all__ = [
@@ -97,6 +98,43 @@ class LinearSoftmax:
     def probs(self, matrix: Floats, bias: Floats) -> Floats:
         """softmax(W z + b) of all rows."""
         return softmax((self.z @ matrix.T if matrix.ndim == 2 else self.z * matrix) + bias)
+
+    def diagonal(self, factor: Floats, bias: Floats) -> tuple[float, Floats, Floats, Floats]:
+        """The loss, its gradients and its Hessian with respect to the factors and biases of a diagonal matrix."""
+        step = rows_per_block(self.k)
+        if self.n <= step:
+            return *self(factor, bias), self.diagonal_curvature(factor, bias)
+        k = self.k
+
+        def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
+            z, weight, labels = self.z[start:stop], self.weight[start:stop], self.labels[start:stop]
+            probs = z * factor + bias
+            probs -= probs.max(axis=1, keepdims=True)
+            rows = np.arange(len(z))
+            own = probs[rows, labels]
+            with np.errstate(under="ignore"):
+                np.exp(probs, out=probs)
+            total = probs.sum(axis=1)
+            loss = float(np.einsum("i,i->", weight, np.log(total) - own))
+            probs /= total[:, None]
+            both = np.hstack([probs * z, probs])
+            weighed = both * weight[:, None]
+            square = np.einsum("ij,ij->j", weighed[:, :k], z)
+            first = weighed.sum(axis=0)
+            first[:k] -= np.bincount(labels, weight * z[rows, labels], k)
+            first[k:] -= np.bincount(labels, weight, k)
+            second = -(weighed.T @ both)
+            place = np.arange(k)
+            second[place, place] += square
+            second[place + k, place + k] += weighed[:, k:].sum(axis=0)
+            cross = weighed[:, :k].sum(axis=0)
+            second[place, place + k] += cross
+            second[place + k, place] += cross
+            return loss, first, second
+
+        parts = map_blocks(work, self.n, step, columns=k)
+        first = np.sum([part[1] for part in parts], axis=0)
+        return math.fsum(part[0] for part in parts), first[:k], first[k:], np.sum([part[2] for part in parts], axis=0)
 
     def diagonal_curvature(self, matrix: Floats, bias: Floats) -> Floats:
         """Hessian of shape (2K, 2K) with respect to the factors and biases of a diagonal matrix."""
@@ -272,8 +310,6 @@ def _warn(why: str, used: float) -> None:
 
 def searched_scale(data: TrainingData) -> float:
     """The scale that minimizes the Brier score, by Brent's method in ln u."""
-    from scipy.optimize import minimize_scalar
-
     logits, labels = data.logits, data.labels
     weight = data.weight / data.weight.sum()
     loss = _brier_of_scale(logits, labels, weight)
@@ -295,8 +331,7 @@ def searched_scale(data: TrainingData) -> float:
     if known[best] < 1e-12:  # the loss is practically 0 and still decreasing
         return bounded(MOST, lambda: Moments(logits, labels, weight))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, 40)]
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
-    return bounded(math.exp(float(found.x)), lambda: Moments(logits, labels, weight))
+    return bounded(math.exp(bounded_minimum(loss, low, high, xatol=1e-10)), lambda: Moments(logits, labels, weight))
 
 
 def _brier_of_scale(logits: Floats, labels: NDArray[Any], weight: Floats) -> Callable[[float], float]:
@@ -333,8 +368,7 @@ def bias_corrected(linear: LinearSoftmax) -> tuple[float, Floats]:
 
     def loss(x: Floats) -> tuple[float, Floats, Floats]:
         whole = lift @ x
-        value, slope, shift = linear(whole[:k], whole[k:])
-        curvature = linear.diagonal_curvature(whole[:k], whole[k:])
+        value, slope, shift, curvature = linear.diagonal(whole[:k], whole[k:])
         return value, np.concatenate([slope, shift]) @ lift, lift.T @ curvature @ lift
 
     x = by_newton(loss, np.append(linear.start(), np.zeros(k - 1)))
@@ -360,8 +394,8 @@ def best_vector(linear: LinearSoftmax) -> tuple[Floats, Floats]:
 
     def loss(x: Floats) -> tuple[float, Floats, Floats]:
         bias = np.append(0.0, x[k:])
-        value, slope, shift = linear(x[:k], bias)
-        return value, np.append(slope, shift[1:]), linear.diagonal_curvature(x[:k], bias)[np.ix_(kept, kept)]
+        value, slope, shift, curvature = linear.diagonal(x[:k], bias)
+        return value, np.append(slope, shift[1:]), curvature[np.ix_(kept, kept)]
 
     x = by_newton(loss, np.append(np.full(k, linear.start()), np.zeros(k - 1)))
     return x[:k], np.append(0.0, x[k:])

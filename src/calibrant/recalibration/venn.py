@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..curves import curves
 from ..curves.logistic_regression import groups_of
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import column
+from ..input.convert import codes_of, column
 from ..util.checks import check_whole
 from ..views.view import View
 from .base import Input, Method
@@ -193,8 +193,8 @@ class CrossVennAbers(VennAbers):
     -----
     With :math:`p_0` and :math:`p_1` of `VennAbers` in each of :math:`F` folds and GM the geometric mean over the folds, the merged probability is
 
-    .. math:: q = rac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad 	ext{(log loss)}, \qquad
-              q = rac{1}{F} \sum \Bigl(p_1 + rac{p_0^2 - p_1^2}{2}\Bigr) \quad 	ext{(Brier score)}.
+    .. math:: q = \frac{\operatorname{GM}(p_1)}{\operatorname{GM}(1 - p_0) + \operatorname{GM}(p_1)} \quad \text{(log loss)}, \qquad
+              q = \frac{1}{F} \sum \Bigl(p_1 + \frac{p_0^2 - p_1^2}{2}\Bigr) \quad \text{(Brier score)}.
 
     `predict_interval` returns the smallest :math:`p_0` and the largest :math:`p_1` of the folds. A fold without rows of a binary problem is left
     out of it. The classifier itself is not fitted again: for the predictor of [1]_, pass the scores that each row received from the classifier
@@ -252,6 +252,8 @@ class CrossVennAbers(VennAbers):
         ------
         ArgumentError
             If `fold` does not have one value per row.
+        InputError
+            If `fold` has missing values.
         UndefinedMetricError
             If fewer than two folds have rows.
         """
@@ -279,10 +281,11 @@ class CrossVennAbers(VennAbers):
         else:
             order, shares = order_of_content(data), np.full(self.folds, 1 / self.folds)
             # Each class begins with another fold, so that few rows of many classes are not all in the same ones.
-            parts = sum(
+            of_classes = [
                 np.roll(dealt(data, order[data.labels[order] == c], shares, c), c, axis=0)
                 for c in np.unique(data.labels).tolist()
-            )
+            ]
+            parts = np.sum(of_classes, axis=0)
         parts = parts[(parts > 0).any(axis=1)]
         if len(parts) < 2:
             raise UndefinedMetricError("scores", "two or more folds must have rows", "use VennAbers, or more rows")
@@ -311,7 +314,7 @@ def _fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
     values = column(fold, "fold").array
     if values.shape != (rows,):
         raise ArgumentError("fold", f"must have one value for each of {rows} rows; got shape {values.shape}")
-    return np.unique(values, return_inverse=True)[1]
+    return codes_of(values, "fold")
 
 
 def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:

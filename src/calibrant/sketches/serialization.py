@@ -21,7 +21,7 @@ MAGIC, VERSION = b"CALIBRANT\0", 2
 _HEAD = struct.Struct("<10sHIQ")  # magic, version, length of the header, length of the integers before compression
 _CHECK = 32
 MOST_BYTES = 4 << 30
-# Beyond this size, content that grows by more than this factor is no sketch: theirs grow by about 4, at most by 40.
+# Beyond this size, content that grows by more than this factor was not written by calibrant: sketches grow by about 4, at most by 40.
 MUCH, MOST_GROWTH = 64 << 20, 200
 # Arrays that hold nothing beside those that do.
 MOST_EMPTY = 1024

@@ -597,12 +597,16 @@ class SketchMetric(MetricBase):
             )
         return kept
 
-    def _sketches(self, sums: Tensor) -> Sketches:
+    def _cell_sums(self, sums: Tensor) -> NDArray[np.int64]:
+        """The sums on the CPU, if they are those of the cells of a sketch."""
         if not self.plan.cells.is_grid:
             raise ArgumentError(
                 "n_bins", "this metric accumulates bins instead of a sketch", "use SketchMetric or CalibrationMetric"
             )
-        kept = self._checked(sums)
+        return self._checked(sums)
+
+    def _sketches(self, sums: Tensor) -> Sketches:
+        kept = self._cell_sums(sums)
 
         def part(group: int | None) -> GroupSketch:
             found = {

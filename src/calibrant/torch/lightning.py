@@ -135,7 +135,7 @@ class CalibrationCallback(Base):
     def _start(self) -> None:
         self._found: MetricCollection | None = None
         self._kept: list[tuple[Tensor, Tensor, Tensor]] = []
-        self._maker = torch.Generator().manual_seed(self.seed + 1000003 * _rank())
+        self._maker: torch.Generator | None = None
 
     def _collection(self, classes: int) -> MetricCollection:
         """Empty metrics, for a number of classes, which is 1 for one event."""
@@ -178,6 +178,8 @@ class CalibrationCallback(Base):
         if self.ignore_index is not None:
             here = labels != self.ignore_index
             logits, labels = logits[here], labels[here]
+        # Made here, since a generator cannot be sent to the processes of a spawned run.
+        self._maker = self._maker or torch.Generator().manual_seed(self.seed + 1000003 * _rank())
         keys = torch.rand(len(labels), generator=self._maker, dtype=torch.float64)
         self._kept.append((logits, labels, keys))
         if self.max_rows is not None and sum(len(part[1]) for part in self._kept) > 2 * self.max_rows:
@@ -216,7 +218,7 @@ class CalibrationCallback(Base):
         if trainer.is_global_zero and content.pictures:
             for logger in trainer.loggers:
                 _write(content, logger, trainer.global_step)
-        self._found, self._kept = None, []
+        self._start()
 
     def _fitted(self) -> TemperatureModule:
         parts = [part for parts in _gathered(self._kept) for part in parts]

@@ -20,6 +20,10 @@ class _PlainBase(nn.Module):
     """What metric objects use of `torchmetrics.Metric`."""
 
     distributed_available_fn: Callable[[], bool]
+    dist_sync_fn: Callable[..., Any] | None
+    dist_sync_on_step: bool
+    sync_on_compute: bool
+    process_group: Any
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..binning.peer_edges import MOST_TORCH_BINS
 from ..binning.rules import Edges
 from ..errors import ArgumentError, LensError, ShapeError, UndefinedMetricError, UnknownArgumentError, Use
 from ..metrics.registry import Metric, catalogue
@@ -134,7 +135,7 @@ class CalibrationMetric(SketchMetric):
     def _sketches(self, sums: Tensor) -> Sketches:
         if self.num_labels is None:
             return super()._sketches(sums)
-        kept = self._checked(sums)
+        kept = self._cell_sums(sums)
         names = [f"class:{k}" for k in range(self.num_labels)]
         found = {
             name: Sketch.of_sums(sketching.section_sums(kept, self.plan, k, 0), name) for k, name in enumerate(names)
@@ -223,12 +224,15 @@ class _BinnedError(CalibrationMetric):
         keywords = _own_keywords(keywords, type(self).__name__, first)
         edges = keywords.pop("edges", "exact")
         check_choice(edges, "edges", ("exact", "linspace", "torch", "torch64"))
+        if edges in ("torch", "torch64") and n_bins > MOST_TORCH_BINS:
+            raise ArgumentError("n_bins", f"must be at most {MOST_TORCH_BINS:,} with edges={edges!r}; got {n_bins:,}")
         check_choice(norm, "norm", ("l1", "l2", "max"))
-        found, more = ("mce", {}) if norm == "max" else ("ece", {"norm": 1 if norm == "l1" else 2})
+        found = "mce" if norm == "max" else "ece"
+        more: dict[str, Any] = {} if norm == "max" else {"norm": 1 if norm == "l1" else 2}
         # There may be as many groups as images, so only their bins are kept, not the cells of a sketch.
         apart = edges != "exact" or num_labels is not None or keywords.get("num_groups") is not None
         cells = Cells(n_bins, False, edges) if apart else cells_of(n_bins)
-        rule = {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
+        rule: dict[str, Any] = {"bins": n_bins} if edges == "exact" else {"binning": Edges(tuple(cells.edges.tolist()))}
         lens = "top_label" if num_classes is not None else "binary" if num_labels is None else "classwise"
         keywords |= {"ignore_index": ignore_index, "validate_args": validate_args, "cells": cells}
         super().__init__(found, num_classes, lens=lens, num_labels=num_labels, **rule, **more, **keywords)

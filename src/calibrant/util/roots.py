@@ -1,11 +1,11 @@
-"""Root of a function of one variable by Brent's method, without the import of scipy.optimize, which takes half a second."""
+"""Root and minimum of a function of one variable by Brent's methods, without the import of scipy.optimize, which takes half a second."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-__all__ = ["brent_root"]
+__all__ = ["bounded_minimum", "brent_root"]
 
 RTOL = 8.881784197001252e-16  # four units in the last place
 MOST_STEPS = 100
@@ -56,3 +56,58 @@ def brent_root(
         now += step if abs(step) > delta else math.copysign(delta, half)
         f_now = float(function(now))
     raise ValueError(f"no root found in {MOST_STEPS} steps")
+
+
+GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+MOST_EVALUATIONS = 500
+
+
+def bounded_minimum(function: Callable[[float], float], low: float, high: float, *, xatol: float) -> float:
+    """Find a minimum between two ends, up to `xatol`.
+
+    The steps are those of ``scipy.optimize.minimize_scalar(method="bounded")``, so that the minimum has the same bits.
+
+    >>> round(bounded_minimum(lambda x: (x - 1) ** 2, 0, 3, xatol=1e-8), 6)
+    1.0
+    """
+    a, b = float(low), float(high)
+    best = second = third = a + GOLDEN * (b - a)
+    f_best = f_second = f_third = float(function(best))
+    step = before = 0.0
+    evaluations = 1
+    middle = 0.5 * (a + b)
+    near = math.sqrt(2.2e-16) * abs(best) + xatol / 3.0
+    while abs(best - middle) > 2.0 * near - 0.5 * (b - a) and evaluations < MOST_EVALUATIONS:
+        golden = True
+        if abs(before) > near:
+            # The minimum of a parabola through the three best points.
+            r = (best - second) * (f_best - f_third)
+            q = (best - third) * (f_best - f_second)
+            p = (best - third) * q - (best - second) * r
+            q = 2.0 * (q - r)
+            p, q = (-p if q > 0.0 else p), abs(q)
+            r, before = before, step
+            if abs(p) < abs(0.5 * q * r) and q * (a - best) < p < q * (b - best):
+                golden = False
+                step = p / q
+                if best + step - a < 2.0 * near or b - (best + step) < 2.0 * near:
+                    step = near if middle >= best else -near
+        if golden:
+            before = a - best if best >= middle else b - best
+            step = GOLDEN * before
+        x = best + (1.0 if step >= 0 else -1.0) * max(abs(step), near)
+        f_x = float(function(x))
+        evaluations += 1
+        if f_x <= f_best:
+            a, b = (best, b) if x >= best else (a, best)
+            third, f_third, second, f_second = second, f_second, best, f_best
+            best, f_best = x, f_x
+        else:
+            a, b = (x, b) if x < best else (a, x)
+            if f_x <= f_second or second == best:
+                third, f_third, second, f_second = second, f_second, x, f_x
+            elif f_x <= f_third or third in (best, second):
+                third, f_third = x, f_x
+        middle = 0.5 * (a + b)
+        near = math.sqrt(2.2e-16) * abs(best) + xatol / 3.0
+    return best

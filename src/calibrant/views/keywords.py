@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -235,20 +236,27 @@ def _filled(doc: str, variable: str, passed: Sequence[str], table: Table = SHARE
     return "\n".join([*lines[:start], *filled, *lines[end:]])
 
 
-# Keywords of other packages, and their counterparts here.
+# Keywords of other packages, and their counterparts here, some with the value.
 OTHER_SPELLINGS = {
     "n_bins": "bins",
     "num_bins": "bins",
     "nbins": "bins",
     "bin_count": "bins",
+    "n_groups": "bins",
+    "num_groups": "bins",
+    "g": "bins",
     "strategy": "binning",
     "scheme": "binning",
     "bin_strategy": "binning",
+    "binning_scheme": "binning",
+    "equal_intervals": "binning",
+    "adaptive": "binning='equal_mass'",
     "p": "norm",
     "power": "norm",
     "weights": "sample_weight",
     "weight": "sample_weight",
     "sample_weights": "sample_weight",
+    "w": "sample_weight",
     "labels": "classes",
     "class_names": "classes",
     "group": "groups",
@@ -262,21 +270,49 @@ OTHER_SPELLINGS = {
     "cv": "folds",
     "n_splits": "folds",
     "random_state": "rng",
+    "n_boot": "n_resamples",
+    "n_bootstrap": "n_resamples",
+    "n_bootstraps": "n_resamples",
     "mode": "lens",
+    "classwise": "lens='classwise'",
+    "class_wise": "lens='classwise'",
+    "ignore_index": "where, a mask of the rows to keep",
+    "from_logits": "input='logit'",
+    "logits": "input='logit'",
+    "eps": "floor",
+    "sigma": "bandwidth",
+    "frac": "span",
+    "scale_by_half": "scale='half' or scale='sum'",
+    "reg_lambda": "off_diagonal",
+    "reg_mu": "intercept",
     "estimator_name": "name",
 }
 # Those without one, and what to do instead.
 OTHER_USES = {
-    "y_pred": "use y_prob (the second argument)",
-    "y_proba": "use y_prob (the second argument)",
-    "preds": "use y_prob (the second argument)",
+    **dict.fromkeys(("y_pred", "y_proba", "y_score", "preds", "probs"), "use y_prob (the second argument)"),
     "target": "use y_true (the first argument)",
-    "from_logits": "use input='logit'",
-    "logits": "use input='logit'",
+    **dict.fromkeys(
+        ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "confidence_level"),
+        "use the function interval for confidence intervals",
+    ),
+    "debias": "drop it; ece_db and drmsce are debiased",
     "num_classes": "drop it; the number of classes is inferred from y_prob",
+    "task": "drop it; the number of classes is inferred from y_prob",
+    "validate_args": "drop it; arguments are always validated",
+    "detection": "drop it; object detection is not supported",
     "ref_line": "drop it; the diagonal is always drawn",
+    "out_of_bounds": "drop it; scores outside the range of the fit are clipped",
+    "max_iter": "drop it; the fit iterates until it converges",
 }
-BINNINGS = {"uniform": "equal_width", "quantile": "quantile", "equal-mass": "equal_mass"}
+BINNINGS = {
+    "uniform": "equal_width",
+    "width": "equal_width",
+    "quantile": "quantile",
+    "equal-mass": "equal_mass",
+    True: "equal_width",
+    False: "equal_mass",
+}
+"""Values of `strategy`, and those of `equal_intervals`."""
 
 
 # Four keywords for related ideas; functions differ in which of them they accept.
@@ -288,15 +324,15 @@ def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> 
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)
+    counterpart = OTHER_SPELLINGS.get(word, "")
     level = next((other for other in LEVELS if word in LEVELS and other in known), "")
     if level:
         hint = f"use {level}" + (f" = 1 - {word}" if "alpha" in (word, level) else "")
+    elif re.split("[=,]", counterpart)[0] in known:
+        value = BINNINGS.get(value) if counterpart == "binning" and isinstance(value, str | bool) else None
+        hint = f"use {counterpart}" + (f"={value!r}" if value else "")
     elif word in OTHER_USES:
         hint = OTHER_USES[word]
-    elif OTHER_SPELLINGS.get(word) in known:
-        counterpart = OTHER_SPELLINGS[word]
-        value = BINNINGS.get(value) if counterpart == "binning" and isinstance(value, str) else None
-        hint = f"use {counterpart}" + (f"={value!r}" if value else "")
     elif near:
         hint = f"did you mean {near[0]!r}?"
     else:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ...binning.parse import Binning, Bins, bin_table
 from ...binning.table import weighted_power
-from ...errors import ArgumentError
+from ...errors import ArgumentError, LensError
 from ...util.blocks import map_blocks
 from ...util.checks import check_whole
+from ...views.lenses import FLATTENED
 from ...views.view import Block, VectorView, View
 from ..registry import metric, norm_root, preset
 from .bins import ece
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
     aliases=("TL-ECE", "conditional top-label calibration error", "class-conditional confidence ECE"),
     cite="gupta2022",
     finish=norm_root,
-    pros="errors of opposite sign in two predicted classes do not cancel; never below the top-label `ece` with the same edges",
+    pros="errors of opposite sign in two predicted classes do not cancel; weighted by rows it is never below the top-label `ece` with the same edges",
     cons="bins of classes that are rarely predicted have few rows, whose sampling noise inflates the value, most with ``average='macro'``",
     notes="With equal-width bins and ``average='weighted'`` it is `pce` with the predicted class as the group. ``select.predicted('cat')`` gives the error "
     "of one predicted class: ``cal.ece(y_true, y_prob, lens='top_label', where=cal.select.predicted('cat'))``.",
@@ -52,6 +53,9 @@ def tl_ece(
     average: Literal["weighted", "macro"] = "weighted",
 ) -> float:
     """Expected calibration error of the top label, computed inside each predicted class and averaged over these."""
+    if view.lens.partition(":")[0] in ("top_label", "rank", "within_top", FLATTENED):
+        problem = f"tl_ece requires the predicted class of each row, which {view.lens!r} does not keep"
+        raise LensError("lens", problem, "drop lens and pass the probabilities of all classes")
     predicted = view.each_row(lambda block: block.probs.argmax(axis=1))
     score = view.each_row(lambda block: block.probs.max(axis=1))
     outcome = view.each_row(
