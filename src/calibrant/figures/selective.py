@@ -130,7 +130,7 @@ class RiskCoverageDiagram(Diagram):
         earlier = ax.get_ylim()[1] if others else 0.0
         for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
             self._draw(ax, look, curve, shaded, oracle, random)
-        if others or len(self.curves) > 1:  # the lines of several models are told apart by their colors
+        if others or len(self.curves) > 1:  # several models are distinguished by their colors
             for line in ax.lines:
                 kind, _, color = str(line.get_gid()).partition(" ")
                 if kind == "bound":
