@@ -72,10 +72,11 @@ class Rows:
         except duckdb.BinderException as error:
             raise condition_error(error, self.names) from error
         except duckdb.Error as error:
-            condition = self.where is not None and isinstance(error, duckdb.ConversionException)
-            raise FileError(
-                "--where" if condition else self.shown, f"cannot be read: {first_line(error)}", "check the file"
-            ) from error
+            if self.where is not None and isinstance(error, duckdb.ConversionException):
+                problem = f"cannot be evaluated: {first_line(error)}"
+                remedy = "compare with values of the type of the column; empty fields are NULL: COLUMN IS NOT NULL"
+                raise ArgumentError("--where", problem, remedy) from error
+            raise FileError(self.shown, f"cannot be read: {first_line(error)}", "check the file") from error
 
 
 @contextmanager
