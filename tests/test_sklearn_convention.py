@@ -247,6 +247,12 @@ def test_folds_that_do_not_suit_are_errors() -> None:
     ):
         with pytest.raises(cal.InputError, match=text):
             CalibratedModel(GaussianNB(), "platt").fit(X, y, weight)
+    for missing in (None, np.nan):
+        labels = np.where(y == 0, missing, NAMES[y].astype(object))
+        with pytest.raises(
+            cal.errors.LabelError, match=rf"y: {(y == 0).sum()} missing labels; drop or fill these rows"
+        ):
+            CalibratedModel(GaussianNB(), "platt").fit(X, labels)
 
 
 class Recording(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -159,7 +159,7 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
     # The model predicts calibrated probabilities, from scores as arrays, lists and frames.
     model = mlflow.pyfunc.load_model(info.model_uri)
     pd = pytest.importorskip("pandas")
-    for scores in (p[:5], p[:5].tolist(), pd.Series(p[:5]), pd.DataFrame({"score": p[:5]})):
+    for scores in (p[:5], p[:5, None], p[:5].tolist(), pd.Series(p[:5]), pd.DataFrame({"score": p[:5]})):
         np.testing.assert_array_equal(np.asarray(model.predict(scores)), two.predict_proba(p[:5]))
     save_mlflow_model(three, tmp_path / "three")
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "three"))

@@ -453,4 +453,6 @@ class PyfuncModel:
         # MLflow turns the scores of one event into a frame of one column.
         if len(getattr(model_input, "columns", ())) == 1:
             model_input = model_input[model_input.columns[0]]
+        elif np.ndim(model_input) == 2 and np.shape(model_input)[1] == 1:  # as a server receives them
+            model_input = np.asarray(model_input)[:, 0]
         return self.calibrator.predict_proba(model_input, **(params or {}))

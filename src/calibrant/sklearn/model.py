@@ -248,7 +248,12 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         plan, estimator = self._plan(), self._estimator()
         X, y = indexable(X, column_or_1d(y, warn=True))
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except TypeError as error:
+            if missing := sum(label is None or label != label for label in y):
+                raise LabelError("y", f"{missing} missing labels", "drop or fill these rows") from error
+            raise
         weight = None if sample_weight is None else _weights(sample_weight, len(y))
         fixed = self.cv == "prefit" if isinstance(self.cv, str) else isinstance(estimator, FrozenEstimator)
         given, splitting = self._routed(estimator, sample_weight, fit_params, fixed)

@@ -138,7 +138,9 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     if group:
         return GroupError("groups", problem, Use("num_groups", None, "to set their number"), **place)
     remedy: Remedy = (
-        "check the output of the model" if input == "logit" else Use("input", "logit", "if these are logits")
+        "check the output of the model"
+        if input == "logit" or nan == total
+        else Use("input", "logit", "if these are logits")
     )
     return ProbabilityError("preds", problem, remedy, **place)
 
