@@ -106,6 +106,36 @@ def test_the_sigmoid_is_the_maximum_of_platts_likelihood() -> None:
     assert flat([9.0]) == pytest.approx((2 * 3 / 4 + 5 * 1 / 7) / 7)
 
 
+class Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Decision values that are the features times a number."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any) -> Scores:
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        return self.scale * (X[:, 0] if len(self.classes_) == 2 else X)
+
+
+@pytest.mark.filterwarnings("ignore:the ")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_range_of_the_temperature_is_that_of_scikit_learn(classes: int) -> None:
+    """The inverse temperature lies between exp(-10) and exp(10), also for scores of no use and of any size."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(203, 3))
+    logits = X if classes == 3 else X[:, :1] * [-0.5, 0.5]
+    for slope in (1.0, 0.02, -1.0):
+        probs = np.exp(slope * logits)
+        y = (rng.random((203, 1)) > (probs / probs.sum(axis=1, keepdims=True)).cumsum(axis=1)[:, :-1]).sum(axis=1)
+        for scale in (1e-6, 1e-3, 1.0, 1e3, 1e6):
+            given = {"estimator": Scores(scale), "method": "temperature", "cv": 2}
+            ours = CalibratedModel(**given, convention="scikit-learn").fit(X, y).predict_proba(X)
+            assert np.allclose(ours, CalibratedClassifierCV(**given).fit(X, y).predict_proba(X), rtol=0, atol=1e-6)
+
+
 def test_isotonic_curves_of_several_classes_and_rows_of_zeros() -> None:
     """The least-squares solution by the min-max formula, one class at a time, divided by the sum; a row of zeros is uniform."""
     rng = np.random.default_rng(5)
@@ -217,6 +247,12 @@ def test_folds_that_do_not_suit_are_errors() -> None:
     ):
         with pytest.raises(cal.InputError, match=text):
             CalibratedModel(GaussianNB(), "platt").fit(X, y, weight)
+    for missing in (None, np.nan):
+        labels = np.where(y == 0, missing, NAMES[y].astype(object))
+        with pytest.raises(
+            cal.errors.LabelError, match=rf"y: {(y == 0).sum()} missing labels; drop or fill these rows"
+        ):
+            CalibratedModel(GaussianNB(), "platt").fit(X, labels)
 
 
 class Recording(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

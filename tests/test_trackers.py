@@ -84,6 +84,12 @@ def test_names_and_numbers(results: tuple[Any, ...]) -> None:
         "rows/é": 0.5,
         "rows/é_low": 0.25,
     }
+    assert scalars({"rows": [{"name": name, "value": 1} for name in ("a b", "a/b")]}) == {"rows/a_b": 1, "rows/a_b_": 1}
+    y, p = np.arange(60) % 3 // 2, np.linspace(0.1, 0.6, 60)
+    compared = scalars(cal.compare(y, {"new": p, "old": p**2}, metric="brier", n_resamples=20, rng=0))
+    assert compared["differences/new_vs_old_difference"] == compared["values/new"] - compared["values/old"]
+    chosen = scalars(cal.recalibrate(y, p, method=["temperature"]))
+    assert {"candidates/none_loss", "candidates/temperature_loss", "candidates/temperature_gain"} <= set(chosen)
     for wrong in ([1], 3, "x"):
         with pytest.raises(InputTypeError, match="result: must be a result or a mapping"):
             scalars(wrong)
@@ -153,7 +159,7 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
     # The model predicts calibrated probabilities, from scores as arrays, lists and frames.
     model = mlflow.pyfunc.load_model(info.model_uri)
     pd = pytest.importorskip("pandas")
-    for scores in (p[:5], p[:5].tolist(), pd.Series(p[:5]), pd.DataFrame({"score": p[:5]})):
+    for scores in (p[:5], p[:5, None], p[:5].tolist(), pd.Series(p[:5]), pd.DataFrame({"score": p[:5]})):
         np.testing.assert_array_equal(np.asarray(model.predict(scores)), two.predict_proba(p[:5]))
     save_mlflow_model(three, tmp_path / "three")
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "three"))

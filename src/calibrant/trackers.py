@@ -33,7 +33,7 @@ __all__ = ["log_mlflow", "log_mlflow_model", "log_tensorboard", "log_wandb", "sa
 # What MLflow and TensorBoard accept in a name, apart from the slash between levels.
 NOT_A_NAME = re.compile(r"[^\w.-]")
 # Keys under which an entry of a list states its name, and the one that holds its main value.
-NAMED_BY, MAIN = ("metric", "name", "group", "label"), "value"
+NAMED_BY, MAIN = ("metric", "name", "group", "label", "method"), "value"
 FILE_NAME = "calibrator.json"
 
 
@@ -78,22 +78,17 @@ def scalars(result: Any, prefix: str = "") -> dict[str, float]:
 
 
 def _numbers(value: Any, levels: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
+    used: set[str] = set()
     if isinstance(value, Mapping):
-        used: set[str] = set()
         for key, inner in value.items():
-            level = _level(key)
-            while level in used:  # keys that differ only in characters that are not accepted
-                level += "_"
-            used.add(level)
+            level = _level(key, used)
             # The list of metrics is a level of the result, not of its names.
             yield from _numbers(inner, levels if key == "metrics" and isinstance(inner, list) else (*levels, level))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for entry in value:
-            key = next(
-                (key for key in NAMED_BY if isinstance(entry, Mapping) and isinstance(entry.get(key), str)), None
-            )
-            if key is not None:
-                name = _level(entry[key])
+            stated = _name_of(entry) if isinstance(entry, Mapping) else None
+            if stated is not None:
+                name = _level(stated, used)
                 for other, inner in entry.items():
                     # Not a level below the value: a store of files cannot hold a file and a folder of the same name.
                     place = name if other == MAIN else f"{name}_{_level(other)}"
@@ -102,9 +97,21 @@ def _numbers(value: Any, levels: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
         yield levels, float(value)
 
 
-def _level(key: Any) -> str:
-    """A key as one level of a name; a leading dot would be a hidden file or another folder."""
-    return NOT_A_NAME.sub("_", str(key)).lstrip(".") or "_"
+def _name_of(entry: Mapping[str, Any]) -> str | None:
+    """The name that an entry of a list states: its own, or those of the two that it compares."""
+    if isinstance(entry.get("first"), str) and isinstance(entry.get("second"), str):
+        return f"{entry['first']}_vs_{entry['second']}"
+    return next((entry[key] for key in NAMED_BY if isinstance(entry.get(key), str)), None)
+
+
+def _level(key: Any, used: set[str] | None = None) -> str:
+    """A key as one level of a name, other than those `used`; a leading dot would be a hidden file or another folder."""
+    level = NOT_A_NAME.sub("_", str(key)).lstrip(".") or "_"
+    if used is not None:
+        while level in used:  # keys that differ only in characters that are not accepted
+            level += "_"
+        used.add(level)
+    return level
 
 
 @dataclass
@@ -446,4 +453,6 @@ class PyfuncModel:
         # MLflow turns the scores of one event into a frame of one column.
         if len(getattr(model_input, "columns", ())) == 1:
             model_input = model_input[model_input.columns[0]]
+        elif np.ndim(model_input) == 2 and np.shape(model_input)[1] == 1:  # as a server receives them
+            model_input = np.asarray(model_input)[:, 0]
         return self.calibrator.predict_proba(model_input, **(params or {}))

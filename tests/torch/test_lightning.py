@@ -131,6 +131,12 @@ def test_outputs_and_bounded_memory(tmp_path: Any) -> None:
     probs = net.layer(X)[:, 0].sigmoid().detach().numpy()
     assert callback.values["val/ece"] == pytest.approx(cal.ece(marked.numpy()[used], probs[used]), abs=1e-6)
     assert max(kept) <= 2 * 20 + 8
+    # Labels as binary cross-entropy takes them.
+    for labels in (marked.float(), marked[:, None], marked.double()[:, None]):
+        other = CalibrationCallback(["ece"], max_rows=20, ignore_index=-1, diagram=False)
+        rows = DataLoader(TensorDataset(X, labels), batch_size=8)
+        trainer(tmp_path, other).validate(net, rows, verbose=False)
+        assert other.values == callback.values
     assert 0.001 <= callback.values["val/temperature"] <= 1000
     assert callback._maker is None  # a generator cannot be sent to the processes of a spawned run
     mine = {"mine": ct.CalibrationMetric("ece", 3, bins=5, input="logit")}

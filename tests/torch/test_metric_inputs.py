@@ -144,3 +144,22 @@ def test_names_that_a_module_cannot_keep(name: Any) -> None:
     fine = MetricCollection({"ece": CalibrationMetric("ece", 3)}, prefix="val.")
     fine.update(PROBS, RIGHT)
     assert list(fine.compute()) == ["val.ece"]
+
+
+def test_events_as_floating_point() -> None:
+    """As binary cross-entropy takes them, and torchmetrics; other numbers than 0 and 1 are counted as invalid, not truncated."""
+    probs = torch.linspace(0.05, 0.95, 20)
+    events = (torch.arange(20) % 3 == 0).long()
+    marked = torch.where(torch.arange(20) % 4 == 0, -1, events)
+    for kind in (torch.float16, torch.float32, torch.float64):
+        for labels, ignored in ((events, None), (marked, -1)):
+            ours, plain = (BinaryCalibrationError(7, ignore_index=ignored) for _ in range(2))
+            ours.update(probs, labels.to(kind))
+            plain.update(probs, labels)
+            assert ours.compute() == plain.compute()
+    for wrong in (0.5, 2.0, float("nan"), float("inf")):
+        for ignored in (None, -1, -2):
+            metric = BinaryCalibrationError(7, ignore_index=ignored)
+            metric.update(probs, torch.where(events == 1, wrong, 0.0))
+            with pytest.raises(cal.errors.LabelError, match="target: 7 invalid rows"):
+                metric.compute()

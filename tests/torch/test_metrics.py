@@ -138,7 +138,7 @@ def test_of_two_classes_both_columns_are_checked(row: Any, text: str, fused: boo
     metric = filled(SketchMetric(2, fused=fused), probs, labels)
     with pytest.raises(
         ProbabilityError,
-        match=f"{text} in row 13; (use input='logit' if these are logits|pass ignore_index to skip rows)",
+        match=f"{text} in row 13; (use input='logit' if these are logits|check the output of the model|pass ignore_index to skip rows)",
     ):
         metric.compute()
 
@@ -288,7 +288,7 @@ def test_volumes_larger_than_a_chunk(fused: bool, monkeypatch: pytest.MonkeyPatc
     metric.update(dense, target)
     with pytest.raises(
         ProbabilityError,
-        match=r"preds: 1 invalid row \(1 with NaN\) in row 200; use input='logit' if these are logits",
+        match=r"preds: 1 invalid row \(1 with NaN\) in row 200; check the output of the model",
     ) as caught:
         metric.compute()
     assert caught.value.row == 200 == np.ravel_multi_index((1, 2, 3, 4), (2, 3, 5, 7))
@@ -474,7 +474,8 @@ def test_rows_that_cannot_be_counted(row: Any, label: int, kind: Any, text: str,
     for metric in (SketchMetric(3, fused=fused), SketchMetric(3, lenses="classwise", fused=fused), both):
         filled(metric, probs, labels)
         with pytest.raises(
-            kind, match=f"{text} in row 13; (use input='logit' if these are logits|pass ignore_index to skip rows)"
+            kind,
+            match=f"{text} in row 13; (use input='logit' if these are logits|check the output of the model|pass ignore_index to skip rows)",
         ) as caught:
             metric.compute()
         assert caught.value.row == 13

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
@@ -48,7 +49,7 @@ THEIRS = {
 }
 # Added by scikit-learn to probabilities before their logarithm is taken.
 THEIR_FLOOR = 1e-12
-# Decision values above this are divided by a power of two before a temperature is fitted.
+# Decision values above this are divided by a power of two before a temperature is fitted, whose range is limited.
 LARGE = 100.0
 
 
@@ -247,7 +248,12 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         plan, estimator = self._plan(), self._estimator()
         X, y = indexable(X, column_or_1d(y, warn=True))
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except TypeError as error:
+            if missing := sum(label is None or label != label for label in y):
+                raise LabelError("y", f"{missing} missing labels", "drop or fill these rows") from error
+            raise
         weight = None if sample_weight is None else _weights(sample_weight, len(y))
         fixed = self.cv == "prefit" if isinstance(self.cv, str) else isinstance(estimator, FrozenEstimator)
         given, splitting = self._routed(estimator, sample_weight, fit_params, fixed)
@@ -586,12 +592,28 @@ def _pair(
         values, codes, weight = values[kept], codes[kept], None if weight is None else weight[kept]
     if plan.wanted == "raw":
         logits = _their_logits(values, kind)
-        # The temperature itself is limited to 1000, which is little for decision values of some thousands.
-        divisor = 2.0 ** np.ceil(np.log2(max(np.abs(logits).max() / LARGE, 1.0)))
+        divisor = _divisor(logits, codes, weight, pair=kind == "logit" and logits.ndim == 1)
         calibrator = TemperatureScaling(input="logit").fit(logits / divisor, codes, weight)
-        return CalibratedPair(estimator, calibrator, classes, "raw", float(divisor))
+        return CalibratedPair(estimator, calibrator, classes, "raw", divisor)
     found = _calibrator(values, kind, codes, weight, plan)
     return CalibratedPair(estimator, found, classes, found.input)
+
+
+def _divisor(logits: Floats, codes: Array, weight: Floats | None, pair: bool) -> float:
+    """The number by which logits are divided so that the range of temperatures here contains that of scikit-learn where it matters.
+
+    Its inverse temperature lies between exp(-10) and exp(10), for two classes with a decision value x that of the `pair` -x and x.
+    """
+    divisor = 2.0 ** np.ceil(np.log2(max(np.abs(logits).max() / LARGE, 1.0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit that follows warns
+        found = TemperatureScaling(input="logit").fit(logits / divisor, codes, weight).temperature_
+    least, most = np.exp(-10) / (1 + pair), np.exp(10) / (1 + pair)
+    if found > 999 or found * divisor > most:
+        divisor = most / 1000
+    elif found < 0.001001 or found * divisor < least:
+        divisor = least / 0.001
+    return float(divisor)
 
 
 def _calibrator(values: Array, kind: Kind, codes: Array, weight: Floats | None, plan: _Plan) -> Calibrator:

@@ -99,7 +99,8 @@ def scorer(metric: str | Metric, **options: Any) -> Scorer:
     """Create the scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and similar functions.
 
     Scorers follow the convention that larger is better: the score is the negative distance of the metric from its ideal value, or the
-    negative value of a proper score.
+    negative value of a proper score. Of a classifier without ``predict_proba`` the decision function is read as logits, where the scorers of
+    scikit-learn raise an error.
 
     Parameters
     ----------

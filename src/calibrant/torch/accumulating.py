@@ -89,7 +89,7 @@ unless the fused kernel, groups, the lens ``"classwise"`` or `ignore_index` is u
         "torch.Tensor of shape (N, K, ...)",
         "Probabilities or logits, such as (B, C, H, W) for images; any shape for one event.",
     ),
-    "target": ("torch.Tensor of shape (N, ...)", "Class indices, or 0 and 1 for one event."),
+    "target": ("torch.Tensor of shape (N, ...)", "Class indices, or 0 and 1 for one event, also as floating point."),
     "groups": (
         "torch.Tensor of the shape of `target` or (N,), optional",
         "Group of each row, counted from 0; of shape (N,) for all of an image at once.",

@@ -52,7 +52,8 @@ class CalibrationCallback(Base):
     """Log calibration after each validation epoch: metrics, a reliability diagram, and the temperature that would be fitted.
 
     Metrics are logged as ``self.log`` does, so that checkpoints, early stopping and schedulers can monitor ``"val/ece"``. The diagram goes to
-    every logger that takes figures: TensorBoard, Weights & Biases and MLflow. Nothing is logged during the sanity check.
+    every logger that takes figures: TensorBoard, Weights & Biases and MLflow. Nothing is logged during the sanity check. The rows of several validation
+    loaders are pooled.
 
     The ``validation_step`` of the model must return the logits: a tensor, or a mapping with ``"logits"``, and with the labels where the
     batch is not a pair of inputs and labels. Otherwise pass `rows`.
@@ -62,7 +63,8 @@ class CalibrationCallback(Base):
     metrics : sequence of str, default ("ece", "mce", "smece")
         Score metrics of the catalogue, or `CalibrationMetric` objects by name in a mapping.
     num_classes : int, optional
-        Number of classes; by default that of the first batch. Logits of shape (N,) or (N, 1) are those of one event.
+        Number of classes; by default that of the first batch. Logits of shape (N,) or (N, 1) are those of one event, and their labels may be
+        floating point.
     prefix : str, default "val/"
         Text before each name.
     temperature : bool, default True
@@ -160,8 +162,8 @@ class CalibrationCallback(Base):
             return
         logits, labels = self.rows(outputs, batch) if self.rows else _rows_of(outputs, batch, batch_idx)
         logits = logits.detach()
-        if logits.ndim == 2 and logits.shape[1] == 1 and labels.ndim == 1:
-            logits = logits[:, 0]
+        if logits.ndim == 2 and logits.shape[1] == 1:  # one event
+            logits, labels = logits[:, 0], labels[:, 0] if labels.ndim == 2 else labels
         if self._found is None:
             self._found = self._collection(self._given or (1 if logits.ndim == 1 else logits.shape[1]))
             self._found.to(logits.device)

@@ -29,7 +29,10 @@ __all__ = ["as_rows", "check_arguments", "check_lenses", "fault_error"]
 
 def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
     """Tensors as rows, without copying where their strides allow it and without reading from the device."""
-    _check_tensors(preds, target)
+    _check_tensors(preds, target, plan)
+    if target.is_floating_point():  # 0.0 and 1.0, as for binary cross-entropy
+        invalid = -1 if plan.ignore_index != -1 else -2
+        target = torch.where(target == target.trunc(), target, invalid).to(torch.int64)
     if plan.classes is None:
         shape = tuple(preds.shape)
         rows = preds.detach().reshape(-1, 1, 1) if preds.ndim < 2 else preds.detach().flatten(1).unsqueeze(1)
@@ -47,7 +50,7 @@ def as_rows(preds: Any, target: Any, groups: Any, plan: Plan) -> Block:
     return Block(rows, target.reshape(count, inner), _groups(groups, target, plan, (count, inner)), 0)
 
 
-def _check_tensors(preds: Any, target: Any) -> None:
+def _check_tensors(preds: Any, target: Any, plan: Plan) -> None:
     for name, tensor in (("preds", preds), ("target", target)):
         if not isinstance(tensor, Tensor):
             raise InputTypeError(
@@ -55,7 +58,7 @@ def _check_tensors(preds: Any, target: Any) -> None:
             )
     if not preds.is_floating_point():
         raise InputTypeError("preds", f"must be floating point; got {preds.dtype}", "pass preds first, then target")
-    if target.is_floating_point() or target.is_complex():
+    if target.is_complex() or (target.is_floating_point() and plan.classes is not None):
         raise InputTypeError("target", f"must contain integers; got {target.dtype}", "use target.long()")
     if preds.device.type == "mps":
         raise ArgumentError("preds", "mps does not support double precision", "pass preds.cpu() and target.cpu()")
@@ -135,7 +138,9 @@ def fault_error(faults: list[int], first: int, input: str) -> CalibrantError:
     if group:
         return GroupError("groups", problem, Use("num_groups", None, "to set their number"), **place)
     remedy: Remedy = (
-        "check the output of the model" if input == "logit" else Use("input", "logit", "if these are logits")
+        "check the output of the model"
+        if input == "logit" or nan == total
+        else Use("input", "logit", "if these are logits")
     )
     return ProbabilityError("preds", problem, remedy, **place)
 
