@@ -67,7 +67,7 @@ confidence of the predicted class, which never changes; ``"pooled"`` fits one cu
     "scale_": (
         "float",
         """Power of two by which the log-odds of two classes are divided before the fit; above 1 only where logits are too large to be
-represented as probabilities.""",
+represented as probabilities. Scores of curves, edges and knots are then the probabilities of the divided log-odds.""",
     ),
     "fit_record_": (
         "FitRecord",
@@ -425,6 +425,8 @@ class Calibrator:
         names = dict.fromkeys((*self.fitted, *self.derived))
         if self.derived:  # they hold all that the curves do
             names.pop("curves_", None)
+        if getattr(self, "scale_", 1.0) != 1:  # what a curve refers to
+            names["scale_"] = None
         return {
             "calibrator": type(self).__name__,
             "parameters": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
@@ -550,6 +552,8 @@ class Calibrator:
         changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if repr(v) != repr(default.get(k))]
         # Coefficients and edges say more than the curves they come from.
         names = self.derived if self.fitted == ("curves_",) and self.derived else self.fitted
+        if getattr(self, "scale_", 1.0) != 1:
+            names = (*names, "scale_")
         found = [f"{name}={_short(getattr(self, name))}" for name in names if hasattr(self, self.fitted[0])]
         return f"{type(self).__name__}({', '.join(changed)})" + (f" <{', '.join(found)}>" if found else "")
 

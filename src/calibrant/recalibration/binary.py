@@ -248,7 +248,7 @@ class PlattScaling(LinearCurves, ScoreCalibrator):
     where :math:`A` and :math:`B` are estimated by maximum likelihood. Smoothed targets are :math:`(n_1 + 1) / (n_1 + 2)` for events and
     :math:`1 / (n_0 + 2)` for non-events. With plain targets :math:`A` and :math:`B` are `cox_slope` and `cox_intercept` of the same rows, and
     the mean predicted probability of these rows becomes their observed rate. :math:`A` is negative if higher scores have fewer events; the order is then reversed. If `scale_`
-    is not 1, the slope refers to log-odds divided by it.
+    is not 1, the slope of ``curves_`` refers to log-odds divided by it; `coef_` refers to the log-odds themselves.
 
     References
     ----------

@@ -21,24 +21,26 @@ class LinearCurves:
 
     derived: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
     curves_: tuple[Any, ...]
+    scale_: float
 
     @property
     def coef_(self) -> Floats:
-        """Coefficients, of shape (number of binary problems, number of features)."""
-        return np.array([_coefficients(curve)[0] for curve in self.curves_])
+        """Coefficients, of shape (number of binary problems, number of features); of the log-odds as they were given."""
+        return np.array([_coefficients(curve, self.scale_)[0] for curve in self.curves_])
 
     @property
     def intercept_(self) -> Floats:
         """Intercept of each binary problem."""
-        return np.array([_coefficients(curve)[1] for curve in self.curves_])
+        return np.array([_coefficients(curve, self.scale_)[1] for curve in self.curves_])
 
 
-def _coefficients(curve: Any) -> tuple[list[float], float]:
+def _coefficients(curve: Any, scale: float) -> tuple[list[float], float]:
+    """Coefficients and intercept of a curve that was fitted to log-odds divided by the scale."""
     if isinstance(curve, curves.Quadratic):
-        return [curve.slope, curve.bend], curve.constant
+        return [curve.slope / scale, curve.bend / scale**2], curve.constant
     if isinstance(curve, curves.Beta):
         return [curve.a, curve.b], curve.c
-    return [curve.slope], curve.intercept
+    return [curve.slope / scale], curve.intercept
 
 
 class StepCurves:
