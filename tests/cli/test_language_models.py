@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibrant as cal
@@ -165,6 +166,25 @@ def test_stated_confidences_and_judged_answers(tmp_path: Path, run: Run) -> None
     new = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1, usecols=-1)
     assert new[said == 100] == pytest.approx((right[said == 100].sum() + 0.5) / ((said == 100).sum() + 1))
     assert run("evaluate", path, *options, "--calibrator", calibrator, "--metrics", "ece")[0] == 0
+    # An expression stands for a column wherever rows are read, and is not written as one.
+    shown = ("--prob", "score / 100", "--label", "answer = truth")
+    code, _, err = run("apply", calibrator, path, *shown, "--out", tmp_path / "e.csv")
+    assert code == 0, err
+    assert (tmp_path / "e.csv").read_text() == (tmp_path / "c.csv").read_text().replace(
+        "stated_calibrated", "score / 100_calibrated"
+    )
+    for out in ("e.parquet", "e.tsv"):
+        assert run("apply", calibrator, path, *shown, "--out", tmp_path / out)[0] == 0
+    assert pd.read_parquet(tmp_path / "e.parquet")["score / 100_calibrated"].tolist() == pytest.approx(new, abs=1e-12)
+    more = ("--method", "platt", "--metrics", "ece", "--resamples", "200", "--out", tmp_path / "run")
+    code, _, err = run("run", "--validation", path, "--test", path, *shown, *more)
+    assert code == 0, err
+    assert "answer = truth" not in pd.read_parquet(tmp_path / "run" / "calibrated.parquet")
+    for command in (("scan", path, "--out", tmp_path / "s.sketch"), ("evaluate", path, "--stream")):
+        code, _, err = run(*command, *shown)
+        assert (code, "an expression such as 'answer = truth' cannot be used with a stream" in err) == (2, True), err
+    code, _, err = run("fit", path, *options, "--out", calibrator)
+    assert (code, "--confidence-column: is not an option of this command; use --prob" in err) == (2, True)
     for bad, words in (
         (("--confidence-column", "feel", "--label", "verdict"), "300 of 300 confidences are not numbers: "),
         (("--confidence-column", "score / 10", "--label", "verdict"), "--confidence-column: the scale is ambiguous"),

@@ -480,6 +480,26 @@ def test_a_monitor_remembers_its_columns(run: Run, files: Path) -> None:
     assert "was given to" not in error
 
 
+def test_labels_are_those_of_the_named_column_only(run: Run, files: Path) -> None:
+    """A column with a common name is not the label if another one was named; an expression is the label once its columns are there."""
+    reference, new = (pd.read_csv(files / f"{name}.csv") for name in ("reference", "new"))
+    for frame in (reference, new):
+        frame["target"] = np.arange(len(frame)) % 2
+    reference["churned"] = reference["y"]
+    reference.drop(columns="y").to_csv(files / "reference.csv", index=False)
+    new.drop(columns="y", errors="ignore").to_csv(files / "new.csv", index=False)
+    for number, label in enumerate(("churned", "churned = 1")):
+        store = files / f"{number}.db"
+        columns = ["--label", label, "--prob", "p", "--time", "made", "--id", "row"]
+        code, _, err = run("init", store, "--reference", files / "reference.csv", "--every", "1d", *columns, *QUICK)
+        assert (code, err) == (0, "")
+        code, out, err = run("update", store, files / "new.csv", "--fail-on-alarm", "calibration")
+        assert (code, err, "labels added" in out) == (0, "", False), out
+        new.assign(churned=new["target"]).to_csv(files / "labelled.csv", index=False)
+        out = run("update", store, files / "labelled.csv", "--fail-on-alarm", "never")[1]
+        assert out.startswith(f"{len(new)} labels added"), out
+
+
 def test_columns_can_be_remembered_beside_a_sketch(run: Run, files: Path) -> None:
     cal.Sketches.of(YES[300:], SCORE[300:]).write(files / "old.sketch")
     store = files / "sketched.db"

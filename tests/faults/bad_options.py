@@ -330,7 +330,7 @@ LENSES = [
         "unknown lens",
         lambda: cal.ece(Y3, P3, lens="foo"),
         "unknown lens 'foo'",
-        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'flattened', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
     ),
     lens("misspelt lens", lambda: cal.ece(Y3, P3, lens="top_lable"), "did you mean 'top_label'?"),
     lens(
@@ -338,7 +338,7 @@ LENSES = [
         lambda: cal.ece(Y3, P3, lens=5),
         "must be a name or a Lens",
         "got int",
-        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
+        "choose one of 'auto', 'binary', 'top_label', 'classwise', 'ordinal', 'canonical', 'flattened', 'class:0', 'ordinal:0', 'pair:0,1', 'rank:2', 'within_top:3', 'top_k:5'",
     ),
     lens("rank without number", lambda: cal.ece(Y3, P3, lens="rank"), "'rank' is incomplete", "for example 'rank:2'"),
     lens("class without name", lambda: cal.ece(Y3, P3, lens="class"), "'class' is incomplete", "for example 'class:0'"),

@@ -123,6 +123,16 @@ def test_the_picture_shows_the_data() -> None:
     assert_readable(ax)
 
 
+def test_lines_of_models_drawn_one_after_the_other_have_their_colors() -> None:
+    """As those of models drawn at once; the lines of a single model are grey."""
+    ax = risk_coverage_diagram(Y, P).plot(color="#123456")
+    assert [line.get_color() for line in ax.lines].count("#123456") == 1
+    risk_coverage_diagram(Y, TEMPERED).plot(ax, color="#654321")
+    at_once = risk_coverage_diagram(Y, {"one": P, "two": TEMPERED}).plot(color=["#123456", "#654321"])
+    expected = ["#123456"] * 3 + ["#654321"] * 3
+    assert [line.get_color() for line in ax.lines] == [line.get_color() for line in at_once.lines] == expected
+
+
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_a_target_that_one_model_misses_is_still_named() -> None:
     hard = np.roll(P, 1, axis=1)

@@ -63,6 +63,10 @@ def test_errors_of_joining() -> None:
         cal.join_events([0, 1], [0.2, 0.2], keys=["a", "b"])
     with pytest.raises(ShapeError, match="keys: must have one entry for each of 2 rows"):
         cal.join_events([0, 1], [0.2, 0.2], keys=["a"])
+    for missing in (None, np.nan):
+        with pytest.raises(InputError, match="keys: missing value in row 1; drop these rows"):
+            cal.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=[1, missing, 1])
+    assert cal.join_events([0, 0, 1], [0.2, 0.2, 0.2], keys=np.array([1, "1", 1], object)).n == 2
     with pytest.raises(InputTypeError, match="unjoined rows have one event with hard labels; got multiclass"):
         cal.join_events([0, 1], [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     with pytest.raises(InputTypeError, match="counts: are not supported"):

@@ -364,12 +364,12 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (cal.ArgumentError, "method: must be 'auto', 'murphy' or 'corp'", {"method": "kumar"}),
     (
         cal.ArgumentError,
-        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, dawid_sebastiani",
+        "score: 'ece' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
         {"score": "ece"},
     ),
     (
         cal.ArgumentError,
-        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, dawid_sebastiani",
+        "score: 'root_brier' is not a strictly proper score; use one of brier, nll, spherical, ranked_probability, ranked_log, dawid_sebastiani",
         {"score": "root_brier"},
     ),
     (

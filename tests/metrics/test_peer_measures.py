@@ -125,7 +125,7 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
     for mean, deviation in ((0.1, 0.05), (0.0, 0.2), (0.3, 0.001), (0.05, 0.3)):
         folded = deviation * math.sqrt(2 / math.pi) * math.exp(-((mean / deviation) ** 2) / 2)
         folded += mean * math.erf(mean / deviation / math.sqrt(2))
-        for norm in (1.1, 1.5, 2, 3, 8, math.inf):
+        for norm in (1.1, 1.5, 2, 3, 8, 30, math.inf):
             assert mean_norm(mean * one, deviation * one, one, norm) == pytest.approx(folded, rel=1e-10)
     means, deviations, shares = np.array([0.1, 0.02]), np.array([0.05, 0.03]), np.array([0.4, 0.6])
     (x, a), (y, b) = panels(0.1, 0.05), panels(0.02, 0.03)
@@ -136,6 +136,18 @@ def test_the_mean_norm_of_resampled_gaps() -> None:
     assert mean_norm(means, 0 * means, shares, 3) == pytest.approx((0.4 * 0.1**3 + 0.6 * 0.02**3) ** (1 / 3))
     extended = [np.append(part, value) for part, value in ((means, 0.9), (deviations, 0.2), (shares, 0.0))]
     assert mean_norm(*extended, 3) == pytest.approx(mean_norm(means, deviations, shares, 3), rel=1e-14)
+
+
+def test_norms_that_are_too_large_raise() -> None:
+    p = np.linspace(0.05, 0.95, 60)
+    y = (np.arange(60) % 3 == 0).astype(int)
+    with pytest.raises(ArgumentError, match="norm: must be at most 32 or infinite; got 50"):
+        cal.ece_db(y, p, norm=50)
+    for metric in (cal.ece, cal.tl_ece):
+        assert metric(y, p, norm=200) == pytest.approx(metric(y, p, norm=math.inf), rel=0.05)
+        with pytest.raises(ArgumentError, match="norm: 100000 is too large"):
+            metric(y, p, norm=100_000)
+        assert metric([0, 1], [0.0, 1.0], norm=100_000) == 0
 
 
 def test_debiased_errors_of_any_norm() -> None:
@@ -170,3 +182,19 @@ def test_sizes_of_the_default_tests(deep: bool) -> None:
                 rejected += cal.assess(y, p, metric=metric, n_resamples=99 if deep else 19, rng=seed).pvalue <= 0.05
         assert rejected <= (0.05 * sets + 3.5 * math.sqrt(0.0475 * sets)), metric
         assert not deep or rejected >= 0.02 * sets, metric
+
+
+def test_the_interval_of_the_accuracy_is_binomial() -> None:
+    from scipy.stats import binomtest
+
+    for right, n in ((0, 20), (19, 20), (20, 20), (1, 2)):
+        y, p = np.repeat([1, 0], [right, n - right]), np.full(n, 0.8)
+        exact = binomtest(right, n).proportion_ci()
+        for own in ({}, {"counts": np.ones(n, int)}, {"sample_weight": np.full(n, 0.1)}):
+            found = cal.interval(y, p, metric="accuracy", **own)
+            assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-12)
+            assert found.method == "exact"
+            assert "too short" not in found.note
+    with pytest.raises(ArgumentError, match="'exact' requires independent rows"):
+        cal.interval(y, p, metric="accuracy", method="exact", groups=[0, 1], cluster=True)
+    assert cal.interval([1] * 40, [0.8] * 40, metric="accuracy", groups=[*range(20)] * 2, cluster=True, rng=0).high == 1

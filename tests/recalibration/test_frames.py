@@ -193,3 +193,21 @@ def test_names_of_other_columns_are_refused(library: str) -> None:
     order = np.argsort(NAMES)
     calibrator = cal.VectorScaling().fit(FITTED.y_prob[:, order], LABELS)  # as scikit-learn's predict_proba has them
     assert calibrator.classes_.tolist() == sorted(NAMES)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_that_name_classes_as_text_are_matched(library: str) -> None:
+    """Parquet, JSON and servers of models turn numbers into text, and p_ is a usual prefix: the order must not decide then."""
+    order = [2, 0, 1]
+    for names in (list(NAMES), [1, 2, 3], [0, 1, 2]):
+        labels = np.asarray(names)[FITTED.y_true]
+        calibrator = cal.VectorScaling().fit(pd.DataFrame(FITTED.y_prob, columns=names), labels)
+        right = calibrator.predict_proba(NEW.y_prob)
+        for prefix in ("", "p_", "prob_"):
+            columns = [f"{prefix}{names[place]}" for place in order]
+            assert same(calibrator.predict_proba(table(NEW.y_prob[:, order], columns, library)), right), columns
+    calibrator = cal.VectorScaling().fit(pd.DataFrame(FITTED.y_prob, columns=NAMES), LABELS)
+    positions = calibrator.predict_proba(table(NEW.y_prob, ["p_0", "p_1", "p_2"], library))
+    assert same(positions, calibrator.predict_proba(NEW.y_prob))
+    with pytest.raises(cal.errors.ColumnError, match=r"scores: the columns are \['p_low', 'p_high', 'p_other'\]"):
+        calibrator.predict_proba(table(NEW.y_prob, ["p_low", "p_high", "p_other"], library))

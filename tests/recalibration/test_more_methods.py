@@ -150,6 +150,9 @@ def test_folds_are_checked() -> None:
         cal.CrossVennAbers().fit(p, y, fold=[1, 2, 3])
     with pytest.raises(cal.UndefinedMetricError, match="scores: two or more folds must have rows; use VennAbers"):
         cal.CrossVennAbers().fit(p, y, fold=np.zeros(20))
+    for missing in (None, np.nan):
+        with pytest.raises(cal.InputError, match="fold: missing value in row 0"):
+            cal.CrossVennAbers().fit(p, y, fold=[missing, *[1, 2] * 9, 1])
     with pytest.raises(cal.ArgumentError, match="folds: must be an integer of at least 2; got 1"):
         cal.CrossVennAbers(folds=1).fit(p, y)
 
@@ -510,6 +513,7 @@ def test_features_are_checked() -> None:
         ({"features": given["centre"][:9]}, cal.ShapeError, "features: expected 40 rows, one for each score; got 9"),
         ({"features": [math.nan, *range(39)]}, cal.InputError, "features: missing value in column 0 in row 0"),
         ({"features": [math.inf, *range(39)]}, cal.InputError, "features: must be finite; got inf"),
+        ({"features": np.full(40, "2024-01-01", "M8[D]")}, cal.InputTypeError, "features: column 0 has dates or times"),
     ):
         with pytest.raises(error, match=text):
             make().fit(p, y, **words)

@@ -20,6 +20,8 @@ __all__ = ["BinTable", "Closed", "binomial_interval", "check_interval", "weighte
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Closed = Literal["right", "left"]
+# Errors above the second number whose power is below the first are not rounding errors: a large norm has made them 0.
+UNDERFLOW, ROUNDED = 1e-300, 1e-9
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,7 +184,11 @@ def weighted_power(gap: Floats, share: Floats, norm: float) -> float:
     """Compute the sum of share times |gap|^norm, or the largest |gap| for an infinite norm."""
     if norm == math.inf:
         return float(np.abs(gap).max())
-    return math.fsum(share * np.abs(gap) ** norm)
+    with np.errstate(under="ignore"):
+        total = math.fsum(share * np.abs(gap) ** norm)
+    if norm > 2 and total < UNDERFLOW and np.abs(gap).max(initial=0) > ROUNDED:
+        raise ArgumentError("norm", f"{norm:g} is too large: powers of the errors round to 0", "use math.inf")
+    return total
 
 
 def check_interval(level: Any, method: Any, argument: str = "level") -> None:

@@ -43,8 +43,8 @@ def rows_of(
     as_text = [(option, name) for option, name in named if name]
     columns = Columns(label=label, by=by, **scores)
     with open_table(file, columns, where, format, table, as_text, label_required=label_required) as opened:
-        if not label_required and label not in opened.names:
-            label = None
+        # Where the label is named, a column with a common name is something else.
+        absent = not label_required and label is not None and label not in opened.names
         for option, name in as_text:
             if option != "--by" and name in opened.scores:
                 raise ArgumentError(option, f"{name!r} is a column of scores", "name another column")
@@ -55,7 +55,7 @@ def rows_of(
         keywords = opened.keywords()
         usual = [name for name in opened.names if name.lower() in LABEL_NAMES and name not in opened.scores]
         parts = {"when": ("--time", time), "ids": ("--id", id_column), "groups": ("--by", by)}
-        parts["y_true"] = ("--label", label or (usual[0] if usual else None))
+        parts["y_true"] = ("--label", None if absent else label or (usual[0] if usual else None))
         for argument, (option, column) in parts.items():
             keywords[argument] = None if column is None else _column(opened, column, option)
         if ood:

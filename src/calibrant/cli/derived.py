@@ -8,7 +8,12 @@ from dataclasses import replace
 from ..sketches.files.columns import Columns, check_expression, condition_error, quoted
 from .rows import Rows
 
-__all__ = ["with_expressions"]
+__all__ = ["is_expression", "with_expressions"]
+
+
+def is_expression(text: str | None) -> bool:
+    """Whether a text that is not the name of a column may be an expression."""
+    return text is not None and re.search(r"[=<>/(]", text) is not None
 
 
 def with_expressions(rows: Rows, columns: Columns) -> Rows:
@@ -17,7 +22,7 @@ def with_expressions(rows: Rows, columns: Columns) -> Rows:
 
     given = (("--label", columns.label), ("--prob", columns.prob), ("--confidence-column", columns.confidence))
     for option, text in given:
-        if text is None or text in rows.names or not re.search(r"[=<>/(]", text):
+        if text is None or text in rows.names or not is_expression(text):
             continue
         check_expression(rows.connection, text, option)
         sql = _equality(text, rows.names) or text

@@ -53,6 +53,9 @@ class OnceCommand(click.Command):
             return self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:
             known = {name for param in self.params for name in param.opts}
+            if error.option_name == "--confidence-column" and "--prob" in known:
+                remedy = "use --prob; the label is then whether the prediction is correct"
+                raise click.UsageError(f"{error.option_name}: is not an option of this command; {remedy}") from None
             now = [name for name in RENAMED.get(error.option_name, ()) if name in known]
             if not now:
                 raise

@@ -13,12 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, FileError, GroupError, LensError
+from ..errors import ArgumentError, ColumnError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
 from ..sketches.files.scanning import scan
 from .config import is_configured
+from .derived import is_expression
 from .language_models import is_log
 from .places import remember_read
 from .screen import clean, hide_seconds, is_terminal, note_positive, print_lines, say
@@ -125,19 +126,27 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
     classes = keywords.get("classes")
     paths, kind = paths_of(files), keywords.get("format")
     remember_read(paths, kind or kind_of(paths[0]) or "", keywords.get("where"))
-    with rows_bar() as tell:
-        found = scan(
-            list(files),
-            label=columns.label,
-            prob=columns.probs or columns.prob,
-            by=columns.by,
-            where=keywords.get("where"),
-            classes=None if classes is None else _classes(classes),
-            format=keywords.get("format"),
-            table=keywords.get("table"),
-            progress=tell,
-            missing="drop" if keywords.get("drop_missing") else "raise",
-        )
+    try:
+        with rows_bar() as tell:
+            found = scan(
+                list(files),
+                label=columns.label,
+                prob=columns.probs or columns.prob,
+                by=columns.by,
+                where=keywords.get("where"),
+                classes=None if classes is None else _classes(classes),
+                format=keywords.get("format"),
+                table=keywords.get("table"),
+                progress=tell,
+                missing="drop" if keywords.get("drop_missing") else "raise",
+            )
+    except ColumnError as error:
+        option = f"--{error.argument.strip('-')}"
+        text = {"--label": columns.label, "--prob": columns.prob}.get(option)
+        if not is_expression(text):
+            raise
+        problem = f"an expression such as {text!r} cannot be used with a stream"
+        raise ArgumentError(option, problem, "use --no-stream, or write it as a column first") from None
     if classes is None and columns.prob is None and "," not in (columns.probs or ""):
         note_positive(found.classes)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, ColumnError, FileError
+from ..errors import ArgumentError, CalibrantError, ColumnError, FileError
 from ..input.missing import Dropped, all_missing, missing_error, missing_rows
 from ..sketches.files.columns import (
     CALIBRATED,
@@ -24,9 +24,10 @@ from ..sketches.files.reading import PRINTED, text
 from ..util.database import connect
 from ..util.files import atomic_file, read_arrays
 from .appending import Inseparable, appended
+from .derived import is_expression, with_expressions
 from .language_models import open_source
 from .places import remember_read
-from .rows import NUMBER, all_as_text, open_rows
+from .rows import NUMBER, Rows, all_as_text, open_rows
 from .source import are_classes, npz_logits, numbers_of_text, percentages, stacked
 
 __all__ = ["Table", "check_target", "open_table"]
@@ -114,7 +115,7 @@ class Table:
         target = check_target(out)
         columns = [probs] if probs.ndim == 1 else list(probs.T)
         scores = self.scores
-        if len(scores) == len(columns):  # the order of the file may differ from that of the classes
+        if len(scores) == len(columns) > 1:  # the order of the file may differ from that of the classes
             scores = sorted(scores, key=self.names.index)
             columns = [columns[self.scores.index(name)] for name in scores]
         names = [name + CALIBRATED for name in scores]
@@ -210,16 +211,18 @@ def open_table(
                 rows = open_rows(
                     connection, paths, file, kind, where=where, table=table, as_text=as_text, numbered=numbered
                 )
+                whole = rows
+                rows = _computed(rows, columns, with_label=not to_write, label_required=label_required)
                 scores = _scores(rows.names, columns, label_required)
                 used = "*"
                 if to_write:  # all columns are read once more, for writing, and are not held in memory
-                    rows.execute(f"CREATE TEMP VIEW rows_all AS SELECT * FROM {rows.sql}")  # noqa: S608 - quoted names
+                    rows.execute(f"CREATE TEMP VIEW rows_all AS SELECT * FROM {whole.sql}")  # noqa: S608 - quoted names
                     rows.execute("CREATE TEMP VIEW rows_kept AS SELECT * FROM rows_all")
                     used = ", ".join(map(quoted, [*([NUMBER] if numbered else []), *scores]))
                 rows.execute(f"CREATE TEMP TABLE rows_read AS SELECT {used} FROM {rows.sql}")  # noqa: S608 - quoted names
                 found = _table(connection, scores, columns, printed=rows.printed)
                 if to_write:
-                    found = replace(found, types=rows.types, all="rows_kept")
+                    found = replace(found, types=whole.types, all="rows_kept")
                 if numbered:
                     found = replace(found, paths=tuple(paths), kind=kind)
             ((count,),) = connection.execute("SELECT count(*) FROM rows_read").fetchall()
@@ -257,9 +260,22 @@ def _numbered(name: str, array: Any) -> Mapping[str, Any]:
     return {f"{name}_{place}": array[:, place].copy() for place in range(array.shape[1])}
 
 
+def _computed(rows: Rows, columns: Columns, *, with_label: bool, label_required: bool) -> Rows:
+    """The rows with the columns of expressions; a label that is not required may refer to columns that are not there yet."""
+    without = replace(columns, label=None)
+    if not with_label:
+        return with_expressions(rows, without)
+    try:
+        return with_expressions(rows, columns)
+    except CalibrantError as error:
+        if label_required or error.argument != "--label":
+            raise
+        return with_expressions(rows, without)
+
+
 def _scores(names: list[str], columns: Columns, label_required: bool) -> list[str]:
-    """The score columns without the label."""
-    if not label_required and columns.label not in names:
+    """The score columns without the label, which may be an expression, and is then not one of them."""
+    if columns.label not in names and (not label_required or is_expression(columns.label)):
         columns = replace(columns, label=None)
     return find_columns(names, columns, labelled=False)[1]
 

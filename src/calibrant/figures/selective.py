@@ -126,9 +126,15 @@ class RiskCoverageDiagram(Diagram):
         """
         ax = new_ax(ax, width=PAPER_WIDTH, height=2.9)
         shaded = len(self.curves) <= 2 if band is None else band
-        earlier = ax.get_ylim()[1] if series_on(ax) else 0.0
+        others = series_on(ax)
+        earlier = ax.get_ylim()[1] if others else 0.0
         for curve, look in zip(self.curves, model_series(ax, style, self.curves), strict=True):
             self._draw(ax, look, curve, shaded, oracle, random)
+        if others or len(self.curves) > 1:  # the lines of several models are told apart by their colors
+            for line in ax.lines:
+                kind, _, color = str(line.get_gid()).partition(" ")
+                if kind == "bound":
+                    line.set_color(color)
         top = max(float(c.risk[c.coverage >= 0.1].max(initial=float(c.risk[-1]))) for c in self.curves)
         ax.set_xlim(0, 1.005)
         ax.set_ylim(0, max(earlier, min(1.0, 1.1 * top) if top > 0 else 1.0))
@@ -138,6 +144,8 @@ class RiskCoverageDiagram(Diagram):
         return ax
 
     def _draw(self, ax: Axes, look: Series, curve: RiskCurve, shaded: bool, oracle: bool, random: bool) -> None:
+        from matplotlib.colors import to_hex
+
         if shaded:
             look.shade(ax, curve.coverage, curve.lower, curve.upper)
         facts = f"area {number(curve.area, 3)}"
@@ -150,8 +158,9 @@ class RiskCoverageDiagram(Diagram):
         last = curve is self.curves[-1]
         thin: dict[str, Any] = {
             "linewidth": 0.8,
-            "color": tones_of(ax).muted if len(self.curves) == 1 else look.color,
+            "color": tones_of(ax).muted,
             "zorder": 1.6,
+            "gid": f"bound {to_hex(look.color)}",
         }
         if random:
             label = "random acceptance" if last else None

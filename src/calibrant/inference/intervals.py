@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import EQUAL_WIDTH, Bins, bin_cells
+from ..binning.table import binomial_interval
 from ..errors import Argument, ArgumentError, GroupError, UndefinedMetricError, Use
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
@@ -65,7 +66,7 @@ FEWEST = 5
 # Below this many rows of the rarer outcome, 95% intervals that are not derived for few events undercover.
 FEW_EVENTS = 30
 # Intervals of metrics that are valid for few events.
-HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact")}
+HOLD_FOR_FEW = {"expected_observed_ratio": ("asymptotic", "exact"), "accuracy": ("exact",)}
 # Methods that cover at their level from five events on: in simulations 95 to 97% with ten events (the sandwich of a slope 90%), and at least
 # 91% with three (the sandwich 71%).
 HOLD_FROM_FIVE = ("wald", "profile")
@@ -176,7 +177,7 @@ def interval(
         metrics that are means over rows (`brier`, `nll`, `ecd`). Coefficients of logistic recalibration (`cox_intercept`, `cox_slope`,
         `fixed_slope_intercept`, `calibration_in_the_large` with ``form="logit"``) have ``"wald"``, ``"profile"`` (profile likelihood)
         and ``"sandwich"``; `expected_observed_ratio` has ``"wald"`` (on the logarithmic scale), ``"exact"`` (Poisson) and
-        ``"sandwich"``. ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
+        ``"sandwich"``; `accuracy` has ``"exact"`` (binomial). ``"asymptotic"`` is the interval derived for the metric itself, where there is one (the above, `l2ce_interval`,
         `t_cal`), and ``"bootstrap"`` the bootstrap interval that ``"auto"`` would take. ``"auto"`` is described in the Notes.
     level
     n_resamples : int, default 1000
@@ -214,7 +215,7 @@ def interval(
     Notes
     -----
     ``"auto"`` takes ``"asymptotic"`` where the metric has it and the lens yields one score per row, which is ``"wald"`` for
-    coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`; else ``"gamma"`` for means over rows; else
+    coefficients of logistic recalibration, or ``"sandwich"`` with `sample_weight`, and ``"exact"`` for `accuracy`; else ``"gamma"`` for means over rows; else
     ``"corrected"`` for metrics that are 0 at best, or if the percentile interval does not contain the estimate; else ``"percentile"``.
     Without any event it takes ``"exact"`` or ``"profile"``, whose interval has one finite end.
 
@@ -238,7 +239,8 @@ def interval(
 
     For O observed events in n rows with expected number E, ``"wald"`` is :math:`O/E \cdot \exp(\pm z\sqrt{1/O - 1/n})` and
     ``"exact"`` consists of Garwood's limits of a Poisson mean divided by E, as for a standardised mortality ratio; it treats the expected
-    number as known and is conservative unless events are rare. E/O is the inverse. `n_resamples` and `rng` have no effect on these
+    number as known and is conservative unless events are rare. E/O is the inverse. For `accuracy`, ``"exact"`` consists of
+    the limits of Clopper and Pearson, with the effective sample size for `sample_weight`. `n_resamples` and `rng` have no effect on these
     methods, which ``unused`` and a note report.
 
     All methods assume independent rows, or independent groups with ``cluster=True``.
@@ -462,7 +464,18 @@ def _ratio(asked: Asked) -> Ends:
     return 1 / high, 1 / low if low > 0 else math.inf
 
 
+def _proportion(asked: Asked) -> Ends:
+    """Limits of a binomial proportion (Clopper and Pearson 1934), with the effective number of rows for weights (Korn and Graubard 1998)."""
+    if asked.clusters is not None:
+        problem = "'exact' requires independent rows, so it has no cluster=True"
+        raise ArgumentError("method", problem, Use("method", "bootstrap"))
+    rows = np.array(asked.view.effective_size)
+    low, high = binomial_interval(asked.value * rows, rows, 1 - asked.level, "clopper_pearson")
+    return float(low), float(high)
+
+
 OWN_INTERVALS: dict[str, dict[str, Callable[[Asked], Ends]]] = {
+    "accuracy": {"exact": _proportion},
     "expected_observed_ratio": {"asymptotic": _ratio, **RATIO},
     "t_cal": {"asymptotic": _l2ce},
     "l2ce_interval": {"asymptotic": _l2ce},

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, InputTypeError, InPython, ShapeError
+from ..errors import ColumnError, InputError, InputTypeError, InPython, ShapeError
 
 __all__ = [
     "Column",
+    "codes_of",
     "column",
     "frozen",
     "is_frame",
@@ -289,6 +290,21 @@ def is_missing_text(text: str) -> bool:
     [True, True, True, True, True, True, True, False, False, False]
     """
     return _TEXT.fullmatch(text) is not None
+
+
+def codes_of(values: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Return a number for each distinct entry, in increasing order; missing entries raise."""
+    if values.dtype.kind in "fOMm":
+        entries = values.tolist() if values.dtype.kind in "fO" else values
+        missing = np.array([is_missing(entry) for entry in entries], bool)
+        if missing.any():
+            raise InputError(name, missing_values(int(missing.sum())), "drop these rows", row=int(np.argmax(missing)))
+    try:
+        return np.unique(values, return_inverse=True)[1].ravel()
+    except TypeError:  # entries of several types have no order
+        return np.unique([f"{type(entry).__name__} {entry}" for entry in values.tolist()], return_inverse=True)[
+            1
+        ].ravel()
 
 
 def is_hashable(value: Any) -> bool:

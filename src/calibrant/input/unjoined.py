@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, InputTypeError, ShapeError
+from .convert import codes_of
 from .predictions import Predictions
 
 __all__ = ["join_events"]
@@ -40,7 +41,7 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
     Raises
     ------
     InputError
-        If an event has no row with label 0.
+        If an event has no row with label 0, or `keys` have missing values.
     InputTypeError
         If there are more than two classes, soft labels or `counts`.
     ShapeError
@@ -101,7 +102,7 @@ def _numbers(rows: Predictions, keys: Any) -> NDArray[np.intp]:
             values = values[rows.kept]  # without rows of weight 0
         if values.shape != (rows.n,):
             raise ShapeError("keys", f"must have one entry for each of {rows.n} rows; got shape {values.shape}")
-        return np.unique(values, return_inverse=True)[1].ravel()
+        return codes_of(values, "keys")
     score = rows.probs if rows.probs.ndim == 1 else rows.probs[:, 1]
     parts = [score.astype(np.float64), rows.weight, rows.groups, rows.features]
     columns = np.column_stack([np.asarray(part, np.float64) for part in parts if part is not None])

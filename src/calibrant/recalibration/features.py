@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..curves.logistic_regression import CLIP, Groups, SeparatedError, groups_of, logit, quantiles, separating_side
-from ..errors import ArgumentError, InputError, ShapeError, UndefinedMetricError, Use
+from ..errors import ArgumentError, InputError, InputTypeError, ShapeError, UndefinedMetricError, Use
 from ..input.convert import column, is_missing, is_number, missing_values, numbers, pick_columns
 from ..input.frames import check_same_rows, column_names
 from ..input.weights import WeightKind
@@ -154,6 +155,8 @@ class PlattScalingWithFeatures(Calibrator):
         ------
         InputError
             If `features` are missing, or have missing values.
+        InputTypeError
+            If a column has dates or times.
         UndefinedMetricError
             If all outcomes are equal, or a threshold of the score separates them.
         """
@@ -331,6 +334,9 @@ def _columns(features: Any, rows: int) -> dict[Any, Array]:
     for name, values in found.items():
         if values.shape != (rows,):
             raise ShapeError("features", f"expected {rows} rows, one for each score; got {len(values)}")
+        if values.dtype.kind in "Mm" or any(isinstance(value, (date, timedelta)) for value in values[:1].tolist()):
+            problem = f"column {name!r} has dates or times, each of which would be a category"
+            raise InputTypeError("features", problem, "pass numbers, such as days, or text")
         if values.dtype.kind in "fO":
             missing = np.array([is_missing(value) for value in values.tolist()])
             if missing.any():

@@ -417,17 +417,33 @@ def names_array(names: Sequence[Any]) -> Array:
 def in_order(scores: Any, known: list[Any]) -> Any:
     """Reorder the columns of a frame that are named after the known classes; otherwise columns are matched by position."""
     names, rows = column_names(scores), as_rows(scores)
-    if names is None or names in (tuple(known), tuple(range(len(names)))) or set(names).isdisjoint(known):
-        return _by_class(names, rows) if known == list(range(len(known))) else rows
-    if len(names) == len(known) and set(names) == set(known):
-        return rows[:, [names.index(name) for name in known]]
-    if known == list(range(len(known))):  # the calibrator was fitted without class names
+    if names is not None:
+        names = _as_classes(names, known)
+        if len(names) == len(known) and set(names) == set(known):
+            return rows[:, [names.index(name) for name in known]]
+    numbered = known == list(range(len(known)))  # the calibrator was fitted without class names
+    if names is None or names == tuple(range(len(names))) or set(names).isdisjoint(known):
+        return _by_class(names, rows) if numbered else rows
+    if numbered:
         return rows
     raise ColumnError(
         "scores",
-        f"the columns are {list(names)}, and the calibrator was fitted on the classes {known}",
+        f"the columns are {list(column_names(scores) or ())}, and the calibrator was fitted on the classes {known}",
         InPython("name the columns after the classes, or pass an array in their order"),
     )
+
+
+def _as_classes(names: tuple[Any, ...], known: list[Any]) -> tuple[Any, ...]:
+    """The classes that columns name as text, such as "2" or p_2 for the class 2; the columns where they do not name the known ones."""
+    if not set(names).isdisjoint(known) or not all(isinstance(name, str) for name in names):
+        return names
+    by_text = {str(name): name for name in known}
+    for told in (list(names), class_names(list(names), "") or []):
+        found = tuple(by_text.get(str(name), name) for name in told)
+        # Numbers may be positions: p_0, p_1 and p_2 for the classes 1, 2 and 3.
+        if set(found) == set(known) or any(isinstance(name, str) and name in known for name in told):
+            return found
+    return names
 
 
 def read_rows(y: Any, scores: Any) -> tuple[Array | None, Any, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..curves import curves
 from ..curves.logistic_regression import groups_of
 from ..errors import ArgumentError, UndefinedMetricError
-from ..input.convert import column
+from ..input.convert import codes_of, column
 from ..util.checks import check_whole
 from ..views.view import View
 from .base import Input, Method
@@ -252,6 +252,8 @@ class CrossVennAbers(VennAbers):
         ------
         ArgumentError
             If `fold` does not have one value per row.
+        InputError
+            If `fold` has missing values.
         UndefinedMetricError
             If fewer than two folds have rows.
         """
@@ -312,7 +314,7 @@ def _fold_codes(fold: Any, rows: int) -> NDArray[np.intp]:
     values = column(fold, "fold").array
     if values.shape != (rows,):
         raise ArgumentError("fold", f"must have one value for each of {rows} rows; got shape {values.shape}")
-    return np.unique(values, return_inverse=True)[1]
+    return codes_of(values, "fold")
 
 
 def both_ends(view: View) -> tuple[curves.Interpolated, curves.Interpolated]:

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
     aliases=("TL-ECE", "conditional top-label calibration error", "class-conditional confidence ECE"),
     cite="gupta2022",
     finish=norm_root,
-    pros="errors of opposite sign in two predicted classes do not cancel; never below the top-label `ece` with the same edges",
+    pros="errors of opposite sign in two predicted classes do not cancel; weighted by rows it is never below the top-label `ece` with the same edges",
     cons="bins of classes that are rarely predicted have few rows, whose sampling noise inflates the value, most with ``average='macro'``",
     notes="With equal-width bins and ``average='weighted'`` it is `pce` with the predicted class as the group. ``select.predicted('cat')`` gives the error "
     "of one predicted class: ``cal.ece(y_true, y_prob, lens='top_label', where=cal.select.predicted('cat'))``.",

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import ArgumentError
+
 __all__ = ["mean_norm"]
 
 Floats = NDArray[np.float64]
@@ -15,6 +17,8 @@ REACH = 9.0
 # Step and half width of the outer sum. Its integrand is analytic in a strip of half width pi / 2, so that the error is exp(-pi^2 / step).
 STEP, WIDTH = 0.3, 24.0
 NODES = 10
+# Powers of errors down to 1e-9 do not underflow up to this norm; the number of terms of the outer sum grows with it.
+LARGEST_NORM = 32
 
 
 def mean_norm(gap: Floats, deviation: Floats, share: Floats, norm: float) -> float:
@@ -22,35 +26,43 @@ def mean_norm(gap: Floats, deviation: Floats, share: Floats, norm: float) -> flo
 
     For an infinite norm the largest \\|X\\| of the bins with rows.
     """
+    if LARGEST_NORM < norm < math.inf:
+        raise ArgumentError("norm", f"must be at most {LARGEST_NORM} or infinite; got {norm:g}", "use math.inf")
     kept = share > 0
     gap, deviation, share = gap[kept], deviation[kept], share[kept]
     if not (deviation > 0).any():
         return float(gap.max()) if norm == math.inf else float((share @ gap**norm) ** (1 / norm))
     if norm == math.inf:
         return _mean_maximum(gap, deviation)
-    # E[S^s] = s / Gamma(1 - s) * integral of (1 - E exp(-t S)) t^(-1 - s) dt, with s = 1 / norm and t = exp(u).
+    # E[S^s] = s / Gamma(1 - s) * integral of (1 - E exp(-t S)) t^(-1 - s) dt, with s = 1 / norm and t = exp(u). In units of the largest
+    # possible |X|, S is at most 1, so that u begins at -WIDTH; usual values of S are smaller by a power of REACH.
+    unit = float((gap + REACH * deviation).max())
+    gap, deviation = gap / unit, deviation / unit
     power = 1 / norm
-    scale = float(share @ (gap + deviation) ** norm)
-    u = np.arange(-WIDTH, WIDTH * max(1.0, norm / (1 + len(gap))) + STEP, STEP)
-    rate = np.exp(u)[:, None] * share / scale
+    usual = -norm * math.log(float((gap + deviation).max()))
+    u = np.arange(-WIDTH, WIDTH * max(1.0, norm / (1 + len(gap))) + usual + STEP, STEP)
     if norm == 2:
+        rate = np.exp(u)[:, None] * share
         spread = 1 + 2 * rate * deviation**2
         exponent = (0.5 * np.log(spread) + rate * gap**2 / spread).sum(axis=1)
-        moment = float(share @ (gap**2 + deviation**2)) / scale
+        moment = float(share @ (gap**2 + deviation**2))
     else:
         exponent = np.zeros(len(u))
         moment = 0.0
-        for mean, spread, own, each in zip(gap, deviation, share, rate.T, strict=True):
+        for mean, spread, own in zip(gap, deviation, share, strict=True):
             node, weight = _nodes(mean, spread)
-            raised = node**norm
-            kept_share = -np.expm1(-each[:, None] * raised) @ weight
+            with np.errstate(
+                divide="ignore", over="ignore", under="ignore"
+            ):  # powers of small numbers, and exp(-infinity)
+                reached = np.exp(u[:, None] + math.log(own) + norm * np.log(node))
+                kept_share = -np.expm1(-reached) @ weight
+                moment += own * float(node**norm @ weight)
             exponent -= np.log1p(-np.minimum(kept_share, 1 - 1e-16))
-            moment += own * float(raised @ weight) / scale
     inner = -np.expm1(-exponent) * np.exp(-power * u)
     # Beyond both ends 1 - E exp(-t S) is t times the mean of S, and 1, so that the terms form geometric series.
     below = moment * math.exp((1 - power) * u[0]) / math.expm1((1 - power) * STEP)
     above = math.exp(-power * u[-1]) / math.expm1(power * STEP)
-    return float(power / math.gamma(1 - power) * STEP * (math.fsum(inner) + below + above) * scale**power)
+    return float(power / math.gamma(1 - power) * STEP * (math.fsum(inner) + below + above) * unit)
 
 
 def _nodes(mean: float, spread: float) -> tuple[Floats, Floats]:
