@@ -87,6 +87,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "needs the features of a network": "GroupingLoss",
         "training losses without a counterpart": "CrossEntropyMaxSupLoss",
     },
+    "R CalibrationCurves": {"outcomes of other distributions, such as counts": "genCalCurve"},
+    "R dcurves": {RANKING: "test_consequences"},
 }
 OUTSIDE: dict[str, dict[str, list[str]]] = {
     peer: {reason: names.split() for reason, names in reasons.items()} for peer, reasons in _NAMES.items()

@@ -22,7 +22,7 @@ SUMMARY = (
     "known, the Brier score ranks methods best.\n"
     "- Each metric recommended for the five use cases serves its purpose. One recommendation has no effect: "
     "averaging ESCE over bin widths changes nothing, since it does not depend on bins.\n"
-    "- The catalogue has 113 metrics in the survey's four families."
+    "- The catalogue has more than 100 metrics in the survey's four families."
 )
 
 CURVE_TEXT = (

@@ -247,6 +247,13 @@ def test_readme_shows_what_was_measured(bench: SimpleNamespace) -> None:
     )
 
 
+def test_metrics_and_calibrators_of_the_readme_are_counted_anew(bench: SimpleNamespace) -> None:
+    found = json.loads((Path(bench.page.__file__).parent / "features.json").read_text())["features"]
+    for row in found[:2]:
+        cell = row["cells"]["calibrant"]
+        assert cell["value"] == bench.features.count(cell["by"]), "run benchmarks/run.py --only features"
+
+
 def test_list_of_features_speaks_of_known_packages(bench: SimpleNamespace) -> None:
     known = {"calibrant", *(peer.name for peer in bench.environments.PEERS)}
     listed = bench.features.listed()

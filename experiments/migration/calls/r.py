@@ -89,7 +89,24 @@ CALLS = [
     ),
 ]
 
-FIGURES = drawn(
-    CURVES,
-    ("valProbCluster, genCalCurve", "cal.validate_by_group"),
-)
+FIGURES = [
+    *drawn(
+        RMS,
+        ("validate(fit), calibrate(fit)", "cal.internal_validation"),
+        ("val.probg(risk, y, group)", "cal.validate_by_group"),
+        ("val.surv(fit)", "cal.survival_diagram"),
+    ),
+    *drawn(
+        CURVES,
+        ("val.prob.ci.2(risk, y), valProbggplot(risk, y)", "cal.flexible_calibration_curve(y, p)"),
+        ("valProbCluster", "cal.validate_by_group"),
+        ("valProbSurvival", "cal.survival_summary"),
+    ),
+    *drawn(
+        GIVITI,
+        ("plot(givitiCalibrationBelt(...))", 'cal.calibration_belt(y, p, points=5, method="likelihood_ratio").plot'),
+    ),
+    *drawn(
+        DCURVES, ("dca(y ~ risk)", "cal.decision_curve(y, p)"), ("net_intervention_avoided", "cal.decision_curve(y, p)")
+    ),
+]
