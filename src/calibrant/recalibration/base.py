@@ -156,6 +156,11 @@ class Calibrator:
     Calibrators follow the conventions of scikit-learn: they work with ``clone`` and in pipelines, and fitted attributes end in an
     underscore.
 
+    Parameters
+    ----------
+    *args, **keywords
+        Parameters of the method, which are the fields of its class.
+
     Attributes
     ----------
     methods : tuple of Method

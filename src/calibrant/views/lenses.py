@@ -274,7 +274,25 @@ def _flattened(p: Predictions) -> list[AnyView]:
 
 
 def has_one_event(views: Sequence[AnyView]) -> bool:
-    """Whether there is one event per row, so that outcomes are independent; the K events of a row are not."""
+    """Whether there is one event per row, so that outcomes are independent; the K events of a row are not.
+
+    Parameters
+    ----------
+    views : sequence of View or VectorView
+        Views of one metric.
+
+    Returns
+    -------
+    bool
+        True for one view that is not flattened.
+
+    Examples
+    --------
+    >>> from calibrant import Predictions
+    >>> p = Predictions([0, 1], [[0.6, 0.4], [0.3, 0.7]])
+    >>> [has_one_event(parse_lens(lens, p).views(p)) for lens in ("binary", "flattened")]
+    [True, False]
+    """
     return len(views) == 1 and views[0].lens != FLATTENED
 
 
