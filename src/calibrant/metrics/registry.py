@@ -878,7 +878,7 @@ class Catalogue(Mapping[str, Metric]):
         --------
         >>> import calibrant as cal
         >>> [m.id for m in cal.catalogue.find(proper=True)]
-        ['brier', 'nll', 'spherical', 'ranked_probability', 'dawid_sebastiani']
+        ['brier', 'nll', 'spherical', 'ranked_probability', 'ranked_log', 'dawid_sebastiani']
         >>> [m.id for m in cal.catalogue.find(test=True, direction=True, bins=False, interpretable=True)]
         ['calibration_in_the_large']
         """
