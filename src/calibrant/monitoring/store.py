@@ -23,6 +23,8 @@ FORMAT = 2
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
 """Seconds that a writer waits for another."""
+READER_PATIENCE = 2.0
+"""Seconds that a reader of a store opened for reading waits; readers wait only where the file is locked as a whole."""
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -78,8 +80,14 @@ class Store:
     {'alpha': 0.05}
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
+    ) -> None:
         self.path = Path(path)
+        self.read_only = read_only
+        """Whether nothing is written, not even results that a status computes."""
+        self.memory: dict[bytes, Any] = {} if memory is None else memory
+        """Results computed for the status of a store that is only read; they may be used again for another opening."""
 
     @classmethod
     def create(
@@ -114,9 +122,11 @@ class Store:
         return store
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Store:
-        """Open an existing database, after an integrity check unless it is large."""
-        store = cls(path)
+    def open(
+        cls, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
+    ) -> Store:
+        """Open an existing database, after an integrity check unless it is large; one that is only read does not wait for long."""
+        store = cls(path, read_only=read_only, memory=memory)
         if not store.path.exists():
             raise FileError(
                 str(path), "no such file", ("create it with `calibrant monitor init`", InPython("Monitor.create"))
@@ -138,6 +148,18 @@ class Store:
                 store._check(connection, "quick_check")
         return store
 
+    def version(self) -> tuple[int, ...]:
+        """Numbers that differ after every committed change: inode, size and time of the file and of its journal."""
+        found: list[int] = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                at = path.stat()
+            except OSError:
+                at = None
+            # A reader creates an empty journal where there is none.
+            found += [0] * 3 if at is None or not at.st_size else [at.st_ino, at.st_size, at.st_mtime_ns]
+        return tuple(found)
+
     def check(self) -> None:
         """Raise if the file is damaged: its pages, tables and indices are read as a whole."""
         with self._connected(writing=False) as connection:
@@ -157,6 +179,8 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
+        if self.read_only:
+            raise self._said(sqlite3.OperationalError("attempt to write a readonly database"))
         with self._connected() as connection, self._transaction(connection, "IMMEDIATE"):
             yield Transaction(connection)
 
@@ -188,6 +212,9 @@ class Store:
         if not writing and complete and not os.access(self.path.parent, os.W_OK):
             place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             return sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)
+        if self.read_only:
+            place = f"{self.path.absolute().as_uri()}?mode=ro"
+            return sqlite3.connect(place, uri=True, timeout=READER_PATIENCE, isolation_level=None)
         return sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
 
     def _configure(self, connection: sqlite3.Connection) -> None:
