@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 
 from calibrant.errors import CalibrantError
 from tests.language import rejected
+from tests.postgres import Server, running_server
 from tests.sample import write_sample
 
 settings.register_profile("any machine", deadline=None)
@@ -87,6 +89,13 @@ def real_folder() -> Path:
     if not (REAL / "checks.json").exists():
         pytest.skip(f"NO REAL PREDICTIONS in {REAL}: set CALIBRANT_DATA to check published numbers")
     return REAL
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real PostgreSQL server; a test that needs it is skipped where it cannot be started."""
+    with running_server() as server:
+        yield server
 
 
 _build_error = CalibrantError.__init__

@@ -184,7 +184,7 @@ def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path:
 def test_a_store_that_cannot_be_read_concerns_its_model_only(
     stores: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("calibrant.monitoring.store.READER_PATIENCE", 0.05)
+    monkeypatch.setattr("calibrant.monitoring.databases.READER_PATIENCE", 0.05)
     good, bad = Path(shutil.copy(stores["calm"], tmp_path / "good.db")), tmp_path / "bad.db"
     content = bytearray(good.read_bytes())
     content[4096:] = RNG.bytes(len(content) - 4096)

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 class Models:
     """Models by name, each with the store of its monitor. Nothing is written, and a store is read anew only after it has changed."""
 
-    def __init__(self, paths: Mapping[str, Path]) -> None:
+    def __init__(self, paths: Mapping[str, Path | str]) -> None:
         self.paths = dict(paths)
         self._reading = {name: Lock() for name in self.paths}
         self._drawing = Lock()  # a chart takes a second of a processor; several at once would take as long
