@@ -347,9 +347,16 @@ def test_internal_errors_and_the_log(stores: dict[str, Path], monkeypatch: pytes
     assert re.fullmatch(r'127\.0\.0\.1 "GET /\\x1b\[31m\\"\\\\ HTTP/1\.1" 400 \d+ [\d.]+', log[2])
 
 
-def test_names() -> None:
-    assert models_of(("a/churn.db", "fraud=b/churn.db")) == {"churn": Path("a/churn.db"), "fraud": Path("b/churn.db")}
-    for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), ("",)):
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql://anna@host/risk?schema=churn"
+    stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
+    assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}
+    (tmp_path / "calibrant.toml").write_text('[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\n[models.y]\n')
+    for place in (tmp_path, tmp_path / "calibrant.toml"):
+        paths, owners = models_of((str(place), "z=q.db"))
+        assert paths == {"x": str(tmp_path / "x.db"), "y": str(tmp_path / "y.db"), "z": "q.db"}
+        assert owners == {"x": "Risk"}
+    for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), (f"{tmp_path}", "x.db"), ()):
         with pytest.raises(ArgumentError, match=r"^STORE: "):
             models_of(bad)
 
@@ -390,16 +397,17 @@ def test_errors_of_the_command(
         for words, message in (
             ((store, "--port", port), f"error: --port: {port} is in use; choose another, or 0 for any free one\n"),
             ((store, "--port", 70_000), "error: --port: must be between 0 and 65535; got 70000\n"),
-            ((store, store), "error: STORE: two models have the name 'calm'; write NAME=PATH for one of them\n"),
+            ((store, store), "error: STORE: two models have the name 'calm'; write NAME=STORE for one of them\n"),
             ((store, "--host", "host.invalid"), "error: --host: cannot listen on 'host.invalid'"),
-            ((), "error: Missing argument 'STORE...'"),
+            ((), "error: STORE: is required, since no configuration names models; name a store\n"),
         ):
             code, out, err = run("monitor", "serve", *words)
             assert (code, out) == (2, "")
             assert err.startswith(message)
-    Path("calibrant.toml").write_text('[monitor.serve]\nhost = "0.0.0.0"\n')
-    assert "--host" in run("monitor", "serve", store)[2]
+    Path("calibrant.toml").write_text(f'[monitor.serve]\nhost = "0.0.0.0"\n[models.m]\nstore = "{store}"\n')
+    assert "opens the service to other machines; give it here" in run("monitor", "serve", store)[2]
     monkeypatch.setattr(Service, "run", lambda self, ready: ready(self))
+    assert run("monitor", "serve", "--host", "::1", "--port", 9)[1].startswith("Serving 1 model at http://[::1]:9/")
     code, _, err = run("monitor", "serve", store, "--host", "0.0.0.0")
     assert code == 0
     assert err.startswith("warning: --host 0.0.0.0: there is no authentication")

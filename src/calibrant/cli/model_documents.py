@@ -59,8 +59,9 @@ class Entry(NamedTuple):
 class Models:
     """Models by name, each with the store of its monitor. Nothing is written, and a store is read anew only after it has changed."""
 
-    def __init__(self, paths: Mapping[str, Path | str]) -> None:
+    def __init__(self, paths: Mapping[str, str | Path], owners: Mapping[str, str] | None = None) -> None:
         self.paths = dict(paths)
+        self.owners = dict(owners or {})
         self._reading = {name: Lock() for name in self.paths}
         self._drawing = Lock()  # a chart takes a second of a processor; several at once would take as long
         self._memory: dict[str, dict[bytes, Any]] = {name: {} for name in self.paths}
@@ -102,6 +103,10 @@ class Models:
         )
         return Document.of(joined([[readable], *(each.gauges for each in entries)]), GAUGES)
 
+    def _links(self, name: str) -> dict[str, Any]:
+        place = f"/models/{quote(name, safe='')}/"
+        return {"model": name, "owner": self.owners.get(name), "page": place, "status": f"{place}status.json"}
+
     def _entries(self) -> list[Entry]:
         return sorted(map(self._entry, self.paths), key=lambda each: each.rank)
 
@@ -110,7 +115,7 @@ class Models:
             found: Entry = self._found(name, "entry")
         except UnreadableError as error:
             empty = dict.fromkeys(("rows", "labelled", "clock", "open_alarms", "e_value", "window", "gap", "ece"))
-            return Entry({**_links(name), "verdict": None, "error": str(error), **empty}, [], (1, 0.0, name))
+            return Entry({**self._links(name), "verdict": None, "error": str(error), **empty}, [], (1, 0.0, name))
         return found
 
     def _found(self, name: str, kind: str) -> Any:
@@ -135,7 +140,7 @@ class Models:
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         opened = Monitor(Store.open(self.paths[name], read_only=True, memory=self._memory[name]))
         status = opened.status(last=LAST)
-        entry = _entry_of(name, status)
+        entry = _entry_of(self._links(name), status)
         document = Document.of(status.to_json() + "\n", JSON)
         self._keep(name, "entry", version, entry, 10_000)
         self._keep(name, "status", version, document, len(document.body))
@@ -166,16 +171,12 @@ class Models:
                 self._size -= freed
 
 
-def _links(name: str) -> dict[str, Any]:
-    place = f"/models/{quote(name, safe='')}/"
-    return {"model": name, "page": place, "status": f"{place}status.json"}
-
-
-def _entry_of(name: str, status: MonitorStatus) -> Entry:
+def _entry_of(links: Mapping[str, Any], status: MonitorStatus) -> Entry:
     newest = status.last_labelled
     measured = None if newest is None else newest.calibration
+    name = str(links["model"])
     summary = {
-        **_links(name),
+        **links,
         "verdict": status.verdict,
         "error": None,
         "rows": status.n,
