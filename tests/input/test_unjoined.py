@@ -116,7 +116,7 @@ def test_keys_may_be_a_column_and_rows_are_counted_as_given() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"label": [0, 0, 1], "prob": [0.2, 0.2, 0.2], "id": ["a", "b", "a"]})
     assert cal.join_events(frame, label="label", prob="prob", keys="id").labels.tolist() == [0, 1]
-    with pytest.raises(cal.InputError, match="keys: .*'idd'"):
+    with pytest.raises(cal.InputError, match=r"keys: .*'idd'"):
         cal.join_events(frame, label="label", prob="prob", keys="idd")
     with pytest.raises(
         cal.UnknownArgumentError, match="key: unexpected keyword of join_events; join_events accepts keys, label"
