@@ -19,6 +19,7 @@ __all__ = [
     "FAMILIES",
     "apply_configuration",
     "configurable_options",
+    "configuration_file",
     "find_configuration",
     "forget_configuration",
     "is_configured",
@@ -268,6 +269,12 @@ def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     used = _used.get()
     return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+
+
+def configuration_file() -> Path | None:
+    """The configuration that the command found, or None."""
+    used = _used.get()
+    return None if used is None else used.configuration.path
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:

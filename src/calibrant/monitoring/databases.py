@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -20,6 +21,10 @@ __all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
 """Seconds that a writer waits for another."""
+READER_PATIENCE = 2.0
+"""Seconds that a reader waits for a file that is opened read-only; it only waits where the file is locked as a whole."""
+SERVER_SECONDS = 10
+"""Seconds for which a store on a server, which has no number of its changes, counts as unchanged for readers."""
 SCHEMA_NAME = "calibrant"
 """Schema of a monitor on a server whose URL names none."""
 # Word by word, from SQLite to PostgreSQL. Text is compared byte by byte in both, so that both have the same order.
@@ -77,12 +82,13 @@ class Database(Protocol):
     def compact(self, connection: Connection) -> None: ...
     def size(self, connection: Connection) -> int: ...
     def said(self, error: Exception) -> str: ...
+    def version(self) -> tuple[int, ...]: ...
 
 
-def database_of(place: str | os.PathLike[str]) -> Database:
-    """The database of a path or URL."""
+def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Database:
+    """The database of a path or URL; of a file that is opened read-only, not even the journal is moved into the file."""
     text = os.fspath(place)
-    return Postgres(text) if is_url(text) else Sqlite(place)
+    return Postgres(text) if is_url(text) else Sqlite(place, read_only)
 
 
 def is_url(place: str | os.PathLike[str]) -> bool:
@@ -100,9 +106,10 @@ class Sqlite:
     errors = (sqlite3.Error,)
     remedy = "check the path and its permissions"
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path = Path(path)
         self.name = self.path.stem
+        self._read_only = read_only
 
     def connect(self, writing: bool) -> Connection:
         """Connect; a reader without write access to the folder, where SQLite keeps its journal, reads the file as it is."""
@@ -111,6 +118,9 @@ class Sqlite:
         if not writing and complete and not os.access(self.path.parent, os.W_OK):
             place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             return cast(Connection, sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None))
+        if self._read_only:
+            place = f"{self.path.absolute().as_uri()}?mode=ro"
+            return cast(Connection, sqlite3.connect(place, uri=True, timeout=READER_PATIENCE, isolation_level=None))
         return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
 
     def configure(self, connection: Connection) -> None:
@@ -150,6 +160,18 @@ class Sqlite:
 
     def said(self, error: Exception) -> str:
         return short(error)
+
+    def version(self) -> tuple[int, ...]:
+        """Inode, size and time of the file and of its journal, one of which every commit changes."""
+        found: list[int] = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                at = path.stat()
+            except OSError:
+                at = None
+            # A reader creates an empty journal where there is none.
+            found += [0] * 3 if at is None or not at.st_size else [at.st_ino, at.st_size, at.st_mtime_ns]
+        return tuple(found)
 
     messages: Sequence[tuple[str, str, str]] = (
         (
@@ -281,6 +303,10 @@ class Postgres:
         for secret in self._secrets:
             text = text.replace(secret, "...")
         return short(text)
+
+    def version(self) -> tuple[int, ...]:
+        """The time in steps of some seconds."""
+        return (int(time.time() / SERVER_SECONDS),)
 
     messages: Sequence[tuple[str, str, str]] = (
         ("No space left", *Sqlite.messages[0][1:]),
