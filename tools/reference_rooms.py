@@ -162,6 +162,7 @@ ROOMS = {
                 (
                     "monitoring.monitor",
                     "monitoring.fleet",
+                    "monitoring.retention",
                     "monitoring.status",
                     "monitoring.calibration",
                     "monitoring.changepoint",
