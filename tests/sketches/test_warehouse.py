@@ -26,6 +26,7 @@ from calibrant.errors import (
 from calibrant.sketches import cells_query
 from calibrant.sketches.grid import grid
 from calibrant.sketches.warehouse import DIALECTS, quoted
+from tests.postgres import Server
 
 ODD = 'odd "name` \\ of; -- 1'
 
@@ -277,3 +278,57 @@ def test_the_command_line(
     assert (code, "--prob: is required" in err) == (2, True)
     code, _, err = run("sql", "preds", "--dialect", "duckdb", "--label", "y", "--prob", "p", "--probs", "a,b,c")
     assert (code, "--probs: cannot be combined with --prob" in err) == (2, True)
+
+
+def test_postgres_has_the_bits_of_the_rows(postgres: Server, rows: dict[str, np.ndarray]) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    name = quoted(ODD, DIALECTS["postgres"], "by")
+    y, p, group, n = rows.values()
+    with psycopg.connect(postgres.url) as connection, connection.cursor() as cursor:
+        cursor.execute(f'CREATE TEMP TABLE "Pre.ds" (y boolean, p double precision, {name} text, n integer)')
+        with cursor.copy('COPY "Pre.ds" FROM STDIN') as copy:
+            for row in zip((y == 1).tolist(), p.tolist(), group.tolist(), n.tolist(), strict=True):
+                copy.write_row(row)
+
+        def found(**words: Any) -> cal.Sketches:
+            words = {"dialect": "postgres", "prob": "p", "label": "y", **words}
+            return cal.Sketches.from_cells(columns_of(cursor.execute(cells_query('"Pre.ds"', **words))))
+
+        assert found(by=ODD).to_bytes() == cal.Sketches.of(y, p, groups=group).to_bytes()
+        assert found(counts="n").to_bytes() == cal.Sketches.of(y, p, counts=n).to_bytes()
+        assert found(where="p < 0.01").to_bytes() == cal.Sketches.of(y[p < 0.01], p[p < 0.01]).to_bytes()
+        cursor.execute(
+            f"INSERT INTO \"Pre.ds\" ({name}, y, p) VALUES ('a', NULL, 'NaN'), ('a', true, 2), (NULL, false, 'Infinity')"
+        )
+        with pytest.raises(LabelError, match=r"3 missing values \(y 1, p 1, odd .* 1\)"):
+            found(by=ODD)
+        with pytest.raises(ProbabilityError, match=r"2 rows have probability outside of \[0, 1\] in 'p'"):
+            found(where="y IS NOT NULL")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_dialect_parses_and_quotes_names(dialect: str) -> None:
+    sqlglot = pytest.importorskip("sqlglot", reason="NO SQLGLOT: pip install sqlglot to parse the dialects")
+    evil = "x'; DROP TABLE t; --\n\"`\\"
+    words: dict[str, Any] = {"dialect": dialect, "prob": "p", "label": evil, "by": evil, "pos_label": evil}
+    query = cells_query("a.b", **words)
+    statements = [statement for statement in sqlglot.parse(query, dialect=dialect) if statement is not None]
+    assert len(statements) == 1
+    (tree,) = statements
+    own = tree.find(sqlglot.exp.Table)
+    assert (own.db.lower(), own.name.lower()) == ("a", "b")
+    assert [name.alias_or_name for name in tree.selects][:5] == [
+        "calibrant",
+        "result_rows",
+        "cell",
+        "outcome",
+        "group_name",
+    ]
+    # The names and the label come out of the parser as they went in, and nothing else was added.
+    constants = {node.this for node in tree.find_all(sqlglot.exp.Literal) if node.is_string}
+    assert evil in constants
+    named = {node.name for node in tree.find_all(sqlglot.exp.Column)}
+    assert len([name for name in named if "DROP" in name]) == 1
+    assert not list(tree.find_all(sqlglot.exp.Drop))
+    several = cells_query("b", dialect=dialect, prob=["a", "b", "c"], label="y", counts="n")
+    assert sqlglot.parse_one(several, dialect=dialect).find(sqlglot.exp.Group) is not None
