@@ -182,6 +182,7 @@ ROOMS = {
         "scale.md",
         (
             Section("Files", ("sketches.files.scanning",)),
+            Section("Warehouses", ("sketches.warehouse",)),
             Section("Sketches", ("sketches.collection", "sketches.sketch")),
             Section("Spark", ("spark.*",)),
         ),
