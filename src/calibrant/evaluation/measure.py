@@ -302,7 +302,7 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     if isinstance(calibrator, GroupedCalibrator):
         probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
     elif calibrator.needs:
-        probs = calibrator.predict_proba(scores, p.features)  # type: ignore[call-arg]
+        probs = _with_features(calibrator, scores, p.features)
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:
@@ -314,6 +314,19 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     if p.probs.ndim == 2:
         other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
     return other
+
+
+def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:
+    """Calibrated probabilities of a calibrator that needs features, of which predictions have numbers by position only."""
+    columns = calibrator.columns_.tolist()
+    if features is not None and columns == list(range(features.shape[1] if features.ndim == 2 else 1)):
+        return calibrator.predict_proba(scores, features)
+    shown = columns if len(columns) < 6 else [*columns[:5], "..."]
+    raise ArgumentError(
+        "calibrator",
+        f"{type(calibrator).__name__} requires its features, the columns {shown}",
+        InPython("evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)"),
+    )
 
 
 def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
