@@ -161,6 +161,7 @@ ROOMS = {
                 "The monitor",
                 (
                     "monitoring.monitor",
+                    "monitoring.fleet",
                     "monitoring.status",
                     "monitoring.calibration",
                     "monitoring.changepoint",

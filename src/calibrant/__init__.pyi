@@ -274,6 +274,7 @@ from .metrics import vce_db as vce_db
 from .metrics import vece as vece
 from .metrics import wsmcs as wsmcs
 from .monitoring import Monitor as Monitor
+from .monitoring import load_fleet as load_fleet
 from .recalibration import BayesianBinning as BayesianBinning
 from .recalibration import BetaCalibration as BetaCalibration
 from .recalibration import BiasCorrectedTemperature as BiasCorrectedTemperature

@@ -3,12 +3,14 @@
 from ..util.namespace import namespace
 
 NAMES = {
+    "fleet": ("load_fleet",),
     "monitor": ("Monitor",),
 }
 TYPES = {
     "calibration": ("WindowCalibration",),
     "changepoint": ("EDetector",),
     "drift": ("DriftReport", "DriftResult"),
+    "fleet": ("FleetModel",),
     "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
     "ood": ("OodFindings",),
     "sequential": ("EProcess",),

@@ -4,6 +4,8 @@ from .calibration import WindowCalibration as WindowCalibration
 from .changepoint import EDetector as EDetector
 from .drift import DriftReport as DriftReport
 from .drift import DriftResult as DriftResult
+from .fleet import FleetModel as FleetModel
+from .fleet import load_fleet as load_fleet
 from .labelfree import AccuracyEstimate as AccuracyEstimate
 from .labelfree import ChangeReading as ChangeReading
 from .labelfree import ConfidenceSummary as ConfidenceSummary
