@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError
+from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines(), counting_seconds():
+        with warnings_as_lines(), counting_seconds(), in_processes(_without_progress):
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
@@ -61,6 +62,13 @@ def main(arguments: list[str] | None = None) -> None:
         say(format_exc(), err=True)
         code = EXIT_FAULT
     sys.exit(code)
+
+
+def _without_progress() -> None:
+    """Leave the progress bar to the process that was started by the user."""
+    from ..inference.resampling import progress
+
+    progress.set(None)
 
 
 class _GateFailed(Exception):
