@@ -549,20 +549,33 @@ class Monitor:
         self._examine()
         return build_status(self._store, self.settings, self._reference_of, last, group)
 
-    def acknowledge(self) -> int:
-        """Acknowledge all alarms, so that only new ones are open.
+    def acknowledge(self, alarm: int | None = None) -> int:
+        """Acknowledge all alarms, or one of them, so that only new ones are open.
 
         A change of calibration that continues keeps its onset and acknowledgement; after a recovery, or in another
         direction, it is a new change. Score drift is tested in every window, and each significant window raises an
         alarm.
 
+        Parameters
+        ----------
+        alarm : int, optional
+            Number of the alarm, as in the status; its repetitions (same kind, score, group and onset) are acknowledged with it. By
+            default all alarms.
+
         Returns
         -------
         int
             Number of alarms acknowledged.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no alarm of this number.
         """
         with self._store.write() as db:
-            return db.acknowledge()
+            if alarm is not None and alarm not in [number for number, *_ in db.events()]:
+                raise ArgumentError("alarm", f"there is no alarm {alarm!r}", "the status lists their numbers")
+            return db.acknowledge(alarm)
 
     def sketch(self, window: str, group: Any = None, *, labelled: bool = True) -> Any:
         """Return the sketch of a window.

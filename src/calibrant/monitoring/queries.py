@@ -435,9 +435,16 @@ class Transaction:
         query = "SELECT sequence, place, stream, kind, evidence, words, onset, seen FROM events ORDER BY sequence"
         return [(*row[:7], bool(row[7])) for row in self.connection.execute(query)]
 
-    def acknowledge(self) -> int:
-        """Acknowledge all alarms; returns the number of new ones."""
-        return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+    def acknowledge(self, number: int | None = None) -> int:
+        """Acknowledge all alarms, or one with its repetitions: those of the same stream, kind and onset; returns the number of new ones."""
+        if number is None:
+            return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+        done = self.connection.execute(
+            "UPDATE events SET seen = 1 WHERE seen = 0 AND EXISTS (SELECT 1 FROM events e WHERE e.sequence = ? "
+            "AND e.stream = events.stream AND e.kind = events.kind AND coalesce(e.onset, -999999999999) = coalesce(events.onset, -999999999999))",
+            (number,),
+        )
+        return int(done.rowcount)
 
 
 def id_fingerprint(name: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileError, GroupError
+from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
 from .alarms import OOD, fingerprint, judged
@@ -27,7 +28,7 @@ from .ingest import ALL_ROWS, group_key, group_name, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
-from .sequential import EProcess, e_bh
+from .sequential import EProcess
 from .settings import Settings
 from .store import Store
 from .windows import time_text
