@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError
+from ..util.database import is_interrupt
 from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
@@ -58,9 +59,10 @@ def main(arguments: list[str] | None = None) -> None:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
         say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
-    except Exception:  # Python would exit with 1, which is the code of a failed gate
-        say(format_exc(), err=True)
-        code = EXIT_FAULT
+    except Exception as error:  # Python would exit with 1, which is the code of a failed gate
+        interrupted = is_interrupt(error)
+        say("interrupted" if interrupted else format_exc(), err=True)
+        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
     sys.exit(code)
 
 
