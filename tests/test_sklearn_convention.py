@@ -440,3 +440,63 @@ def test_displays_take_line_styles_and_share_axes() -> None:
         ):
             ReliabilityDisplay.from_estimator(model, X, labels, **{word: value})
     plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore:the ", "ignore:The least populated", "ignore:.*is missing from the training rows")
+def test_folds_and_classes_that_scikit_learn_takes_have_its_numbers() -> None:
+    X, y = rows(4)
+    rare = np.where(np.arange(203) == 0, 7, y)  # one row, in five folds
+    order = np.argsort(y)
+    for cv, features, labels in ((None, X, rare), (KFold(4), X[order], y[order])):
+        for method in (
+            "sigmoid",
+            "isotonic",
+        ):  # a row of zeros is uniform, also over a class that the fold does not know
+            ours = CalibratedModel(LinearSVC(), method, cv, convention="scikit-learn").fit(features, labels)
+            theirs = CalibratedClassifierCV(LinearSVC(), method=method, cv=cv).fit(features, labels)
+            assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-6)
+    # The fitted calibrator takes the decision values as they are, whatever their size, and so does its file.
+    for scale in (1e-6, 1.0, 1e6):
+        found = CalibratedModel(Scores(scale), "temperature", convention="scikit-learn", ensemble=False).fit(X, y)
+        again = found.calibrator_.predict_proba(scale * X[:50])
+        assert again == pytest.approx(found.predict_proba(X[:50]), abs=1e-12)
+
+
+def test_the_calibrator_has_the_names_of_the_classes(tmp_path: Any) -> None:
+    X, y = rows(4)
+    fitted = GaussianNB().fit(X, NAMES[y])
+    for method in ("platt", "auto", cal.TopLabelCalibration(cal.PlattScaling())):
+        found = CalibratedModel(fitted, method, "prefit").fit(X, NAMES[y]).calibrator_
+        loaded = cal.load(cal.save(found, tmp_path / "calibrator.json"))
+        assert loaded.classes_.tolist() == fitted.classes_.tolist()
+        assert set(loaded.predict(fitted.predict_proba(X[:9]))) <= set(NAMES)
+    with pytest.warns(cal.CalibrantWarning, match=r"all outcomes of a class are equal \(class 'z' has no rows\)"):
+        CalibratedModel(fitted, "platt", "prefit").fit(X[y != 2], NAMES[y[y != 2]])
+
+
+def test_what_is_not_a_classifier_of_one_label_is_named() -> None:
+    X, y = rows(3)
+    several = np.column_stack([y == 0, y == 1]).astype(int)
+    by_label = sklearn.multioutput.MultiOutputClassifier(GaussianNB()).fit(X, several)
+    regressor = sklearn.linear_model.LinearRegression().fit(X, y)
+    with pytest.raises(cal.errors.LabelError, match="y: multilabel and one-hot labels are not supported"):
+        CalibratedModel(GaussianNB()).fit(X, several)
+    for estimator, text in (
+        (regressor, "estimator: LinearRegression is not a classifier"),
+        (by_label, "estimator: MultiOutputClassifier predicts 2 labels; calibrate one label at a time"),
+        (GaussianNB, r"estimator: must be an estimator; got the class GaussianNB; pass an instance, GaussianNB\(\)"),
+    ):
+        with pytest.raises(cal.ArgumentError, match=text):
+            CalibratedModel(estimator, cv="prefit").fit(X, y)
+    with pytest.raises(cal.ArgumentError, match="LinearRegression is not a classifier"):
+        ReliabilityDisplay.from_estimator(regressor, X, y)
+    for function in (scorer("ece"), ReliabilityDisplay.from_estimator):
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            function(GaussianNB(), X, y)
+    model = CalibratedModel(GaussianNB(), convention="scikit-learn", ensemble=False).fit(X, y)
+    for thing, text in (
+        (model, "got CalibratedModel; pickle the model"),
+        (model.calibrator_, "got ScoreCurves; pickle"),
+    ):
+        with pytest.raises(cal.errors.InputTypeError, match=text):
+            cal.save(thing, "never.json")

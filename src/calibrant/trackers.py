@@ -423,7 +423,9 @@ def save_mlflow_model(calibrator: Calibrator, path: str | os.PathLike[str], **ke
 
 def _with_model(calibrator: Any, write: Any, keywords: Mapping[str, Any]) -> Any:
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
+        kind = type(calibrator).__name__
+        remedy = "use mlflow.sklearn.log_model" if hasattr(calibrator, "get_params") else ""
+        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {kind}", remedy)
     pyfunc = _imported("mlflow.pyfunc")
     with TemporaryDirectory() as place:
         file = Path(place, FILE_NAME)

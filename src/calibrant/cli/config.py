@@ -19,6 +19,7 @@ __all__ = [
     "FAMILIES",
     "apply_configuration",
     "configurable_options",
+    "configuration_file",
     "find_configuration",
     "forget_configuration",
     "is_configured",
@@ -206,8 +207,11 @@ def model_values(
     """Values of the options of a command by parameter, as configured for one model: its `entries` before the tables of the command."""
     options = configurable_options(command)
     values, used = _configured(found, context, options, path)
-    own = [Setting(table, key, value) for key, value in entries.items() if key in options]
-    _add_settings(found, context, options, own, values, used)
+    settings = [Setting(table, key, value) for key, value in entries.items() if key in options]
+    given = found.tables["models"].get(table.removeprefix("models."), {})
+    for is_own in (False, True):  # what a model gives itself replaces what all models have
+        own = [setting for setting in settings if (setting.key in given) == is_own]
+        _add_settings(found, context, options, own, values, used)
     return values
 
 
@@ -307,6 +311,12 @@ def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     used = _used.get()
     return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+
+
+def configuration_file() -> Path | None:
+    """The configuration that the command found, or None."""
+    used = _used.get()
+    return None if used is None else used.configuration.path
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:

@@ -60,7 +60,7 @@ def id_option(help: str) -> Callable[[Any], Any]:
 def monitor() -> None:
     """Monitor predictions over time: drift, calibration as labels arrive, and alarms.
 
-    STORE is one SQLite file. The exit codes, for scheduled jobs, are 0 for no alarm, 3 for an alarm, and 2 for invalid input or an
+    STORE is one SQLite file, or a URL postgresql://USER@HOST/DATABASE?schema=NAME for several hosts. The exit codes, for scheduled jobs, are 0 for no alarm, 3 for an alarm, and 2 for invalid input or an
     unusable store. The commands update and labels report the alarms that they raise, status those that are not acknowledged.
     """
 
@@ -126,7 +126,7 @@ monitor.add_command(run)
 @click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
-    """Create a monitor in the new file STORE.
+    """Create a monitor in the new file or schema STORE.
 
     The names of columns are stored, so that update and labels need none.
     """
@@ -135,11 +135,12 @@ def init(store: str, **options: Any) -> None:
 
     with warnings_as_lines():
         made, dropped = create_monitor(store, options)
+    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     kept = made.settings.columns
     needed = {"time": made.settings.rule.by_time, "id": True}
     more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in kept)
     said = [] if dropped is None else [str(dropped)]
-    print_lines([repr(made), *said, f"Next: calibrant monitor update {store} FILE{more}"])
+    print_lines([repr(made), *said, f"Next: calibrant monitor update {named} FILE{more}"])
 
 
 @monitor.command(short_help="Add predictions.")
@@ -298,8 +299,9 @@ def status(
             raise ArgumentError(option, "has no effect without --prometheus", "give both")
     if out is not None and not (as_json or prometheus):
         raise ArgumentError("--out", "has no effect without --json or --prometheus", "give one of them")
-    labels = {"model": name or Path(store).stem, **_tags(tags)}
-    found = _status(Monitor.open(store), last, group)
+    opened = Monitor.open(store)
+    labels = {"model": name or opened.name, **_tags(tags)}
+    found = _status(opened, last, group)
     text = found.to_json() + "\n" if as_json else found.to_prometheus(labels) if prometheus else None
     if text is None:
         _show(found)
@@ -308,7 +310,7 @@ def status(
     else:
         write_atomic(out, text.encode())
     checked = check(conditions, [_newest(found)]) if conditions else []
-    failed = gates.finish(checked, f"calibrant monitor status {Path(store).name}", [found.verdict])
+    failed = gates.finish(checked, f"calibrant monitor status {_file_name(opened)}", [found.verdict])
     _exit(found.open_alarms, fail_on)
     if failed:
         raise click.exceptions.Exit(EXIT_GATE)
@@ -326,6 +328,11 @@ def _tags(tags: tuple[str, ...]) -> dict[str, str]:
             raise ArgumentError("--tag", problem, "--name gives the model, --tag further labels, such as env=prod")
         found[name] = value
     return found
+
+
+def _file_name(opened: Monitor) -> str:
+    """The file of a monitor without its folder, or the name of its schema."""
+    return opened.path.name if isinstance(opened.path, Path) else opened.name
 
 
 def _newest(found: MonitorStatus) -> Place:
@@ -359,16 +366,38 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
     from ..reporting.timeline import write_timeline
     from .screen import print_lines
 
-    found = _status(Monitor.open(store), last, group)
-    written = write_timeline(out, found, title=title or Path(store).stem)
+    opened = Monitor.open(store)
+    found = _status(opened, last, group)
+    written = write_timeline(out, found, title=title or opened.name)
     print_lines([found.verdict, f"Wrote {written}."])
 
 
-@monitor.command(short_help="Check the file of a monitor for damage.")
+@monitor.command(short_help="Serve status, gauges and pages over HTTP, read only.")
+@click.argument("stores", nargs=-1, metavar="[STORE]...")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=int, default=8765, show_default=True, help="Port to listen on; 0 for any free one.")
+@click.option("--verbose", is_flag=True, help="Print one line for each request on standard error.")
+@options.debug_option
+def serve(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
+    """Serve monitors over HTTP until the command is stopped; nothing can be changed through it.
+
+    STORE is a store, NAME=STORE for a model with another name than that of its store, or a configuration file or folder with tables
+    [models.NAME]; without any, the models are those of the configuration. The paths are / (all models, the worst first), /models/NAME/ (the
+    page that report writes), /models/NAME/status.json, /status.json, /metrics for Prometheus, and /healthz.
+
+    There is no authentication: the service listens on this machine only, unless --host says otherwise. SIGTERM ends it with exit code 0,
+    Ctrl-C with 130.
+    """
+    from . import serving
+
+    serving.run(stores, host, port, verbose)
+
+
+@monitor.command(short_help="Check the store of a monitor for damage.")
 @click.argument("store")
 @options.debug_option
 def check(store: str) -> None:
-    """Read the whole file of a monitor; exit with 2 if it is damaged."""
+    """Read the whole store of a monitor; exit with 2 if it is damaged."""
     from ..monitoring.monitor import Monitor
     from .screen import print_lines
 

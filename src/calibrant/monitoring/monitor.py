@@ -64,7 +64,7 @@ class Monitor:
     given); once enough labels are available it is tested, by a sequential test that is valid after every window and by a change detector. Use `create` for a new
     monitor and `open` for an existing one.
 
-    All data are in one SQLite file. Each update is one transaction: a crash loses at most the update being written,
+    All data are in one SQLite file, or in a schema of a PostgreSQL server. Each update is one transaction: a crash loses at most the update being written,
     and repeating an update changes nothing. The time is the newest time among the rows; the clock of the machine only
     serves to recognize rows whose time lies ahead.
 
@@ -144,12 +144,12 @@ class Monitor:
         ood: Any = None,
         columns: Mapping[str, str] | None = None,
     ) -> Monitor:
-        """Create a monitor in a new file.
+        """Create a monitor in a new file or in a schema of a PostgreSQL server.
 
         Parameters
         ----------
         path : str or path
-            File, which must not exist.
+            File, which must not exist, or URL ``postgresql://USER@HOST/DATABASE?schema=NAME``.
         reference : tuple, Predictions or Sketches
             Labelled reference data, from a time when the model was acceptable: a pair ``(y_true, y_prob)``,
             `Predictions` or `Sketches`. With groups, each group is compared with its own reference data.
@@ -235,7 +235,7 @@ class Monitor:
         Parameters
         ----------
         path : str or path
-            File of the monitor.
+            File of the monitor, or its URL.
 
         Returns
         -------
@@ -250,19 +250,24 @@ class Monitor:
         return cls(Store.open(path))
 
     def check(self) -> None:
-        """Check the whole file for damage, which takes about a second for 300 MB.
+        """Check the whole store for damage, which takes about a second for 300 MB.
 
         Raises
         ------
         FileError
-            If the file is damaged.
+            If the store is damaged.
         """
         self._store.check()
 
     @property
-    def path(self) -> Path:
-        """Path of the store."""
+    def path(self) -> Path | str:
+        """File of the store, or its URL without password."""
         return self._store.path
+
+    @property
+    def name(self) -> str:
+        """Name of the file without its suffix, or of the schema."""
+        return self._store.database.name
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -535,6 +540,8 @@ class Monitor:
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""
+        if self._store.read_only:
+            return
         with self._store.read() as db:
             places = db.unexamined()
         for begin in range(0, len(places), TOGETHER):
