@@ -239,7 +239,8 @@ def _parameters(context: click.Context, name: str, arguments: list[str], values:
     made = parent.command.commands[name].make_context(
         name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
     )
-    return dict(made.params)
+    # An empty text removes what all models have.
+    return {option: None if value == "" else value for option, value in made.params.items()}
 
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
