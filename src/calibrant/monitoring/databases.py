@@ -158,6 +158,7 @@ class Sqlite:
 
     def compact(self, connection: Connection) -> None:
         """Write the file anew, by way of the journal, and shorten both."""
+        connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
