@@ -590,6 +590,36 @@ class Metric(Facts):
             largest = max(map(abs, values))
             if cancels and CANCELLED < largest < math.inf and abs(math.fsum(values)) < CANCELLED * largest:
                 self._refuse_cancelled(views)
+        return self.combined(values, views, options, combine, class_weight)
+
+    def combined(
+        self,
+        values: list[float],
+        views: list[AnyView],
+        options: Mapping[str, Any],
+        combine: Any = None,
+        class_weight: Any = None,
+    ) -> float:
+        """Compute the value of the metric from those of its views.
+
+        Parameters
+        ----------
+        values : list of float
+            Value of the formula for each view.
+        views : list of View or VectorView
+            One view, or one view per class.
+        options : mapping
+            All options of the metric.
+        combine : str, optional
+            How classes are combined; by default as the metric does.
+        class_weight : array-like, optional
+            Weight of each class.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
