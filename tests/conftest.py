@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import settings
 
 from calibrant.errors import CalibrantError
 from tests.language import rejected
+from tests.postgres import Server, running_server
 from tests.sample import write_sample
 
 settings.register_profile("any machine", deadline=None)
@@ -26,9 +29,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--deep"):
         return
-    long = [item for item in items if "deep" in item.keywords]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if "deep" not in item.keywords]
+    kept = _spread([item for item in items if "deep" not in item.keywords])
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def _spread(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The cases of the short form: of a test with many cases a third, in which every value of every parameter occurs.
+
+    A table of metrics by data sets so meets every metric and every data set in each run; every pair is met by
+    `make deep`. A test marked `sampled`, whose cases differ little, runs a third of them whatever their values.
+    Which cases are kept depends on their names alone, so that a failure is found again.
+    """
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept: set[pytest.Item] = set()
+    for cases in tables.values():
+        if len(cases) < 12 or not all(isinstance(case, pytest.Function) for case in cases):
+            kept.update(cases)
+            continue
+        met: set[tuple[str, object]] = set()
+        cases.sort(key=lambda case: zlib.crc32(case.nodeid.encode()))
+        for place, case in enumerate(cases):
+            values = {(name, _mark(value)) for name, value in case.callspec.params.items()}  # type: ignore[attr-defined]
+            if 3 * place < len(cases) or (values - met and "sampled" not in case.keywords):
+                kept.add(case)
+                met |= values
+    return kept
+
+
+def _mark(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else id(value)
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +89,13 @@ def real_folder() -> Path:
     if not (REAL / "checks.json").exists():
         pytest.skip(f"NO REAL PREDICTIONS in {REAL}: set CALIBRANT_DATA to check published numbers")
     return REAL
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real PostgreSQL server; a test that needs it is skipped where it cannot be started."""
+    with running_server() as server:
+        yield server
 
 
 _build_error = CalibrantError.__init__

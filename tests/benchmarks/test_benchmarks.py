@@ -33,6 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return json.loads(out.read_text())
 
 
+@pytest.mark.deep
 def test_results_say_when_where_and_with_what(results: dict[str, Any]) -> None:
     expected = {"date", "quick", "machine", "versions", "environments", "cases", "growth", "import_seconds"}
     assert set(results) == expected
@@ -42,6 +43,7 @@ def test_results_say_when_where_and_with_what(results: dict[str, Any]) -> None:
     assert {"numpy", "calibrant"} == set(results["import_seconds"])
 
 
+@pytest.mark.deep
 def test_all_cases_are_there(results: dict[str, Any]) -> None:
     assert [case["id"] for case in results["cases"]] == [
         *("top_label_10", "top_label_1000", "binary", "class_wise", "equal_mass"),
@@ -74,6 +76,7 @@ def test_all_cases_are_there(results: dict[str, Any]) -> None:
         assert all(set(entry) == keys for entry in case["contenders"])
 
 
+@pytest.mark.deep
 def test_values_agree(results: dict[str, Any]) -> None:
     for case in results["cases"]:
         value = {entry["name"]: entry["value"] for entry in case["contenders"]}
@@ -86,6 +89,7 @@ def test_values_agree(results: dict[str, Any]) -> None:
             assert value["calibrant"] == value["calibrant without numba"]
 
 
+@pytest.mark.deep
 def test_growth_is_measured(results: dict[str, Any]) -> None:
     found = results["growth"]
     assert set(found) == {"load", "scaling", "pairs", "all_metrics", "resampling"}
@@ -98,6 +102,7 @@ def test_growth_is_measured(results: dict[str, Any]) -> None:
     assert found["all_metrics"]["values"] > 60
 
 
+@pytest.mark.deep
 def test_resampled_intervals_agree(results: dict[str, Any]) -> None:
     few = min(entry["rows"] for entry in results["growth"]["resampling"])
     same = [entry for entry in results["growth"]["resampling"] if entry["rows"] == few]
@@ -108,6 +113,7 @@ def test_resampled_intervals_agree(results: dict[str, Any]) -> None:
         assert max(ends) - min(ends) < width / 3, ends
 
 
+@pytest.mark.deep
 def test_page_is_written_from_the_results(results: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     code = "import json, sys; from pathlib import Path; from page import write_page; "
@@ -170,6 +176,7 @@ FEATURES = {
 }
 
 
+@pytest.mark.deep
 def test_every_contender_is_timed_or_named_as_absent(results: dict[str, Any], bench: SimpleNamespace) -> None:
     for case in results["cases"]:
         wanted = {contender.name for contender in bench.all_cases.case_by_id(case["id"]).contenders}
@@ -227,6 +234,7 @@ def test_feature_table_shows_names_words_and_exceptions(bench: SimpleNamespace) 
     assert bench.tables.feature_lines({}) == []
 
 
+@pytest.mark.deep
 def test_readme_table_has_ratios_and_features(results: dict[str, Any], bench: SimpleNamespace) -> None:
     text = bench.page.readme_table(results, FEATURES)
     assert text.startswith(bench.tables.BEGIN)

@@ -225,7 +225,9 @@ KEYWORD = re.compile(
 )
 
 
-def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes_no: Path, run: Run) -> None:
+def test_no_text_of_a_command_speaks_of_keywords(
+    tmp_path: Path, rows: Path, yes_no: Path, run: Run, deep: bool
+) -> None:
     animals, fitted = tmp_path / "animals.csv", tmp_path / "calibrator.json"
     animals.write_text("label,p\n" + "cat,0.2\ndog,0.9\n" * 20)
     assert run("fit", rows, "--method", "platt", "--out", fitted)[0] == 0
@@ -244,11 +246,13 @@ def test_no_text_of_a_command_speaks_of_keywords(tmp_path: Path, rows: Path, yes
         ("select", rows, "--accuracy", "0.9", "--weight", "p"),
         ("apply", fitted, animals, "--out", tmp_path / "x.csv", "--logits", "p"),
         ("report", rows, "--out", page, "--metrics", "lce,ece,pce", "--no-recalibration"),
+    ]
+    longer: list[tuple[object, ...]] = [
         ("report", rows, yes_no, "--compare", "models", "--out", page),
         ("report", rows, "--calibrator", fitted, "--out", page),
         ("run", "--validation", rows, "--test", rows, "--out", tmp_path / "o", "--metrics", "lce,ece"),
     ]
-    for call in calls:
+    for call in calls + longer * deep:
         _, out, err = run(*call)
         assert not KEYWORD.search(out + err), (call, out + err)
         assert "Traceback" not in err

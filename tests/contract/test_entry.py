@@ -117,6 +117,7 @@ def test_copies_are_the_metric(metric: Metric) -> None:
     assert copy.deepcopy({"metric": metric})["metric"] is metric
 
 
+@pytest.mark.sampled
 @every_metric
 def test_threads_get_the_same_bits(metric: Metric, deep: bool) -> None:
     """Eight threads, many calls each; half of them share Predictions, whose sorted order and sums are made on demand."""

@@ -130,6 +130,7 @@ def truths(shape: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", ["binary", "three"])
 @metrics_that(lambda m: m.alternative == "greater" and not m.signed and m.proper == "no" and m.id not in CENTRED)
 def test_where_larger_speaks_against_calibration_nothing_else_lowers_the_value(metric: Metric, shape: str) -> None:
@@ -188,6 +189,7 @@ def extreme_problems() -> list[tuple[np.ndarray, np.ndarray]]:
     return [*found, *((rng.integers(0, 2, n), np.round(rng.beta(0.3, 0.3, n), 1)) for n in (20, 60) for _ in range(4))]
 
 
+@pytest.mark.sampled
 @metrics_that(lambda m: m.id not in WIDER)
 def test_the_range_is_reached(metric: Metric) -> None:
     """A range wider than the values says nothing: both bounds are approached by some extreme rows."""

@@ -159,6 +159,7 @@ def draw_multilabel(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
     return (rng.random((n, 3)) < p**1.5).astype(int), p
 
 
+@pytest.mark.sampled
 @every_metric
 def test_multilabel_is_every_column_on_its_own(metric: Metric) -> None:
     y, p = draw_multilabel()

@@ -146,6 +146,7 @@ def assert_says_all(found: Any) -> None:
     assert not missing, f"only the text of {type(found).__name__} says {sorted(missing)}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_notebook_says_what_the_text_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_drawing_library", lambda: "0;")  # bundling it takes seconds

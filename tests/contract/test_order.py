@@ -93,6 +93,7 @@ def test_the_order_of_classes_changes_nothing(metric: Metric, shape: str) -> Non
         assert_same(by_number, wanted, f"columns in order {order} with numbers")
 
 
+@pytest.mark.sampled
 @every_metric
 def test_one_column_says_what_two_say(metric: Metric) -> None:
     for one, two in zip(PROBLEMS["binary"][:2], PROBLEMS["two_column"], strict=True):

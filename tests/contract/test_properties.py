@@ -123,6 +123,7 @@ def influence(metric: Metric, n: int = 200, samples: int = 8) -> float:
 LASTING = ("ckce", "dce_lower", "fott_pl", "fott_pl3", "fott_iop", "fixed_slope_intercept", "bkde", "dkde", "knn_chi2")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "metric",
     [pytest.param(m, id=m.id, marks=[pytest.mark.deep] if m.id in LASTING else []) for m in cal.catalogue.values()],

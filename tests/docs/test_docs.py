@@ -21,7 +21,12 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def shown(page: Path) -> object:
+    """A page with code; the gallery, whose code ran when it was written, in the long form only."""
+    return pytest.param(page, id=page.name, marks=[pytest.mark.deep] * (page.name == "gallery.md"))
+
+
+@pytest.mark.parametrize("page", [shown(p) for p in PAGES if blocks(p, "python")])
 def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     """All blocks of a page in one fresh process, in order, as a reader would paste them."""
     script = tmp_path / "page.py"

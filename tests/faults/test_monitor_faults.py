@@ -16,6 +16,7 @@ from calibrant.errors import FileError
 from calibrant.monitoring import store
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
+from tests.postgres import Server
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(300)
@@ -23,8 +24,9 @@ YES = (RNG.random(300) < SCORE).astype(int)
 
 # Imports once and forks, so that a kill costs milliseconds and not the start of Python.
 SETUP = """
-import itertools, json, os, random, resource, signal, sqlite3, sys
+import itertools, json, os, random, resource, signal, sqlite3, sys, time
 import numpy as np
+from calibrant.monitoring import databases
 from calibrant.monitoring.store import Store
 from calibrant.monitoring.monitor import Monitor
 
@@ -40,44 +42,75 @@ OOD = "ood" in sys.argv
 def ood_of(i):
     return {"ood": {"energy": 8 * score[i] - 5, "distance": score[i] ** 2}} if OOD else {}
 
-def make(path):
+def make(name):
     levels = {"n_resamples": 19, "drift_alpha": 0.4, "mature": 0.9}
-    return Monitor.create(path, reference=(yes[0] == 1, score[0]), every="5d", **levels, **ood_of(0))
+    return Monitor.create(place(name), reference=(yes[0] == 1, score[0]), every="5d", **levels, **ood_of(0))
 
 def send(monitor, i):
     ids = np.arange(SIZE) + i * SIZE
     return monitor.update(yes[i], score[i], when=when[i], ids=ids, groups=np.where(ids % 3, "a", "b"), **ood_of(i))
 
-def content(path):
-    with sqlite3.connect(path) as db:
-        ok = db.execute("PRAGMA integrity_check").fetchone()[0]
-        parts = db.execute("SELECT place, stream, n, labelled, hex(scores), hex(outcomes) FROM parts ORDER BY 1, 2").fetchall()
-        bets = db.execute("SELECT place, stream, digest, log_value, log_detector FROM evidence ORDER BY sequence").fetchall()
-        states = db.execute("SELECT stream, eprocess, detector FROM streams ORDER BY 1").fetchall()
-        rows = db.execute("SELECT * FROM rows ORDER BY id").fetchall()
+def place(name):
+    # The place of a store: a file in the folder, or a schema of the server.
+    return f"{sys.argv[1]}&schema={name}" if sys.argv[1].startswith("postgresql:") else f"{sys.argv[1]}/{name}.db"
+
+def content(name):
+    store = Store.open(place(name))
+    store.check()
+    with store.read() as db:
+        def asked(query):
+            found = db.connection.execute(query).fetchall()
+            return [tuple(each.hex() if isinstance(each, bytes) else each for each in row) for row in found]
+
+        parts = asked("SELECT place, stream, n, labelled, scores, outcomes FROM parts ORDER BY 1, 2")
+        bets = asked("SELECT sequence, place, stream, digest, log_value, log_detector FROM evidence ORDER BY sequence")
+        states = asked("SELECT stream, eprocess, detector FROM streams ORDER BY 1")
+        states += asked("SELECT place, stream, kind, evidence, words, onset FROM events ORDER BY 1, 2, 3")
+        rows = asked("SELECT * FROM rows ORDER BY id")
+        ok = "ok"
         if OOD:
-            states += db.execute("SELECT place, stream, name, hex(content) FROM ood ORDER BY 1, 2, 3").fetchall()
-            kept = db.execute("SELECT id, name, value FROM ood_rows ORDER BY 1, 2").fetchall()
+            states += asked("SELECT place, stream, name, content FROM ood ORDER BY 1, 2, 3")
+            kept = asked("SELECT id, name, value FROM ood_rows ORDER BY 1, 2")
             states += kept
             ok = ok if len(kept) == 2 * len(rows) else "rows and out-of-distribution scores disagree"
-    db.close()
     return ok, parts, bets, states, rows
 """
 KILLS = (
     SETUP
     + """
-folder, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+folder, kills, seed, server = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 random.seed(seed)
-path = folder + "/killed.db"
-make(path)
+name = f"killed{seed}"
+make(name)
 plain = Store._configure
+
+
+class Counted:
+    # A connection to a server that calls a function before and after every statement.
+    def __init__(self, inner, each):
+        self.inner, self.each = inner, each
+
+    def __getattr__(self, what):
+        found = getattr(self.inner, what)
+        if what not in ("execute", "executemany"):
+            return found
+
+        def call(*values):
+            self.each()
+            answer = found(*values)
+            self.each()
+            return answer
+
+        return call
 
 
 def count(kind, each):
     # Call a function at every statement, or at every few steps within statements, of all connections to come.
     def configure(self, connection):
         plain(self, connection)
-        if kind == "statement":
+        if server:
+            connection.connection = Counted(connection.connection, each)
+        elif kind == "statement":
             connection.set_trace_callback(lambda text: each())
         else:
             connection.set_progress_handler(each, 10)
@@ -88,7 +121,7 @@ def count(kind, each):
 def steps_of_an_update(kind):
     # How many such moments one update has.
     seen = itertools.count()
-    calm = make(folder + f"/{kind}.db")
+    calm = make(f"{kind}{seed}")
     send(calm, 0)
     count(kind, lambda: next(seen) and None)
     send(calm, 1)
@@ -97,14 +130,26 @@ def steps_of_an_update(kind):
 
 
 def die_after(kind, steps):
-    # End this process, as by kill -9, at one of these moments.
+    # End this process, as by kill -9, at one of these moments; or the server, without a last checkpoint.
+    victim, how = os.getpid(), signal.SIGKILL
+    if kind == "server":
+        victim, how = int(open(f"{server}/data/postmaster.pid").readline()), signal.SIGQUIT
     left = itertools.count(steps, -1)
-    count(kind, lambda: os.kill(os.getpid(), signal.SIGKILL) if next(left) <= 0 else None)
+    count(kind, lambda: os.kill(victim, how) if next(left) == 0 else None)
+
+
+def restart():
+    from pathlib import Path
+    from tests.postgres import Server
+
+    while os.path.exists(f"{server}/data/postmaster.pid"):
+        time.sleep(0.01)
+    Server(Path(server)).start()
 
 
 def bytes_of_an_update():
     # How large the journal of one update becomes; while somebody reads, SQLite does not take it away.
-    calm = make(folder + "/bytes.db")
+    calm = make("bytes")
     send(calm, 0)
     reader = sqlite3.connect(folder + "/bytes.db")
     reader.execute("BEGIN")
@@ -123,23 +168,28 @@ def die_at_byte(count):
 
 
 INDEX = 32768
-totals = {kind: steps_of_an_update(kind) for kind in ("statement", "step")}
-totals["byte"] = bytes_of_an_update()
+kinds = ("statement", "server") if server else ("statement", "step", "byte")
+totals = {kind: steps_of_an_update(kind) for kind in kinds if kind != "byte"}
+if not server:
+    totals["byte"] = bytes_of_an_update()
 done, died, problems = 0, 0, []
 for kill in range(kills):
     # Where a kill falls is chosen by progress, never by time: after some confirmed updates, at a statement, at a step within one, or
     # at a byte of the journal or of the database; at the latest after an update, before it is confirmed.
-    how, confirmed = random.choice(["statement", "step", "byte"]), random.randrange(4)
+    how, confirmed = random.choice(kinds), random.randrange(4)
     moment = random.randint(1, totals[how])
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
-        monitor = Monitor.open(path)
+        monitor = Monitor.open(place(name))
         for i in range(done, done + confirmed):
             send(monitor, i)
             os.write(writer, b".")
         die_at_byte(INDEX + moment) if how == "byte" else die_after(how, moment)
-        send(monitor, done + confirmed)
+        try:
+            send(monitor, done + confirmed)
+        except OSError:
+            assert how == "server"
         os.kill(os.getpid(), signal.SIGKILL)
     os.close(writer)
     told = 0
@@ -148,7 +198,9 @@ for kill in range(kills):
     died += os.WIFSIGNALED(os.waitpid(pid, 0)[1])
     os.close(reader)
     done += told
-    ok, parts, _, _, rows = content(path)
+    if how == "server":
+        restart()
+    ok, parts, _, _, rows = content(name)
     if ok != "ok":
         problems.append(f"kill {kill}: {ok}")
     if len(rows) % SIZE or not done * SIZE <= len(rows) <= (done + 1) * SIZE:
@@ -156,39 +208,35 @@ for kill in range(kills):
     if sum(part[2] for part in parts if part[1] == "null") != len(rows):
         problems.append(f"kill {kill}: sketches and rows disagree")
 last = min(done + 3, COUNT)
-monitor = Monitor.open(path)
+monitor = Monitor.open(place(name))
 for i in range(last):  # everything again, most of it for the second time
     send(monitor, i)
-calm = make(folder + "/calm.db")
+calm = make(f"calm{seed}")
 for i in range(last):
     send(calm, i)
-same = [a == b for a, b in zip(content(path), content(folder + "/calm.db"))]
+same = [a == b for a, b in zip(content(name), content(f"calm{seed}"))]
 print(json.dumps({"problems": problems, "same": same, "done": done, "died": died}))
 """
 )
 TWO = (
     SETUP
     + """
-from calibrant.monitoring import store
-
-store.PATIENCE = 600  # a writer that has to wait for long does not fail
-folder = sys.argv[1]
-path = folder + "/two.db"
-make(path)
+databases.PATIENCE = 600  # a writer that has to wait for long does not fail
+make("two")
 children = []
 for half in (0, 1):
     pid = os.fork()
     if not pid:
-        monitor = Monitor.open(path)
+        monitor = Monitor.open(place("two"))
         for i in range(half, 16, 2):
             send(monitor, i)
         os._exit(0)
     children.append(pid)
 codes = [os.waitpid(pid, 0)[1] for pid in children]
-calm = make(folder + "/calm.db")
+calm = make("calm")
 for i in range(16):
     send(calm, i)
-found, wanted = content(path), content(folder + "/calm.db")
+found, wanted = content("two"), content("calm")
 print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1], "rows": found[4] == wanted[4], "n": len(found[4])}))
 """
 )
@@ -196,14 +244,15 @@ print(json.dumps({"codes": codes, "ok": found[0], "parts": found[1] == wanted[1]
 
 def run_script(script: str, *arguments: object) -> dict[str, object]:
     command = [sys.executable, "-W", "error", "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     answer: dict[str, object] = json.loads(done.stdout)
     return answer
 
 
-def check_kills(folder: Path, kills: int, seed: int, *more: str) -> None:
-    found = run_script(KILLS, folder, kills, seed, *more)
+def check_kills(folder: Path | Server, kills: int, seed: int, *more: str) -> None:
+    place = (folder.url, kills, seed, folder.folder) if isinstance(folder, Server) else (folder, kills, seed, "")
+    found = run_script(KILLS, *place, *more)
     assert found["problems"] == []
     assert found["same"] == [True] * 5
     assert found["died"] == kills
@@ -218,6 +267,17 @@ def test_kill_9_keeps_rows_and_out_of_distribution_scores_together(tmp_path: Pat
     check_kills(tmp_path, 8, 2, "ood")
 
 
+def test_kill_9_of_a_client_or_of_the_server_loses_at_most_the_update_being_written(postgres: Server) -> None:
+    check_kills(postgres, 3, 3)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("more", [(), ("ood",)])
+def test_kill_9_two_hundred_times_on_a_server(postgres: Server, seed: int, more: tuple[str, ...]) -> None:
+    check_kills(postgres, 20, 100 + seed + 100 * len(more), *more)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("more", [(), ("ood",)])
@@ -226,7 +286,15 @@ def test_kill_9_two_hundred_times(tmp_path: Path, seed: int, more: tuple[str, ..
 
 
 def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
-    found = run_script(TWO, tmp_path)
+    check_two(tmp_path)
+
+
+def test_two_hosts_at_once_lose_nothing(postgres: Server) -> None:
+    check_two(postgres.url)
+
+
+def check_two(place: object) -> None:
+    found = run_script(TWO, place)
     assert found == {"codes": [0, 0], "ok": "ok", "parts": True, "rows": True, "n": 192}
 
 
@@ -426,6 +494,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(
-        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 2; update calibrant"
+        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 3; update calibrant"
     ):
         Monitor.open(monitor.path)

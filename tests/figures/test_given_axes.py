@@ -65,6 +65,7 @@ def words_of(ax: Any) -> list[Any]:
     return [*texts_of(ax), *(text for text in beside if text.get_text())]
 
 
+@pytest.mark.sampled
 @every_picture
 @pytest.mark.parametrize(
     ("layout", "title"), [(None, "before"), (None, "after"), ("constrained", "after"), ("tight", "after")]
@@ -146,6 +147,7 @@ def light(colour: Any) -> float:
     return float(np.mean(to_rgb(colour)))
 
 
+@pytest.mark.sampled
 @every_picture
 @pytest.mark.usefixtures("_dark")
 def test_a_dark_ground_has_no_pale_boxes_and_no_dark_words(name: str) -> None:

@@ -69,6 +69,7 @@ def words_of(ax: Any) -> list[Any]:
     return [text for text in found if text.get_text().strip()]
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("_dark")
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_dark_style_makes_our_pictures_dark_with_light_words(name: str) -> None:

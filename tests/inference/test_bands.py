@@ -150,6 +150,7 @@ def test_between_scores_the_neighbours_hold() -> None:
     np.testing.assert_array_equal(high, [band.high[0], band.high[0], band.high[1], band.high[3], 1])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
 def test_a_steep_curve_is_covered_where_scores_are_rounded(method: Any) -> None:
     """A jump inside the scores that fall together: their mean rate is far from the curve on either side of it."""

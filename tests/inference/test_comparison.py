@@ -121,6 +121,7 @@ def test_the_interval_is_as_wide_as_resampled_differences_stray() -> None:
     assert found.pvalue == pytest.approx((1 + sum(o >= abs(found.difference) for o in off)) / 100)
 
 
+@pytest.mark.deep
 def test_equally_calibrated_models_are_seldom_told_apart() -> None:
     rejected = []
     for seed in range(80):

@@ -64,6 +64,7 @@ def most(runs: int) -> float:
 SLOW = {"cox_intercept", "cox_slope", "fixed_slope_intercept", "sbct"}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("metric", sorted(set(DEFAULT_TESTS) - SLOW))
 def test_default_tests_hold_their_level(metric: str) -> None:
     """A short form over all settings; too many rejections in any would show. Discrete values make too few, which is not asserted."""

@@ -172,6 +172,7 @@ def rejections(metric: str, sample: Any, runs: int, **words: Any) -> int:
     )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("metric", ["sbct", "pws", "bbt"])
 def test_rare_events_hold_their_level(metric: str) -> None:
     """By chi-square calibrated scores were rejected up to eight times too often."""
@@ -212,6 +213,7 @@ def test_hosmer_and_lemeshow_of_wide_logits() -> None:
         assert cal.hosmer_lemeshow(y, p, lens=lens, classes=range(5)) < 100
 
 
+@pytest.mark.deep
 def test_sharp_scores_hold_the_level_of_hosmer_and_lemeshow() -> None:
     found = rejections("hosmer_lemeshow", lambda rng: 1 / (1 + np.exp(-rng.normal(0, 20, 1000))), 60, n_resamples=39)
     assert found <= 10

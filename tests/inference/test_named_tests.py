@@ -110,6 +110,7 @@ def test_belt_law() -> None:
         assert_allclose(1 - belt_survival(x, 1, 1, 0.95), 2 / (math.pi * 0.05) * inside[0], atol=1e-10)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("free", "added", "threshold"), [(2, 1, 0.95), (2, 2, 0.9), (1, 1, 0.95), (1, 2, 0.95), (2, 3, 0.95)]
 )
@@ -459,6 +460,7 @@ def test_cochrans_rule() -> None:
     assert "approximate" not in hosmer_lemeshow_multinomial(*vectors(900, 0), bins=3).null_distribution
 
 
+@pytest.mark.deep
 def test_small_groups_hold_their_level() -> None:
     """Where chi-square rejects too often, drawing does not."""
     drawn = rough = 0
@@ -860,6 +862,7 @@ def test_size(metric: str, method: str, options: Any) -> None:
     assert (pvalues <= 0.5).mean() <= 0.5 + 4 * math.sqrt(0.25 / repeats)
 
 
+@pytest.mark.deep
 def test_size_of_the_belt(deep: bool) -> None:
     repeats = 200 if deep else 8
     pvalues = np.array([giviti_test(*sample(150, 2000 + s)).pvalue for s in range(repeats)])

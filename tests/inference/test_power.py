@@ -172,6 +172,7 @@ def test_simulated_power_asks_for_the_side() -> None:
     assert "simulated under the null hypothesis" in found.note
 
 
+@pytest.mark.deep
 def test_small_groups_are_simulated() -> None:
     words: dict[str, Any] = {"scores": (1, 11), "warp": bias(0.5)}
     small = power("hosmer_lemeshow", 100, repeats=100, **words)
@@ -295,6 +296,7 @@ def test_any_function_that_gives_a_p_value_will_do() -> None:
     assert power(sequential_test, 300, deviation=0.15, bins=2, repeats=30).power > 0.5
 
 
+@pytest.mark.deep
 def test_a_simulated_number_of_rows() -> None:
     formula = sample_size("calibration_in_the_large", scores=[0.5], deviation=0.15).n
     found = sample_size("calibration_in_the_large", scores=[0.5], deviation=0.15, method="simulated", repeats=300)
@@ -377,6 +379,7 @@ def test_bad_arguments_are_named() -> None:
         power("nothing_like_it", 100, deviation=0.1)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("deviation", [-0.004, 0.004])
 def test_simulated_power_of_two_sides_is_that_of_the_test_that_assess_makes(deviation: float) -> None:
     """Rare events are skewed: `assess` calls what lies far from 0 significant, whichever side, and not the ends of each tail."""

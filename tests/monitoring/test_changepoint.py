@@ -101,6 +101,7 @@ def test_a_stored_state_gives_the_same_alarms() -> None:
     assert "logit" in where.alternative
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["sr", "cusum"])
 def test_run_length_is_at_least_the_promise(kind: Any, deep: bool) -> None:
     rng = np.random.default_rng(1)

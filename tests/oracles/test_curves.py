@@ -221,6 +221,7 @@ def test_likelihood_keeps_the_mean() -> None:
         assert metric(y, p) >= gap - 1e-12
 
 
+@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore::calibrant.errors.InputWarning")
 def test_the_number_of_knots_is_chosen() -> None:
     rng = np.random.default_rng(5)

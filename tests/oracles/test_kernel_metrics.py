@@ -232,6 +232,7 @@ def test_one_event_takes_the_spread_of_all() -> None:
     assert math.isclose(cal.skde(y, p), cal.skde(y, p, bandwidth=width), rel_tol=1e-9)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["uniform", "sure", "beta"])
 def test_lattices_change_hardly_anything(kind: str) -> None:
     y, p = draw(3000, 7, kind)
@@ -260,6 +261,7 @@ def test_searches_agree_with_and_without_lattice(monkeypatch: pytest.MonkeyPatch
     assert lattice == pytest.approx(direct, abs=1e-9)
 
 
+@pytest.mark.deep
 def test_rows_with_little_company_are_summed_directly() -> None:
     y, p = draw(2500, 10, "uniform")
     p = 0.4 + 0.1 * p

@@ -261,6 +261,7 @@ def test_what_is_not_found_is_not_called_calibrated() -> None:
     assert not re.search(r"\bcalibrated\b", found.sentence)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("a", "b", "n"), [(1, 9, 80), (0.5, 40, 4000), (2, 2, 1000)])
 @pytest.mark.parametrize("shape", ["flat", "proportional"])
 def test_a_difference_as_large_as_the_report_names_is_noticed_as_often_as_it_says(

@@ -269,6 +269,7 @@ UNFRIENDLY = (
 SKETCHED = [m for m in cal.catalogue.values() if m.takes == "View" and m.sketch]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("metric", SKETCHED, ids=lambda m: m.id)
 def test_every_metric_is_within_its_bound_on_unfriendly_rows(metric: cal.metrics.Metric) -> None:
     """Also with few rows, and numbers of rows that no number of bins divides."""

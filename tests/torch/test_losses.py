@@ -29,6 +29,7 @@ def one_thread() -> Iterator[None]:
 # Gradients.
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", ALL, ids=named)
 @pytest.mark.parametrize("classes", [2, 4])
 def test_gradients(case: tuple[str, dict[str, Any]], classes: int) -> None:
@@ -96,6 +97,7 @@ def odd_batches() -> dict[str, tuple[Tensor, Tensor]]:
 ODD = list(odd_batches())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
 @pytest.mark.parametrize("case", ALL, ids=named)
 def test_value_and_gradient_are_finite(case: tuple[str, dict[str, Any]], dtype: torch.dtype) -> None:

@@ -28,6 +28,7 @@ COMPILED = [(case, False) for case in FIRST] + [(("focal_loss", {}), True), (("k
 MORE = [pytest.param(case, False, marks=pytest.mark.deep) for case in ALL if case not in FIRST]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("case", "soft"), COMPILED + MORE, ids=named)
 def test_compiled_in_one_graph(case: tuple[str, dict[str, Any]], soft: bool) -> None:
     name, options = case
@@ -109,6 +110,7 @@ def test_what_cannot_be_refused_is_no_number(case: tuple[str, dict[str, Any]]) -
         assert over(shares * 1.1, weight).isnan().all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("case", ALL, ids=named)
 def test_gradients_of_gradients(case: tuple[str, dict[str, Any]]) -> None:
     name, options = case

@@ -86,6 +86,7 @@ def test_a_metric_made_or_copied_in_inference_mode() -> None:
     assert {metric.sketch().n for metric in both.values()} == {400}
 
 
+@pytest.mark.deep
 def test_compiled_functions_count_the_same() -> None:
     # In a process of its own: nothing must have made the tables of a sketch before.
     program = """

@@ -228,6 +228,7 @@ DESIGNS = [
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("k", "decimals", "n"), DESIGNS)
 @pytest.mark.parametrize("metric", ["ecce_mad", "brier"])
 def test_the_level_holds(k: int, decimals: int | None, n: int, metric: str, deep: bool) -> None:

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from ..errors import FileError
-from ..util.files import read_limited
+from ..util.configuration import FLEET, OWN, PROJECT, Configuration, find_configuration, read_configuration
 from .wording import note_options
 
 __all__ = [
     "FAMILIES",
     "apply_configuration",
     "configurable_options",
+    "configuration_file",
     "find_configuration",
     "forget_configuration",
     "is_configured",
+    "model_values",
     "note_remembered",
     "show_configuration",
     "used_configuration",
     "where_set",
 ]
 
-OWN, PROJECT = "calibrant.toml", "pyproject.toml"
-# A configuration has a few hundred bytes; other tools fill pyproject.toml.
-MAX_BYTES = 1 << 20
-MAX_DOTS = 200
 # The keys at the top level: options that mean the same in every command that has them.
 SHARED = (
     *("label", "prob", "probs", "logits", "confidence-column", "weight", "counts", "by", "where"),
@@ -66,105 +61,11 @@ class Setting(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """The content of a configuration file."""
-
-    path: Path
-    text: str
-    tables: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The name of the file, without its folder."""
-        return self.path.name
-
-    def error(self, problem: str, remedy: str = "", table: str = "", key: str | None = None) -> FileError:
-        """An error about a key of the file, with its line."""
-        place = f"[{table}] " if table else ""
-        line = self._line(table, key) if key is not None else None
-        at = "" if key is None else f"{place}{key:.60}" + ("" if line is None else f" (line {line})") + ": "
-        return FileError(self.name, at + problem, remedy)
-
-    def _line(self, table: str, key: str) -> int | None:
-        """The line of a key; None where it is not written as ``key = value`` below its table."""
-        prefix = "tool.calibrant" if self.name == PROJECT else ""
-        wanted, here = ".".join(filter(None, (prefix, table))), ""
-        for number, line in enumerate(self.text.splitlines(), 1):
-            line = line.strip()
-            if line.startswith("["):
-                here = line.strip("[]").replace(" ", "").replace('"', "")
-                if here == ".".join(filter(None, (wanted, key))):
-                    return number
-            elif here == wanted and line.partition("=")[0].strip().strip("\"'") == key:
-                return number
-        return None
-
-
-def find_configuration(folder: Path | None = None) -> Configuration | None:
-    """The configuration of the nearest folder that has one, up to the root of the git repository or of the file system."""
-    try:
-        start = (folder or Path.cwd()).absolute()
-    except OSError:  # the working folder was deleted
-        return None
-    for place in (start, *start.parents):
-        if place != start and _is_open(place):
-            continue
-        for name in (OWN, PROJECT):
-            if os.path.isfile(place / name):  # unlike Path.is_file, False in a folder that cannot be read
-                found = read_configuration(place / name)
-                if found is not None:
-                    return found
-        if os.path.exists(place / ".git"):
-            return None
-    return None
-
-
-def _is_open(folder: Path) -> bool:
-    """Whether everyone can write to a folder, as to /tmp, so that a configuration in it may be anybody's."""
-    try:
-        return os.name == "posix" and bool(os.stat(folder).st_mode & 0o002)
-    except OSError:
-        return True
-
-
-def read_configuration(path: Path, *, named: bool = False) -> Configuration | None:
-    """The configuration in a file; None for a pyproject.toml without ``[tool.calibrant]``, which is an error if it was `named`."""
-    project = path.name == PROJECT
-    if project and not named:  # a file of other tools may be broken or large without concerning this one
-        try:
-            content = read_limited(path, MAX_BYTES)
-        except FileError:
-            return None
-        if b"calibrant" not in content:
-            return None
-    else:
-        content = read_limited(path, MAX_BYTES)
-    try:
-        text = content.decode("utf-8-sig")
-        if any(part.count(".") > MAX_DOTS and ".." not in part for part in text.replace("\n", "=").split("=")):
-            raise RecursionError  # tomllib takes minutes for a.a.a.a...
-        tables = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise FileError(path.name, f"is not valid TOML: {reason}", f"correct {path}, or use --no-config") from None
-    except (RecursionError, ValueError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise FileError(path.name, f"cannot be read: {reason}", f"correct {path}, or use --no-config") from None
-    if project:
-        tool = tables.get("tool", {})
-        own = tool.get("calibrant") if isinstance(tool, dict) else None
-        if own is None and named:
-            raise FileError(path.name, "has no table [tool.calibrant]", "add it, or name another file")
-        if not isinstance(own, dict):
-            return None
-        tables = own
-    return Configuration(path, text, tables)
-
-
 def settings_of(found: Configuration, root: click.Group) -> Iterator[Setting]:
     """All settings of a configuration; a key that no command knows raises."""
     for key, value in found.tables.items():
+        if key in FLEET and isinstance(value, dict):  # read by `monitor run`
+            continue
         command = root.commands.get(key)
         if isinstance(command, click.Command) and isinstance(value, dict):
             yield from _settings_of_command(found, command, key, value)
@@ -243,25 +144,15 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
             raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
         return
     named = given.get("config")
-    found = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    if named is not None and Path(named).is_dir() and _path_of(context) == ["monitor", "run"]:
+        own = Path(named) / OWN  # a folder of models, in which this file has what is common
+        found = read_configuration(own) if own.is_file() else None
+    else:
+        found = find_configuration() if named is None else read_configuration(Path(named), named=True)
     if found is None:
         return
-    root = context.find_root().command
-    assert isinstance(root, click.Group)
-    settings = list(settings_of(found, root))
-    path = _path_of(context)
-    tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
     options = configurable_options(context.command)
-    used: dict[str, Setting] = {}
-    values: dict[str, Any] = {}
-    for table in tables:
-        own = [setting for setting in settings if setting.table == table and setting.key in options]
-        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
-        _replace_family(values, {str(options[setting.key].name) for setting in own})
-        for setting in own:
-            name = str(options[setting.key].name)
-            values[name] = _value(found, context, options[setting.key], setting)
-            used[name] = setting
+    values, used = _configured(found, context, options, _path_of(context))
     _replace_family(values, given)
     used = {name: setting for name, setting in used.items() if name in values and name not in given}
     context.default_map = values
@@ -271,6 +162,57 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
         from .screen import say
 
         say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
+
+
+def _configured(
+    found: Configuration, context: click.Context, options: Mapping[str, click.Option], path: list[str]
+) -> tuple[dict[str, Any], dict[str, Setting]]:
+    """Values of the options of a command by parameter, and the settings that they come from."""
+    root = context.find_root().command
+    assert isinstance(root, click.Group)
+    settings = list(settings_of(found, root))
+    used: dict[str, Setting] = {}
+    values: dict[str, Any] = {}
+    for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:
+        own = [setting for setting in settings if setting.table == table and setting.key in options]
+        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
+        _add_settings(found, context, options, own, values, used)
+    return values, used
+
+
+def _add_settings(
+    found: Configuration,
+    context: click.Context,
+    options: Mapping[str, click.Option],
+    own: Collection[Setting],
+    values: dict[str, Any],
+    used: dict[str, Setting],
+) -> None:
+    """Add the settings of one table, which replace those of more general tables."""
+    _replace_family(values, {str(options[setting.key].name) for setting in own})
+    for setting in own:
+        name = str(options[setting.key].name)
+        values[name] = _value(found, context, options[setting.key], setting)
+        used[name] = setting
+
+
+def model_values(
+    found: Configuration,
+    context: click.Context,
+    command: click.Command,
+    path: list[str],
+    table: str,
+    entries: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Values of the options of a command by parameter, as configured for one model: its `entries` before the tables of the command."""
+    options = configurable_options(command)
+    values, used = _configured(found, context, options, path)
+    settings = [Setting(table, key, value) for key, value in entries.items() if key in options]
+    given = found.tables["models"].get(table.removeprefix("models."), {})
+    for is_own in (False, True):  # what a model gives itself replaces what all models have
+        own = [setting for setting in settings if (setting.key in given) == is_own]
+        _add_settings(found, context, options, own, values, used)
+    return values
 
 
 def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
@@ -369,6 +311,12 @@ def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     used = _used.get()
     return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+
+
+def configuration_file() -> Path | None:
+    """The configuration that the command found, or None."""
+    used = _used.get()
+    return None if used is None else used.configuration.path
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:

@@ -3,14 +3,17 @@
 from ..util.namespace import namespace
 
 NAMES = {
+    "fleet": ("fleet_status", "load_fleet"),
     "monitor": ("Monitor",),
 }
 TYPES = {
     "calibration": ("WindowCalibration",),
     "changepoint": ("EDetector",),
     "drift": ("DriftReport", "DriftResult"),
+    "fleet": ("FleetModel", "FleetStatus", "ModelStatus"),
     "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
     "ood": ("OodFindings",),
+    "retention": ("Pruned",),
     "sequential": ("EProcess",),
     "status": ("Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus"),
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,17 +13,35 @@ from numpy.typing import NDArray
 
 from ..errors import FileError
 from ..sketches.sketch import Sketch
+from .databases import Connection
 
 __all__ = ["Known", "Part", "Stream", "Transaction", "Window"]
 
 
 Whole = NDArray[np.int64]
 Texts = NDArray[np.object_]
+ALL = 2**62
+"""A limit that no number of windows reaches."""
 WINDOWS = "SELECT place, closed, tested, examined, late_rows, late_labels, revised FROM windows "
 
 
 # Made when it is first needed: older stores do not have it.
 EARLY = "CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID"
+
+
+# Fingerprints of the ids of rows that were pruned; made with the first.
+PRUNED = "CREATE TABLE IF NOT EXISTS pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL)"
+
+
+# Columns of the tables whose rows are replaced.
+COLUMNS = {
+    "meta": "name value",
+    "streams": "stream number declared eprocess detector",
+    "parts": "place stream n labelled scores outcomes drift measured",
+    "ood": "place stream name content",
+    "early": "id label",
+    "pruned": "fingerprint place",
+}
 
 
 class Window(NamedTuple):
@@ -92,10 +110,22 @@ class Known(NamedTuple):
 class Transaction:
     """The store inside one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        self._has_ood = version > 1
+        self._has_ood = self.has_table("ood")
+
+    def has_table(self, name: str) -> bool:
+        """Whether the store has a table; some are made when they are first needed."""
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return self.connection.execute(query, (name,)).fetchone() is not None
+
+    def _upsert(self, table: str, key: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert rows, replacing those with the same key."""
+        columns = COLUMNS[table].split()
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        others = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
+        query = f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {others}"  # noqa: S608
+        self.connection.executemany(query, rows)
 
     def meta(self, name: str) -> Any:
         """A named value, or None."""
@@ -103,7 +133,7 @@ class Transaction:
         return None if found is None else json.loads(found[0])
 
     def set_meta(self, name: str, value: Any) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+        self._upsert("meta", "name", [(name, json.dumps(value))])
 
     def reference(self) -> bytes:
         """The bytes of the reference."""
@@ -132,14 +162,14 @@ class Transaction:
     def save_stream(self, stream: Stream) -> None:
         texts = (json.dumps(stream.eprocess), json.dumps(stream.detector))
         row = (stream.stream, stream.number, int(stream.declared), *texts)
-        self.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?, ?)", row)
+        self._upsert("streams", "stream", [row])
 
     # Windows
 
     def windows(self, stream: str, last: int | None = None) -> list[Window]:
         """Windows in which a stream has rows, in order; optionally only the last ones."""
         query = "WHERE place IN (SELECT place FROM parts WHERE stream = ? AND n > 0) ORDER BY place DESC LIMIT ?"
-        return self._windows(query, stream, -1 if last is None else last)[::-1]
+        return self._windows(query, stream, ALL if last is None else last)[::-1]
 
     def newest_over(self, stream: str, labelled: int) -> list[Window]:
         """The newest closed window with at least so many labels of a stream, as a list of at most one."""
@@ -161,7 +191,7 @@ class Transaction:
 
     def window(self, place: int) -> Window:
         """A window, created if it is new."""
-        self.connection.execute("INSERT OR IGNORE INTO windows (place) VALUES (?)", (place,))
+        self.connection.execute("INSERT INTO windows (place) VALUES (?) ON CONFLICT DO NOTHING", (place,))
         return self._windows("WHERE place = ?", place)[0]
 
     def save_window(self, window: Window) -> None:
@@ -218,11 +248,10 @@ class Transaction:
     def save_part(self, part: Part) -> None:
         """Replace the cached results of a part."""
         row = (*part[:4], part.scores.to_bytes(), part.outcomes.to_bytes(), _text(part.drift), _text(part.measured))
-        self.connection.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-        for name, sketch in part.ood.items():
-            self.connection.execute(
-                "INSERT OR REPLACE INTO ood VALUES (?, ?, ?, ?)", (*part[:2], name, sketch.to_bytes())
-            )
+        self._upsert("parts", "place, stream", [row])
+        if part.ood:
+            ood = [(*part[:2], name, sketch.to_bytes()) for name, sketch in part.ood.items()]
+            self._upsert("ood", "place, stream, name", ood)
 
     def counts(self, place: int, stream: str) -> tuple[int, int]:
         """Rows and labels of a stream in a window, without reading its sketches."""
@@ -232,7 +261,7 @@ class Transaction:
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Rows and labels of each stream."""
-        query = "SELECT stream, sum(n), sum(labelled) FROM parts GROUP BY stream"
+        query = "SELECT stream, CAST(sum(n) AS INTEGER), CAST(sum(labelled) AS INTEGER) FROM parts GROUP BY stream"
         return {row[0]: (row[1], row[2]) for row in self.connection.execute(query)}
 
     def save_found(self, place: int, stream: str, column: str, content: dict[str, Any]) -> None:
@@ -257,23 +286,23 @@ class Transaction:
 
     def known(self, ids: Sequence[str], ood: Sequence[str] = ()) -> Known:
         """The rows with these ids that were delivered before, with their scores named by `ood`."""
-        self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, row INTEGER)")
+        self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS incoming (id TEXT, number INTEGER)")
         self.connection.execute("DELETE FROM incoming")
         self.connection.executemany("INSERT INTO incoming VALUES (?, ?)", zip(ids, range(len(ids)), strict=True))
         found = self.connection.execute(
-            "SELECT i.row, r.place, r.stream, r.score, r.target, r.label FROM incoming i JOIN rows r ON r.id = i.id ORDER BY i.row"
+            "SELECT i.number, r.place, r.stream, r.score, r.target, r.label FROM incoming i JOIN rows r ON r.id = i.id ORDER BY i.number"
         ).fetchall()
         kinds: tuple[Any, ...] = (np.int64, np.int64, object, np.float64, np.int64, np.int64)
         columns = zip(*found, strict=True) if found else ((),) * len(kinds)
         scores = np.zeros((len(found), len(ood)))
         for place, name in enumerate(ood):
-            query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.row"
+            query = "SELECT o.value FROM incoming i JOIN ood_rows o ON o.id = i.id WHERE o.name = ? ORDER BY i.number"
             scores[:, place] = [value for (value,) in self.connection.execute(query, (name,))]
         return Known._make([*(np.array(part, kind) for part, kind in zip(columns, kinds, strict=True)), scores])
 
     def add_rows(self, rows: Iterable[tuple[str, int, str, float, int, int]]) -> None:
         """New rows: id, place, stream, score, target, label."""
-        self.connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, 1)", rows)
+        self.connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", ((*row, 1) for row in rows))
 
     def add_ood(self, rows: Iterable[tuple[str, str, float]]) -> None:
         """Out-of-distribution scores of new rows: id, name, value."""
@@ -291,25 +320,66 @@ class Transaction:
     def keep_early(self, labels: Iterable[tuple[str, int]]) -> None:
         """Keep labels whose predictions have not arrived: id, label; a later one replaces an earlier one."""
         self.connection.execute(EARLY)
-        self.connection.executemany("INSERT OR REPLACE INTO early VALUES (?, ?)", labels)
+        self._upsert("early", "id", labels)
 
     def take_early(self) -> tuple[Whole, Whole]:
         """Row and label of the rows passed to `known` whose label arrived before them; they are not kept any longer."""
-        if not self._has_early():
+        if not self.has_table("early"):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = self.connection.execute("SELECT i.row, e.label FROM incoming i JOIN early e ON e.id = i.id").fetchall()
+        found = self.connection.execute(
+            "SELECT i.number, e.label FROM incoming i JOIN early e ON e.id = i.id"
+        ).fetchall()
         self.connection.execute("DELETE FROM early WHERE id IN (SELECT id FROM incoming)")
         return np.array([row for row, _ in found], np.int64), np.array([label for _, label in found], np.int64)
 
     def count_early(self) -> int:
         """Number of labels whose predictions have not arrived."""
-        if not self._has_early():
+        if not self.has_table("early"):
             return 0
         return int(self.connection.execute("SELECT count(*) FROM early").fetchone()[0])
 
-    def _has_early(self) -> bool:
-        found = self.connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'early'")
-        return found.fetchone() is not None
+    # Retention
+
+    def windows_with_rows(self) -> list[Window]:
+        """All windows that rows were added to, in order."""
+        return self._windows("WHERE place IN (SELECT place FROM parts WHERE n > 0) ORDER BY place")
+
+    def count_rows(self) -> dict[int, int]:
+        """Number of rows of each window that are stored with their ids."""
+        return dict(self.connection.execute("SELECT place, count(*) FROM rows GROUP BY place").fetchall())
+
+    def count_unlabelled(self, place: int) -> int:
+        """Number of rows of a window, stored with their ids, whose label is missing."""
+        query = "SELECT count(*) FROM rows WHERE place = ? AND label = -1"
+        return int(self.connection.execute(query, (place,)).fetchone()[0])
+
+    def forget_rows(self, place: int) -> None:
+        """Replace the rows of a window by fingerprints of their ids."""
+        self.connection.execute(PRUNED)
+        ids = [name for (name,) in self.connection.execute("SELECT id FROM rows WHERE place = ?", (place,)).fetchall()]
+        self._upsert("pruned", "fingerprint", ((id_fingerprint(each), place) for each in ids))
+        if self._has_ood:
+            self.connection.execute("DELETE FROM ood_rows WHERE id IN (SELECT id FROM rows WHERE place = ?)", (place,))
+        self.connection.execute("DELETE FROM rows WHERE place = ?", (place,))
+
+    def is_pruned(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether rows with these ids were pruned."""
+        found = np.zeros(len(ids), bool)
+        if len(ids) and self.has_table("pruned"):
+            self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (fingerprint INTEGER, number INTEGER)")
+            self.connection.execute("DELETE FROM asked")
+            rows = ((id_fingerprint(each), number) for number, each in enumerate(ids))
+            self.connection.executemany("INSERT INTO asked VALUES (?, ?)", rows)
+            query = "SELECT a.number FROM asked a JOIN pruned p ON p.fingerprint = a.fingerprint"
+            found[[number for (number,) in self.connection.execute(query)]] = True
+        return found
+
+    def count_ignored(self, labels: int) -> None:
+        """Count labels of pruned rows, which are ignored."""
+        if labels:
+            self.set_meta("labels_of_pruned", (self.meta("labels_of_pruned") or 0) + labels)
+
+    # Deliveries
 
     def delivery(self, name: str) -> tuple[str, int] | None:
         """Fingerprint and number of rows of an earlier delivery, or None."""
@@ -326,14 +396,15 @@ class Transaction:
     ) -> None:
         """Add the evidence after a tested window; it is never changed."""
         self.connection.execute(
-            "INSERT INTO evidence (place, stream, digest, labelled, log_value, log_detector) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO evidence (sequence, place, stream, digest, labelled, log_value, log_detector) "
+            "SELECT coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ? FROM evidence",
             (place, stream, digest, labelled, log_value, log_detector),
         )
 
     def evidence(self, stream: str) -> list[tuple[int, str, float | None, float | None]]:
         """Tested windows in order, with the fingerprint of their rows and the logarithms of the e-value and of the detector statistic."""
         query = "SELECT place, digest, log_value, log_detector FROM evidence WHERE stream = ? ORDER BY sequence"
-        return list(self.connection.execute(query, (stream,)))
+        return self.connection.execute(query, (stream,)).fetchall()
 
     def add_event(
         self,
@@ -347,7 +418,8 @@ class Transaction:
     ) -> bool:
         """Add an alarm; returns False if it was raised before."""
         done = self.connection.execute(
-            "INSERT OR IGNORE INTO events (place, stream, kind, evidence, words, onset, seen) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO events (sequence, place, stream, kind, evidence, words, onset, seen) "
+            "SELECT coalesce(max(sequence), 0) + 1, ?, ?, ?, ?, ?, ?, ? FROM events WHERE true ON CONFLICT DO NOTHING",
             (place, stream, kind, evidence, words, onset, int(seen)),
         )
         return done.rowcount > 0
@@ -363,9 +435,21 @@ class Transaction:
         query = "SELECT sequence, place, stream, kind, evidence, words, onset, seen FROM events ORDER BY sequence"
         return [(*row[:7], bool(row[7])) for row in self.connection.execute(query)]
 
-    def acknowledge(self) -> int:
-        """Acknowledge all alarms; returns the number of new ones."""
-        return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+    def acknowledge(self, number: int | None = None) -> int:
+        """Acknowledge all alarms, or one with its repetitions: those of the same stream, kind and onset; returns the number of new ones."""
+        if number is None:
+            return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+        done = self.connection.execute(
+            "UPDATE events SET seen = 1 WHERE seen = 0 AND EXISTS (SELECT 1 FROM events e WHERE e.sequence = ? "
+            "AND e.stream = events.stream AND e.kind = events.kind AND coalesce(e.onset, -999999999999) = coalesce(events.onset, -999999999999))",
+            (number,),
+        )
+        return int(done.rowcount)
+
+
+def id_fingerprint(name: str) -> int:
+    """64 bits of an id; among a billion rows, one of 10 billion other ids is mistaken for one of them."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def _part(row: tuple[Any, ...]) -> Part:

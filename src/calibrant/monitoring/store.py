@@ -1,28 +1,26 @@
-"""Storage of the monitor: one SQLite database, written in transactions, so that a crash loses an update entirely or not at all.
+"""Storage of the monitor: one database, written in transactions, so that a crash loses an update entirely or not at all.
 
-It is the only file of calibrant that is not written through `util.files`: SQLite has its own journal and locks.
+A SQLite file is the only file of calibrant that is not written through `util.files`, since SQLite has its own journal and locks.
+A store on a PostgreSQL server has the same tables; what differs is in `databases`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InPython
+from .databases import Connection, Sqlite, database_of, short
 from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store"]
 
-FORMAT = 2
-"""Latest format; stores without out-of-distribution scores have the first."""
-APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
-PATIENCE = 30.0
-"""Seconds that a writer waits for another."""
+FORMAT = 3
+"""Latest format. The second has out-of-distribution scores, the third pruned rows or windows of a time zone; others have the first."""
+OOD_FORMAT, PRUNED_FORMAT = 2, 3
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -78,8 +76,16 @@ class Store:
     {'alpha': 0.05}
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
+    ) -> None:
+        self.database = database_of(path, read_only)
+        self.path = self.database.path
+        """File, or URL without password."""
+        self.read_only = read_only
+        """Whether nothing is written, not even results that a status computes."""
+        self.memory: dict[bytes, Any] = {} if memory is None else memory
+        """Results computed for the status of a store that is only read; they may be used again for another opening."""
 
     @classmethod
     def create(
@@ -89,15 +95,17 @@ class Store:
         reference: bytes,
         streams: Sequence[Stream] = (),
         ood: Mapping[tuple[str, str], bytes] | None = None,
+        format: int | None = None,
     ) -> Store:
         """Create a database; one whose creation was interrupted is completed. `ood` holds reference scores by stream and name."""
         store = cls(path)
-        if store.path.is_dir():
+        database = store.database
+        if isinstance(database, Sqlite) and database.path.is_dir():
             raise FileError(str(path), "is a folder", "name a file in it")
         with store._connected() as connection:
             store._require_empty(connection)
-            connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
-            with store._transaction(connection, "IMMEDIATE"):
+            database.prepare(connection)
+            with store._transaction(connection, writing=True):
                 store._require_empty(connection)
                 for statement in (SCHEMA + (OOD_SCHEMA if ood else "")).split(";\n"):
                     if statement.strip():
@@ -109,66 +117,93 @@ class Store:
                     Transaction(connection).save_stream(each)
                 for (stream, name), content in (ood or {}).items():
                     connection.execute("INSERT INTO ood_reference VALUES (?, ?, ?)", (stream, name, content))
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT if ood else 1}")
+                database.mark(connection, format or (OOD_FORMAT if ood else 1))
         return store
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Store:
-        """Open an existing database, after an integrity check unless it is large."""
-        store = cls(path)
-        if not store.path.exists():
-            raise FileError(
-                str(path), "no such file", ("create it with `calibrant monitor init`", InPython("Monitor.create"))
-            )
-        if store.path.is_dir():
+    def open(
+        cls, path: str | os.PathLike[str], *, read_only: bool = False, memory: dict[bytes, Any] | None = None
+    ) -> Store:
+        """Open an existing database; a file after an integrity check unless it is large."""
+        store = cls(path, read_only=read_only, memory=memory)
+        database = store.database
+        create = ("create it with `calibrant monitor init`", InPython("Monitor.create"))
+        if isinstance(database, Sqlite) and not database.path.exists():
+            raise FileError(str(path), "no such file", create)
+        if isinstance(database, Sqlite) and database.path.is_dir():
             raise FileError(str(path), "is a folder", "name the file of the monitor")
-        with store._connected(writing=False) as connection:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if application != APPLICATION:
-                raise FileError(str(path), "is not a calibrant monitor", "check the path")
+        with store._connected(writing=False) as connection, store._transaction(connection, writing=False):
+            version = database.format(connection)
+            if version is None and not isinstance(database, Sqlite) and database.is_empty(connection):
+                raise FileError(str(store.path), "no such monitor", create)
+            if version is None:
+                raise FileError(str(store.path), "is not a calibrant monitor", "check the path")
             if version > FORMAT:
                 raise FileError(
-                    str(path),
+                    str(store.path),
                     f"has format {version}; this version of calibrant reads up to {FORMAT}",
                     "update calibrant",
                 )
-            if store.path.stat().st_size <= CHECKED_BYTES:
+            if isinstance(database, Sqlite) and database.path.stat().st_size <= CHECKED_BYTES:
                 store._check(connection, "quick_check")
         return store
 
-    def check(self) -> None:
-        """Raise if the file is damaged: its pages, tables and indices are read as a whole."""
-        with self._connected(writing=False) as connection:
-            self._check(connection, "integrity_check")
+    def version(self) -> tuple[int, ...]:
+        """Numbers that differ after a committed change."""
+        return self.database.version()
 
-    def _check(self, connection: sqlite3.Connection, pragma: str) -> None:
+    def check(self) -> None:
+        """Raise if the store is damaged: a file is read as a whole, and the sketches of all windows."""
+        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+            if isinstance(self.database, Sqlite):
+                self._check(connection, "integrity_check")
+            db = Transaction(connection)
+            for (place,) in connection.execute("SELECT place FROM windows ORDER BY place").fetchall():
+                db.parts(place)
+
+    def mark_pruned(self, db: Transaction) -> None:
+        """Mark a store whose rows were pruned; an earlier version would count them again."""
+        self.database.mark(db.connection, PRUNED_FORMAT)
+
+    def compact(self) -> None:
+        """Give the space of deleted rows back; interrupted, it changes nothing."""
+        with self._connected() as connection:
+            self.database.compact(connection)
+
+    def size(self) -> int:
+        """Bytes that the store takes."""
+        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+            return self.database.size(connection)
+
+    def _check(self, connection: Connection, pragma: str) -> None:
         (found,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()
         if found != "ok":
-            raise FileError(str(self.path), f"is corrupt: {_short(found)}", "restore it from a backup")
+            raise FileError(str(self.path), f"is corrupt: {short(found)}", "restore it from a backup")
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """A consistent snapshot of the database."""
-        with self._connected(writing=False) as connection, self._transaction(connection, "DEFERRED"):
+        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
             yield Transaction(connection)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """One transaction, committed as a whole or rolled back; other writers wait."""
-        with self._connected() as connection, self._transaction(connection, "IMMEDIATE"):
+        if self.read_only:
+            raise FileError(str(self.path), "was opened read-only", "open it for writing")
+        with self._connected() as connection, self._transaction(connection, writing=True):
             yield Transaction(connection)
 
     @contextmanager
-    def _connected(self, writing: bool = True) -> Iterator[sqlite3.Connection]:
-        connection: sqlite3.Connection | None = None
+    def _connected(self, writing: bool = True) -> Iterator[Connection]:
+        connection: Connection | None = None
         try:
-            connection = self._connect(writing)
+            connection = self.database.connect(writing)
             self._configure(connection)
             yield connection
-        except sqlite3.Error as error:
-            raise self._said(error) from error
+        except self.database.errors as error:
+            # The message of a server may quote its URL, so that it is not shown beside this one.
+            raise self._said(error) from (error if isinstance(self.database, Sqlite) else None)
         except UnicodeDecodeError as error:  # text of SQLite about a damaged schema
             raise FileError(str(self.path), "is damaged", "restore it from a copy") from error
         except FileError as error:
@@ -181,27 +216,17 @@ class Store:
             if connection is not None:
                 connection.close()
 
-    def _connect(self, writing: bool) -> sqlite3.Connection:
-        """Connect; a reader without write access to the folder, where SQLite keeps its journal, reads the file as it is."""
-        journal = Path(f"{self.path}-wal")
-        complete = not journal.exists() or journal.stat().st_size == 0
-        if not writing and complete and not os.access(self.path.parent, os.W_OK):
-            place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            return sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)
-        return sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+    def _configure(self, connection: Connection) -> None:
+        """Settings of each connection."""
+        self.database.configure(connection)
 
-    def _configure(self, connection: sqlite3.Connection) -> None:
-        """Committed data survive a power failure, and a malicious file cannot call functions."""
-        for pragma in ("synchronous = FULL", "temp_store = MEMORY", "trusted_schema = OFF"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    def _require_empty(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    def _require_empty(self, connection: Connection) -> None:
+        if not self.database.is_empty(connection):
             raise FileError(str(self.path), "already exists", "choose another name")
 
     @contextmanager
-    def _transaction(self, connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-        connection.execute(f"BEGIN {kind}")
+    def _transaction(self, connection: Connection, *, writing: bool) -> Iterator[None]:
+        self.database.begin(connection, writing)
         try:
             yield
             connection.execute("COMMIT")
@@ -210,33 +235,9 @@ class Store:
                 connection.execute("ROLLBACK")
             raise
 
-    def _said(self, error: sqlite3.Error) -> FileError:
-        text = str(error)
-        for part, problem, remedy in MESSAGES:
+    def _said(self, error: Exception) -> FileError:
+        text = self.database.said(error)
+        for part, problem, remedy in self.database.messages:
             if part in text:
                 return FileError(str(self.path), problem, remedy)
-        return FileError(str(self.path), f"cannot be used ({_short(text)})", "check the path and its permissions")
-
-
-MESSAGES: Sequence[tuple[str, str, str]] = (
-    (
-        "disk is full",
-        "the disk is full; earlier data are intact",
-        "free some space and repeat the call; no row is counted twice",
-    ),
-    ("disk I/O error", "the disk failed; earlier data are intact", "check the disk, then repeat the call"),
-    ("locked", f"another process was writing for more than {PATIENCE:g} seconds", "repeat the update later"),
-    (
-        "readonly",
-        "cannot be written: it or its folder is read-only",
-        "check the permissions of the file and its folder",
-    ),
-    ("unable to open", "cannot be opened", "check that its folder exists and is writable"),
-    ("not a database", "is not a calibrant monitor, or is corrupt", "check the path, or restore it from a backup"),
-    ("malformed", "is corrupt", "restore it from a backup"),
-    ("no such table", "is corrupt: a table is missing", "restore it from a backup"),
-)
-
-
-def _short(text: Any) -> str:
-    return " ".join(str(text).split())[:200]
+        return FileError(str(self.path), f"cannot be used ({text})", self.database.remedy)

@@ -90,7 +90,8 @@ def save(
     """
     calibrator = calibrator.calibrator if isinstance(calibrator, Recalibration) else calibrator
     if not isinstance(calibrator, Calibrator):
-        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}")
+        remedy = getattr(calibrator, "_how_to_save", "")
+        raise InputTypeError("calibrator", f"must be a fitted calibrator; got {type(calibrator).__name__}", remedy)
     if not hasattr(calibrator, "fit_record_"):
         raise NotFittedError(type(calibrator).__name__, "is not fitted", "call fit(scores, y) first")
     content = _state(calibrator)

@@ -13,7 +13,7 @@ from ..figures.styling import SHORT
 from ..input.convert import is_frame
 from ..metrics.reliability_curve import CalibrationCurve, calibration_curve
 from ..views.keywords import documents_keywords, unknown_keyword
-from .responses import label_names, scores_of
+from .responses import check_classifier, label_names, scores_of
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -154,6 +154,7 @@ class ReliabilityDisplay:
             if word in keywords:
                 raise ArgumentError(word, "is determined by the estimator", Drop(word))
         drawing = _drawing_keywords("from_estimator", keywords)
+        check_classifier(estimator)
         classes = np.asarray(estimator.classes_)
         positive = _place_of(pos_label, classes)
         values, kind = scores_of(estimator, X, positive=positive)

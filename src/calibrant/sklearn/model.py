@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,10 @@ from ..recalibration.base import Calibrator
 from ..recalibration.choosing import recalibrate
 from ..recalibration.methods import find_method
 from ..recalibration.scaling import TemperatureScaling
+from ..recalibration.scores import names_array
 from ..recalibration.venn import CrossVennAbers
 from ..util.checks import check_choice
-from .responses import Kind, class_codes, scores_of
+from .responses import Kind, check_classifier, class_codes, scores_of
 from .score_curves import ScoreCurves
 
 try:
@@ -37,6 +38,7 @@ except ImportError:  # scikit-learn before 1.6
 
 __all__ = ["CalibratedModel", "CalibratedPair"]
 
+_Made = TypeVar("_Made", bound=Calibrator)
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 # Methods under the convention of scikit-learn: its default, its names, and the name here.
@@ -68,7 +70,7 @@ class CalibratedPair:
     wanted : str
         Scores that the calibrator reads: ``"prob"``, ``"logit"``, or ``"raw"`` as in scikit-learn.
     divisor : float, default 1.0
-        Number by which decision values are divided first; above 1 only for temperature scaling of very large values, as in scikit-learn.
+        Number by which decision values are divided first.
 
     See Also
     --------
@@ -106,9 +108,11 @@ class CalibratedPair:
         """
         values, kind = scores_of(self.estimator, X, self.wanted)
         if self.wanted == "raw" and isinstance(self.calibrator, Calibrator):
-            values = _their_logits(values, kind) / self.divisor
-        probs = self.calibrator.predict_proba(values)
+            values = _their_logits(values, kind) / self.divisor  # 1, except in models pickled by earlier versions
         known = class_codes(self.classes, self.estimator.classes_)
+        if isinstance(self.calibrator, ScoreCurves):
+            return self.calibrator.predict_proba(values, known, len(self.classes))
+        probs = self.calibrator.predict_proba(values)
         if len(known) == len(self.classes):
             return np.asarray(probs)
         full = np.zeros((len(probs), len(self.classes)))
@@ -134,9 +138,10 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The parameter ``input`` of a calibrator determines what it is fitted on: ``"prob"`` the predicted probabilities, ``"logit"`` the
         decision function or, if there is none, the logarithms of the probabilities. Methods given by name use probabilities if the
         classifier has them.
-    cv : int, cross-validation splitter, iterable or "prefit", default 5
+    cv : int, cross-validation splitter, iterable, None or "prefit", default 5
         Folds for the cross-validated predictions, after which the classifier is fitted on all rows. ``"prefit"``: the classifier is
-        already fitted, and `fit` must receive data that it was not trained on.
+        already fitted, and `fit` must receive data that it was not trained on. None: five folds; as in scikit-learn, an ensemble then does not require
+        five rows of each class.
     ensemble : bool or "auto", default "auto"
         Whether to keep the classifier of each fold, with a calibrator fitted on the other rows, and to average their probabilities. ``"auto"`` does so
         under the convention of scikit-learn, unless the classifier is already fitted.
@@ -193,6 +198,11 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     True
     """
 
+    _how_to_save = (
+        "pickle the model, for example joblib.dump(model, path); "
+        "a model without an ensemble has a calibrator that cal.save can write, calibrator_"
+    )
+
     def __init__(
         self,
         estimator: Any = None,
@@ -247,7 +257,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if y is None:
             raise ArgumentError("y", "is missing; this estimator requires y to be passed, but the target y is None")
         plan, estimator = self._plan(), self._estimator()
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(X, _labels(y))
         try:
             check_classification_targets(y)
         except TypeError as error:
@@ -260,6 +270,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ensemble = (self.convention == "scikit-learn" and not fixed) if self.ensemble == "auto" else self.ensemble
         if fixed:
             check_is_fitted(estimator)
+            check_classifier(estimator)
         classes = np.asarray(estimator.classes_) if fixed else np.unique(y)
         codes = class_codes(classes, y)
         if len(classes) < 2:
@@ -269,7 +280,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             pairs = [_pair(estimator, classes, *scores_of(estimator, X, plan.wanted), codes, weight, plan)]
         else:
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y, **splitting))
-            _check_splits(splits, codes, classes, ensemble, fixed)
+            # As in scikit-learn, the default folds may have fewer rows of a class than there are folds.
+            _check_splits(splits, codes, classes, ensemble, fixed, counted=self.cv is not None)
             fitted = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_fold)(clone(estimator), X, y, *split, given, plan.wanted, ensemble) for split in splits
             )
@@ -320,6 +332,11 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return _Plan(THEIRS[self.method], "raw")
 
     def _estimator(self) -> Any:
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise ArgumentError(
+                "estimator", f"must be an estimator; got the class {name}", f"pass an instance, {name}()"
+            )
         if self.estimator is not None:
             return self.estimator
         from sklearn.svm import LinearSVC
@@ -433,6 +450,21 @@ class _Plan(NamedTuple):
     """Fold in which each row was held out."""
 
 
+def _labels(y: Any) -> Any:
+    """The labels as one column; several columns raise an error."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise LabelError(
+            "y",
+            f"multilabel and one-hot labels are not supported: y should be a 1d array, got an array of shape {shape} instead",
+            (
+                "pass the class of each row",
+                "fit one model per label, as sklearn.multioutput.MultiOutputClassifier does",
+            ),
+        )
+    return column_or_1d(y, warn=True)
+
+
 def _weights(sample_weight: Any, n: int) -> Floats:
     """The weights as given; their scale matters under the convention of scikit-learn."""
     weight = column(sample_weight, "sample_weight").array
@@ -447,7 +479,7 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     if has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": weight}
     name, last = estimator.steps[-1] if getattr(estimator, "steps", None) else ("", None)
-    if has_fit_parameter(last, "sample_weight"):
+    if last is not None and has_fit_parameter(last, "sample_weight"):
         return {f"{name}__sample_weight": weight}
     warn_caller(
         f"{type(estimator).__name__}.fit does not accept sample_weight, so the classifier is fitted without weights and only the "
@@ -456,7 +488,9 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     return {}
 
 
-def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool, fixed: bool) -> None:
+def _check_splits(
+    splits: list[tuple[Array, Array]], codes: Array, classes: Array, ensemble: bool, fixed: bool, counted: bool
+) -> None:
     """Raise where a classifier or a calibrator could not be fitted, or a row would have no held-out score."""
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     once = bool((tested == 1).all())
@@ -465,12 +499,16 @@ def _check_splits(splits: list[tuple[Array, Array]], codes: Array, classes: Arra
             "cv", "each row must be a test row of exactly one fold", (Use("ensemble", True), "use another splitter")
         )
     present, counts = np.unique(codes, return_counts=True)
-    if ensemble and once and counts.min() < len(splits):
+    if counted and ensemble and once and counts.min() < len(splits):
         name = classes[present].tolist()[counts.argmin()]
         raise ArgumentError(
             "cv",
             f"{len(splits)} folds require {len(splits)} rows of each class; class {name!r} has {counts.min()}",
-            ("use fewer folds", Use("ensemble", False)),
+            (
+                "use fewer folds",
+                Use("ensemble", False),
+                "pass cv=None, the default of scikit-learn, which does not require them",
+            ),
         )
     for number, (train, _) in enumerate(splits, 1):
         if not fixed and len(np.unique(codes[train])) < 2:
@@ -593,10 +631,23 @@ def _pair(
     if plan.wanted == "raw":
         logits = _their_logits(values, kind)
         divisor = _divisor(logits, codes, weight, pair=kind == "logit" and logits.ndim == 1)
-        calibrator = TemperatureScaling(input="logit").fit(logits / divisor, codes, weight)
-        return CalibratedPair(estimator, calibrator, classes, "raw", divisor)
-    found = _calibrator(values, kind, codes, weight, plan)
+        calibrator = _fitted(TemperatureScaling(input="logit"), logits / divisor, codes, weight, classes[known])
+        calibrator.temperature_ *= divisor  # so that it applies to the decision values as they are
+        return CalibratedPair(estimator, calibrator, classes, "raw")
+    found = _calibrator(values, kind, codes, weight, classes[known], plan)
     return CalibratedPair(estimator, found, classes, found.input)
+
+
+def _fitted(made: _Made, values: Array, codes: Array, weight: Floats | None, names: Array, **words: Any) -> _Made:
+    """Fit a calibrator, which has the names of the classes in its messages, predictions and files."""
+    names = names_array(names.tolist())
+    if type(made).fit is Calibrator.fit:
+        made._check_params()
+        data, _, columns = made._read_training(values, codes, weight, None)
+        return made._fit_read(data, names, columns)
+    made.fit(values, codes, weight, **words)
+    made.classes_ = names
+    return made
 
 
 def _divisor(logits: Floats, codes: Array, weight: Floats | None, pair: bool) -> float:
@@ -616,17 +667,20 @@ def _divisor(logits: Floats, codes: Array, weight: Floats | None, pair: bool) ->
     return float(divisor)
 
 
-def _calibrator(values: Array, kind: Kind, codes: Array, weight: Floats | None, plan: _Plan) -> Calibrator:
+def _calibrator(
+    values: Array, kind: Kind, codes: Array, weight: Floats | None, names: Array, plan: _Plan
+) -> Calibrator:
     if isinstance(plan.method, Calibrator) or plan.method != "auto":
         made: Calibrator = (
             clone(plan.method) if isinstance(plan.method, Calibrator) else find_method(plan.method)(input=kind)
         )
         if isinstance(made, CrossVennAbers) and plan.fold is not None:  # as in Vovk et al. (2015)
-            return made.fit(values, codes, weight, fold=plan.fold)
-        return made.fit(values, codes, weight)
+            return _fitted(made, values, codes, weight, names, fold=plan.fold)
+        return _fitted(made, values, codes, weight, names)
     found = recalibrate(codes, values, input=kind, sample_weight=weight)
     if found.warned:
         warn_caller(found.note)
+    found.calibrator.classes_ = names_array(names.tolist())
     return found.calibrator
 
 

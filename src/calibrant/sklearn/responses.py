@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ArgumentError, LabelError, Use
 from ..input.convert import column
 from ..input.labels import class_names, encode_labels
 
-__all__ = ["Kind", "Wanted", "class_codes", "label_names", "scores_of"]
+__all__ = ["Kind", "Wanted", "check_classifier", "class_codes", "label_names", "scores_of"]
 
 Kind = Literal["prob", "logit"]
 # "raw" are the scores that scikit-learn calibrates: the decision function, else the probabilities as they are.
@@ -19,11 +20,25 @@ Wanted = Literal["prob", "logit", "raw"]
 
 def scores_of(model: Any, X: Any, wanted: str | None = None, positive: int = 1) -> tuple[Any, Kind]:
     """The scores of a classifier, and whether they are probabilities or logits; for two classes, those of the `positive` one."""
-    if not hasattr(model, "classes_"):
-        raise ArgumentError("estimator", f"{type(model).__name__} is not a classifier: it has no classes_")
+    check_classifier(model)
     classes = len(model.classes_)
     method = _method(model, classes, wanted)
     return _read(getattr(model, method)(X), method, classes, wanted, positive)
+
+
+def check_classifier(model: Any) -> None:
+    """Raise if a fitted estimator is not a classifier of one label."""
+    kind = type(getattr(model, "estimator", model) if type(model).__name__ == "FrozenEstimator" else model).__name__
+    if not hasattr(model, "classes_"):
+        if hasattr(model, "fit"):
+            check_is_fitted(model)
+        raise ArgumentError("estimator", f"{kind} is not a classifier: it has no classes_")
+    if isinstance(model.classes_, list):
+        raise ArgumentError(
+            "estimator",
+            f"{kind} predicts {len(model.classes_)} labels",
+            "calibrate one label at a time, as MultiOutputClassifier(CalibratedModel(...)) does",
+        )
 
 
 def _method(model: Any, classes: int, wanted: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class ScoreCurves:
         One curve per class, or one for two classes.
     """
 
+    _how_to_save: ClassVar[str] = (
+        "pickle the model, for example joblib.dump(model, path), or fit it with convention='calibrant'"
+    )
+
     kind: str
     curves_: tuple[Sigmoid | Interpolated, ...]
 
@@ -59,12 +63,22 @@ class ScoreCurves:
     def __repr__(self) -> str:
         return f"ScoreCurves({self.kind!r}, {len(self.curves_)} curve{'s' if len(self.curves_) > 1 else ''})"
 
-    def predict_proba(self, scores: Array) -> Floats:
-        """Calibrated probabilities, one column per class; a row of zeros becomes uniform."""
+    def predict_proba(self, scores: Array, known: Array | None = None, classes: int | None = None) -> Floats:
+        """Calibrated probabilities, one column per class; a row of zeros becomes uniform.
+
+        The curves belong to the classes `known` of a number of `classes`; by default all.
+        """
         if scores.ndim == 1:
             rate = self.curves_[0](scores)
-            return np.column_stack([1.0 - rate, rate])
-        rates = np.column_stack([curve(values) for curve, values in zip(self.curves_, scores.T, strict=True)])
+            rates = np.column_stack([1.0 - rate, rate])
+        else:
+            rates = np.column_stack([curve(values) for curve, values in zip(self.curves_, scores.T, strict=True)])
+        if known is not None and classes is not None and len(known) < classes:
+            full = np.zeros((len(rates), classes))
+            full[:, known] = rates
+            rates = full
+        if scores.ndim == 1:
+            return rates
         total = rates.sum(axis=1, keepdims=True)
         return np.divide(rates, total, out=np.full_like(rates, 1 / rates.shape[1]), where=total != 0)
 

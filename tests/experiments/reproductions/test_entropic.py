@@ -36,6 +36,7 @@ def row(study: Study, what: str) -> Row:
     return next(row for part in study.parts for row in part.rows if row.what == what)
 
 
+@pytest.mark.deep
 def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path]) -> None:
     found, pictures = study
     assert [len(part.rows) for part in found.parts] == [48, 0, 40, 12, 0, 0]

@@ -48,6 +48,7 @@ def ours(part: Part, start: str) -> float:
     return value
 
 
+@pytest.mark.deep
 def test_every_part_is_there_and_every_picture_drawn(small: Study, pictures: Path) -> None:
     titles = [part.title.split(":")[0] for part in small.parts]
     assert titles[:4] == ["Figure 2", "Figure 3", "Figure 4", "Figure 5"]

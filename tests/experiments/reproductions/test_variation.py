@@ -131,6 +131,7 @@ def test_vce_and_ece_fall_and_uce_keeps_its_floor(
     assert last == pytest.approx(floor, rel=0.05)
 
 
+@pytest.mark.deep
 def test_parts_say_what_was_measured(small: Study, results: variation_measure.Results) -> None:
     titles = [part.title for part in small.parts]
     assert [title.split(":")[0] for title in titles[:3]] == ["Figure 1", "Figure 2", "Figure 3"]

@@ -102,6 +102,7 @@ def test_a_class_of_probability_0_is_never_drawn() -> None:
     assert (sure.y_true == (sure.y_prob > 0.5)).all()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("warp", "distribution"),
     [

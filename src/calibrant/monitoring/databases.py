@@ -1,0 +1,390 @@
+"""What differs between the two databases of a store: a SQLite file, and a PostgreSQL server for several hosts.
+
+Queries are written once, in the SQL that both understand; `POSTGRESQL` translates the few words that differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from ..errors import ArgumentError, FileError, MissingDependencyError
+
+__all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
+
+APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
+PATIENCE = 30.0
+"""Seconds that a writer waits for another."""
+READER_PATIENCE = 2.0
+"""Seconds that a reader waits for a file that is opened read-only; it only waits where the file is locked as a whole."""
+SERVER_SECONDS = 10
+"""Seconds for which a store on a server, which has no number of its changes, counts as unchanged for readers."""
+SCHEMA_NAME = "calibrant"
+"""Schema of a monitor on a server whose URL names none."""
+# Word by word, from SQLite to PostgreSQL. Text is compared byte by byte in both, so that both have the same order.
+POSTGRESQL = (
+    (r"\?", "%s"),
+    (r"\bINTEGER\b", "BIGINT"),
+    (r"\bREAL\b", "DOUBLE PRECISION"),
+    (r"\bBLOB\b", "BYTEA"),
+    (r"\bTEXT\b", 'TEXT COLLATE "C"'),
+    (r"\) WITHOUT ROWID", ")"),
+    (r"sqlite_master WHERE type = 'table' AND name =", "pg_tables WHERE schemaname = current_schema() AND tablename ="),
+)
+PLAIN_INSERT = re.compile(r"INSERT INTO (\w+) VALUES \(\?(?:, \?)*\)")
+SECRETS = ("password", "sslpassword")
+
+
+class Rows(Protocol):
+    """Rows of a query."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """What a store uses of a connection; `sqlite3.Connection` has it."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+    def execute(self, query: str, values: Sequence[Any] = ..., /) -> Rows: ...
+    def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> Any: ...
+    def close(self) -> None: ...
+
+
+class Database(Protocol):
+    """A place for the tables of one monitor."""
+
+    @property
+    def path(self) -> Path | str:
+        """File, or URL without password."""
+
+    @property
+    def name(self) -> str:
+        """A short name for headings and labels: that of the file without its suffix, or of the schema."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]: ...
+    @property
+    def messages(self) -> Sequence[tuple[str, str, str]]: ...
+    @property
+    def remedy(self) -> str: ...
+
+    def connect(self, writing: bool) -> Connection: ...
+    def configure(self, connection: Connection) -> None: ...
+    def begin(self, connection: Connection, writing: bool) -> None: ...
+    def prepare(self, connection: Connection) -> None: ...
+    def is_empty(self, connection: Connection) -> bool: ...
+    def mark(self, connection: Connection, format: int) -> None: ...
+    def format(self, connection: Connection) -> int | None: ...
+    def compact(self, connection: Connection) -> None: ...
+    def size(self, connection: Connection) -> int: ...
+    def said(self, error: Exception) -> str: ...
+    def version(self) -> tuple[int, ...]: ...
+
+
+def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Database:
+    """The database of a path or URL; of a file that is opened read-only, not even the journal is moved into the file."""
+    text = os.fspath(place)
+    return Postgres(text) if is_url(text) else Sqlite(place, read_only)
+
+
+def is_url(place: str | os.PathLike[str]) -> bool:
+    """Whether a store is on a server.
+
+    >>> is_url("postgresql://host/risk"), is_url("churn.db")
+    (True, False)
+    """
+    return str(os.fspath(place)).startswith(("postgresql://", "postgres://"))
+
+
+class Sqlite:
+    """A file."""
+
+    errors = (sqlite3.Error,)
+    remedy = "check the path and its permissions"
+
+    def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.name = self.path.stem
+        self._read_only = read_only
+
+    def connect(self, writing: bool) -> Connection:
+        """Connect; a reader without write access to the folder, where SQLite keeps its journal, reads the file as it is."""
+        journal = Path(f"{self.path}-wal")
+        complete = not journal.exists() or journal.stat().st_size == 0
+        if not writing and complete and not os.access(self.path.parent, os.W_OK):
+            place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            return cast(Connection, sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None))
+        if self._read_only:
+            place = f"{self.path.absolute().as_uri()}?mode=ro"
+            return cast(Connection, sqlite3.connect(place, uri=True, timeout=READER_PATIENCE, isolation_level=None))
+        return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
+
+    def configure(self, connection: Connection) -> None:
+        """Committed data survive a power failure, and a malicious file cannot call functions."""
+        for pragma in ("synchronous = FULL", "temp_store = MEMORY", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begin(self, connection: Connection, writing: bool) -> None:
+        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
+
+    def prepare(self, connection: Connection) -> None:
+        """Before the tables are made."""
+        connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers; a property of the file
+
+    def is_empty(self, connection: Connection) -> bool:
+        return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+    def mark(self, connection: Connection, format: int) -> None:
+        """Mark the database as a monitor of this format."""
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {format}")
+
+    def format(self, connection: Connection) -> int | None:
+        """Format of the monitor; None if it is something else."""
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return version if application == APPLICATION else None
+
+    def compact(self, connection: Connection) -> None:
+        """Write the file anew, by way of the journal, and shorten both."""
+        connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def size(self, connection: Connection) -> int:
+        journal = Path(f"{self.path}-wal")
+        return self.path.stat().st_size + (journal.stat().st_size if journal.exists() else 0)
+
+    def said(self, error: Exception) -> str:
+        return short(error)
+
+    def version(self) -> tuple[int, ...]:
+        """Inode, size and time of the file and of its journal, one of which every commit changes."""
+        found: list[int] = []
+        for path in (self.path, Path(f"{self.path}-wal")):
+            try:
+                at = path.stat()
+            except OSError:
+                at = None
+            # A reader creates an empty journal where there is none.
+            found += [0] * 3 if at is None or not at.st_size else [at.st_ino, at.st_size, at.st_mtime_ns]
+        return tuple(found)
+
+    messages: Sequence[tuple[str, str, str]] = (
+        (
+            "disk is full",
+            "the disk is full; earlier data are intact",
+            "free some space and repeat the call; no row is counted twice",
+        ),
+        ("disk I/O error", "the disk failed; earlier data are intact", "check the disk, then repeat the call"),
+        ("locked", f"another process was writing for more than {PATIENCE:g} seconds", "repeat the update later"),
+        (
+            "readonly",
+            "cannot be written: it or its folder is read-only",
+            "check the permissions of the file and its folder",
+        ),
+        ("unable to open", "cannot be opened", "check that its folder exists and is writable"),
+        ("not a database", "is not a calibrant monitor, or is corrupt", "check the path, or restore it from a backup"),
+        ("malformed", "is corrupt", "restore it from a backup"),
+        ("no such table", "is corrupt: a table is missing", "restore it from a backup"),
+    )
+
+
+class Postgres:
+    """A schema of a server; its URL is that of libpq, with `schema=` in addition.
+
+    >>> Postgres("postgresql://anna:secret@host/risk?schema=churn&sslmode=require").path
+    'postgresql://anna@host/risk?sslmode=require&schema=churn'
+    """
+
+    remedy = "check the URL and the permissions of its user"
+
+    def __init__(self, url: str) -> None:
+        place, _, query = url.partition("?")
+        options = parse_qsl(query, keep_blank_values=True)
+        named = [value for name, value in options if name == "schema"]
+        self.name = self.schema = named[-1] if named else SCHEMA_NAME
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", self.schema) or self.schema.startswith("pg_"):
+            raise ArgumentError(
+                "schema", f"{self.schema[:80]!r} is not a name of a schema", "use letters, digits and underscores"
+            )
+        options = [(name, value) for name, value in options if name != "schema"]
+        self._url = f"{place}?{urlencode(options, quote_via=quote)}" if options else place
+        scheme, _, rest = place.partition("://")
+        # Up to the last @, since whoever forgot to encode a password may have one within it.
+        user, at, server = rest.rpartition("@")
+        user, _, password = user.partition(":")
+        shown = urlencode(
+            [(name, value) for name, value in options if name not in SECRETS] + [("schema", self.schema)],
+            quote_via=quote,
+        )
+        self.path = f"{scheme}://{user}{at}{server}?{shown}"
+        secrets = [password, *(value for name, value in options if name in SECRETS)]
+        self._secrets = sorted({form for each in secrets if each for form in (each, unquote(each))}, key=len)[::-1]
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        return (_psycopg().Error,)
+
+    def connect(self, writing: bool) -> Connection:
+        """Connect; the defaults of libpq apply to what the URL leaves out (PGPASSWORD, ~/.pgpass, PGHOST, ...)."""
+        psycopg = _psycopg()
+        try:
+            known = psycopg.conninfo.conninfo_to_dict(self._url)
+            options = {"connect_timeout": 10, "application_name": "calibrant", **known, "client_encoding": "utf8"}
+            made = psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+        except psycopg.Error as error:
+            raise FileError(self.path, f"cannot be opened ({self.said(error)})", self.remedy) from None
+        return _Translated(made)
+
+    def configure(self, connection: Connection) -> None:
+        """Settings belong to transactions; see `begin`."""
+
+    def begin(self, connection: Connection, writing: bool) -> None:
+        """Begin a transaction in the schema; all settings end with it, as a pool of connections requires."""
+        connection.execute("BEGIN" if writing else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(f'SET LOCAL search_path TO "{self.schema}"')
+        if not writing:
+            return
+        connection.execute(f"SET LOCAL lock_timeout = '{round(1000 * PATIENCE)}ms'")
+        # A committed update survives the failure of the server.
+        weak = "WHERE current_setting('synchronous_commit') = 'off'"
+        connection.execute(f"SELECT set_config('synchronous_commit', 'on', true) {weak}")
+        if self._has_tables(connection):
+            # One writer at a time: the others wait for this row, and then read what was committed.
+            connection.execute("SELECT value FROM meta WHERE name = 'format' FOR UPDATE")
+
+    def _has_tables(self, connection: Connection) -> bool:
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'"
+        return connection.execute(query).fetchone() is not None
+
+    def prepare(self, connection: Connection) -> None:
+        """Before the tables are made. A user without the right to create a schema uses an existing one."""
+        found = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (self.schema,)).fetchone()
+        if found is None:
+            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"')
+
+    def is_empty(self, connection: Connection) -> bool:
+        return not connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = ?", (self.schema,)).fetchall()
+
+    def mark(self, connection: Connection, format: int) -> None:
+        """Mark the schema as a monitor of this format."""
+        # An update in place: other writers wait for this row.
+        query = "INSERT INTO meta VALUES ('format', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        connection.execute(query, (str(format),))
+
+    def format(self, connection: Connection) -> int | None:
+        """Format of the monitor; None if the schema holds something else."""
+        if not self._has_tables(connection):
+            return None
+        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        return int(found[0]) if found is not None and str(found[0]).isdigit() else None
+
+    def compact(self, connection: Connection) -> None:
+        """Write the tables of rows anew; other hosts wait meanwhile."""
+        connection.execute(f"SET lock_timeout = '{round(1000 * PATIENCE)}ms'")
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = ? AND tablename IN ('rows', 'ood_rows')"
+        for (table,) in connection.execute(query, (self.schema,)).fetchall():
+            connection.execute(f'VACUUM FULL "{self.schema}"."{table}"')
+
+    def size(self, connection: Connection) -> int:
+        query = (
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace"
+        )
+        found = connection.execute(f"{query} WHERE s.nspname = ? AND c.relkind = 'r'", (self.schema,)).fetchone()
+        return int(found[0] or 0)
+
+    def said(self, error: Exception) -> str:
+        """The message of the server without passwords."""
+        text = str(error)
+        for secret in self._secrets:
+            text = text.replace(secret, "...")
+        return short(text)
+
+    def version(self) -> tuple[int, ...]:
+        """The time in steps of some seconds."""
+        return (int(time.time() / SERVER_SECONDS),)
+
+    messages: Sequence[tuple[str, str, str]] = (
+        ("No space left", *Sqlite.messages[0][1:]),
+        ("could not extend file", *Sqlite.messages[0][1:]),
+        ("lock timeout", *Sqlite.messages[2][1:]),
+        ("already exists", "already exists", "choose another name"),
+        ('constraint "pg_', "already exists", "choose another name"),
+        (
+            "read-only transaction",
+            "cannot be written: the server or the transaction is read-only",
+            "connect to the primary server",
+        ),
+        ("permission denied", "permission denied", "grant its user the rights on the schema"),
+        (
+            "cannot contain NUL",
+            "PostgreSQL does not store text with the character NUL, and an id contains it",
+            "remove it",
+        ),
+        (
+            "has no equivalent in encoding",
+            "the encoding of the database is not UTF8, and an id does not fit into it",
+            "create the database with the encoding UTF8",
+        ),
+        ("does not exist", "is corrupt: a table is missing", "restore it from a backup"),
+    )
+
+
+def short(text: Any) -> str:
+    """A message on one line."""
+    return " ".join(str(text).split())[:200]
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingDependencyError(
+            "psycopg", "a store on a PostgreSQL server requires psycopg", "run pip install 'calibrant[postgres]'"
+        ) from error
+    return psycopg
+
+
+class _Translated:
+    """A connection to PostgreSQL that takes the queries of SQLite."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    @property
+    def in_transaction(self) -> bool:
+        return not self.connection.closed and self.connection.info.transaction_status != 0
+
+    def execute(self, query: str, values: Sequence[Any] = (), /) -> Rows:
+        return cast(Rows, self.connection.execute(_translated(query), values or None))
+
+    def executemany(self, query: str, rows: Iterable[Sequence[Any]], /) -> None:
+        plain = PLAIN_INSERT.fullmatch(query)
+        with self.connection.cursor() as cursor:
+            if plain is None:
+                cursor.executemany(_translated(query), list(rows))
+                return
+            with cursor.copy(f"COPY {plain[1]} FROM STDIN") as copy:  # many times as fast
+                for row in rows:
+                    copy.write_row(row)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _translated(query: str) -> str:
+    for word, other in POSTGRESQL:
+        query = re.sub(word, other, query)
+    return query

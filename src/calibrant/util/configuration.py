@@ -1,0 +1,118 @@
+"""Configuration files: finding and reading ``calibrant.toml`` or ``[tool.calibrant]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+from .files import read_limited
+
+__all__ = ["FLEET", "OWN", "PROJECT", "Configuration", "find_configuration", "read_configuration"]
+
+OWN, PROJECT = "calibrant.toml", "pyproject.toml"
+# A configuration has a few hundred bytes; other tools fill pyproject.toml.
+MAX_BYTES = 1 << 20
+MAX_DOTS = 200
+# The tables that describe monitored models and not the options of commands.
+FLEET = ("models", "alerts")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The content of a configuration file."""
+
+    path: Path
+    text: str
+    tables: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folder."""
+        return self.path.name
+
+    def error(self, problem: str, remedy: str = "", table: str = "", key: str | None = None) -> FileError:
+        """An error about a key of the file, with its line."""
+        place = f"[{table}] " if table else ""
+        line = self._line(table, key) if key is not None else None
+        at = "" if key is None else f"{place}{key:.60}" + ("" if line is None else f" (line {line})") + ": "
+        return FileError(self.name, at + problem, remedy)
+
+    def _line(self, table: str, key: str) -> int | None:
+        """The line of a key; None where it is not written as ``key = value`` below its table."""
+        prefix = "tool.calibrant" if self.name == PROJECT else ""
+        wanted, here = ".".join(filter(None, (prefix, table))), ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            line = line.strip()
+            if line.startswith("["):
+                here = line.strip("[]").replace(" ", "").replace('"', "")
+                if here == ".".join(filter(None, (wanted, key))):
+                    return number
+            elif here == wanted and line.partition("=")[0].strip().strip("\"'") == key:
+                return number
+        return None
+
+
+def find_configuration(folder: Path | None = None) -> Configuration | None:
+    """The configuration of the nearest folder that has one, up to the root of the git repository or of the file system."""
+    try:
+        start = (folder or Path.cwd()).absolute()
+    except OSError:  # the working folder was deleted
+        return None
+    for place in (start, *start.parents):
+        if place != start and _is_open(place):
+            continue
+        for name in (OWN, PROJECT):
+            if os.path.isfile(place / name):  # unlike Path.is_file, False in a folder that cannot be read
+                found = read_configuration(place / name)
+                if found is not None:
+                    return found
+        if os.path.exists(place / ".git"):
+            return None
+    return None
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether everyone can write to a folder, as to /tmp, so that a configuration in it may be anybody's."""
+    try:
+        return os.name == "posix" and bool(os.stat(folder).st_mode & 0o002)
+    except OSError:
+        return True
+
+
+def read_configuration(path: Path, *, named: bool = False) -> Configuration | None:
+    """The configuration in a file; None for a pyproject.toml without ``[tool.calibrant]``, which is an error if it was `named`."""
+    project = path.name == PROJECT
+    if project and not named:  # a file of other tools may be broken or large without concerning this one
+        try:
+            content = read_limited(path, MAX_BYTES)
+        except FileError:
+            return None
+        if b"calibrant" not in content:
+            return None
+    else:
+        content = read_limited(path, MAX_BYTES)
+    try:
+        text = content.decode("utf-8-sig")
+        if any(part.count(".") > MAX_DOTS and ".." not in part for part in text.replace("\n", "=").split("=")):
+            raise RecursionError  # tomllib takes minutes for a.a.a.a...
+        tables = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise FileError(path.name, f"is not valid TOML: {reason}", f"correct {path}, or use --no-config") from None
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise FileError(path.name, f"cannot be read: {reason}", f"correct {path}, or use --no-config") from None
+    if project:
+        tool = tables.get("tool", {})
+        own = tool.get("calibrant") if isinstance(tool, dict) else None
+        if own is None and named:
+            raise FileError(path.name, "has no table [tool.calibrant]", "add it, or name another file")
+        if not isinstance(own, dict):
+            return None
+        tables = own
+    return Configuration(path, text, tables)
