@@ -218,7 +218,7 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         assert [name for name, each in read.items() if each["error"] is None] == ["good"]
         assert 'calibrant_readable{model="bad"} 0' in get(service, "/metrics")[2].decode()
         code, _, body = get(service, "/")
-        assert (code, body.count(b"Cannot be read: ")) == (200, 7)
+        assert (code, body.count(b"<b>Failed:</b>")) == (200, 7)
         assert get(service, "/models/good/status.json")[0] == 200
         shutil.copy(good, tmp_path / "later.db")
         assert get(service, "/models/later/status.json")[0] == 200
@@ -360,11 +360,13 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://anna@host/risk?schema=churn"
     stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
     assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}
-    (tmp_path / "calibrant.toml").write_text('[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\n[models.y]\n')
+    (tmp_path / "calibrant.toml").write_text(
+        '[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\nstale = "2d"\n[models.y]\n'
+    )
     for place in (tmp_path, tmp_path / "calibrant.toml"):
-        paths, owners = models_of((str(place), "z=q.db"))
+        paths, owners, stale = models_of((str(place), "z=q.db"))
         assert paths == {"x": str(tmp_path / "x.db"), "y": str(tmp_path / "y.db"), "z": "q.db"}
-        assert owners == {"x": "Risk"}
+        assert (owners, stale) == ({"x": "Risk"}, {"x": 172_800_000_000})
     for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), (f"{tmp_path}", "x.db"), ()):
         with pytest.raises(ArgumentError, match=r"^STORE: "):
             models_of(bad)
