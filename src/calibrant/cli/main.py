@@ -10,6 +10,7 @@ import click
 
 from ..errors import CalibrantError
 from ..util.database import is_interrupt
+from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines(), counting_seconds():
+        with warnings_as_lines(), counting_seconds(), in_processes(_without_progress):
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
@@ -63,6 +64,13 @@ def main(arguments: list[str] | None = None) -> None:
         say("interrupted" if interrupted else format_exc(), err=True)
         code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
     sys.exit(code)
+
+
+def _without_progress() -> None:
+    """Leave the progress bar to the process that was started by the user."""
+    from ..inference.resampling import progress
+
+    progress.set(None)
 
 
 class _GateFailed(Exception):
@@ -361,6 +369,7 @@ def run(**options: Any) -> None:
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
 @options.drop_missing_option
+@click.option("--cells", is_flag=True, help="FILE holds the result of a query that `calibrant sql` printed.")
 @options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
@@ -371,6 +380,47 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     from . import streaming
 
     streaming.run(files, **options)
+
+
+@cli.command(short_help="Print the query that fills a sketch in a warehouse.")
+@click.argument("table", metavar="TABLE")
+@click.option(
+    "--dialect",
+    required=True,
+    type=click.Choice(["duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"]),
+    help="Dialect of the engine.",
+)
+@click.option("--label", required=True, metavar="COLUMN", help="Column with the true class.")
+@click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+@click.option(
+    "--probs",
+    metavar="COLUMNS",
+    help="Comma-separated columns with one probability per class, for three classes or more; the sketch is of the top label.",
+)
+@click.option(
+    "--confidence-column",
+    "confidence",
+    metavar="COLUMN",
+    help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
+)
+@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@click.option("--counts", metavar="COLUMN", help="Column with the number of observations that each row represents.")
+@click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
+@options.classes_option
+@click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes.")
+@click.option(
+    "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
+)
+@options.debug_option
+def sql(table: str, **options: Any) -> None:
+    """Print the SQL query that summarizes the predictions in TABLE, a table of a database or warehouse.
+
+    The query returns a few integers for each cell, outcome and group. `calibrant scan RESULT --cells --out NAME.sketch` reads its
+    result, exported as CSV, Parquet or JSON; in Python Sketches.from_cells does. The sketch is the same, bit for bit, as that of the rows.
+    """
+    from . import warehouse
+
+    warehouse.run(table, **options)
 
 
 @cli.command(short_help="Write a report as HTML, Markdown or JSON.")

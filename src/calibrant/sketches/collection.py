@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..util.files import read_limited, write_atomic
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Summary, VectorView, View
+from .cells import read_cells
 from .grouped import MOST_GROUPS, GroupCells
 from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
@@ -511,6 +512,56 @@ class Sketches(Summary):
                 kept = None if part["scores"] is None else RowSums(*(int(text) for text in part["scores"]))
                 parts[part["group"]] = GroupSketch(lenses, kept)
             return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
+
+    @classmethod
+    def from_cells(cls, table: Any, *, missing: Literal["raise", "drop"] = "raise") -> Sketches:
+        """Read the result of a query that `cells_query` wrote.
+
+        The query computes the integers of the sketches in a database or warehouse. The result is identical, bit for bit, to that of
+        `Sketches.of` on the rows of the table.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table, result of DuckDB, mapping of columns, list of mappings, or path-like
+            Result of the query, with all its rows and columns: a frame of pandas or polars, a table in memory of another kind, or a CSV,
+            Parquet or JSON file that it was exported to.
+        missing : {"raise", "drop"}, default "raise"
+            What to do about rows with a missing label, probability, group or count: raise an error, or drop them; the attribute
+            ``dropped`` of the result states how many.
+
+        Returns
+        -------
+        Sketches
+            Sketches of all rows, and of each group.
+
+        Raises
+        ------
+        InputTypeError
+            If the table is not the result of such a query, or its integers were rounded.
+        ShapeError
+            If it has no rows, or not all rows that the query returned.
+        ProbabilityError
+            If the query found invalid probabilities. Likewise `LabelError`, `GroupError` and `WeightError`.
+
+        See Also
+        --------
+        calibrant.sketches.cells_query : Write the query.
+        scan : Sketches of files.
+
+        Examples
+        --------
+        >>> import calibrant as cal, duckdb
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE preds AS SELECT * FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8)) AS t(y, p)")
+        >>> query = cal.sketches.cells_query("preds", dialect="duckdb", prob="p", label="y")
+        >>> cal.Sketches.from_cells(connection.execute(query))
+        Sketches(binary, 3 rows; binary)
+        """
+        found = read_cells(table, missing)
+        parts = {name: GroupSketch({part.lens: part}, scores) for name, (part, scores) in found.parts.items()}
+        made = cls(found.kind, found.classes, parts)
+        made.dropped = found.dropped
+        return made
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the sketches to a file, which is replaced atomically.
