@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError
+from ..util.database import is_interrupt
 from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
+from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
 from .screen import counting_seconds, forget, say, warnings_as_lines
@@ -29,6 +31,8 @@ def main(arguments: list[str] | None = None) -> None:
     The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
     130 if interrupted.
     """
+    if arguments is None:
+        load_lazily()
     forget_read()
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
@@ -58,9 +62,10 @@ def main(arguments: list[str] | None = None) -> None:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
         say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
-    except Exception:  # Python would exit with 1, which is the code of a failed gate
-        say(format_exc(), err=True)
-        code = EXIT_FAULT
+    except Exception as error:  # Python would exit with 1, which is the code of a failed gate
+        interrupted = is_interrupt(error)
+        say("interrupted" if interrupted else format_exc(), err=True)
+        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
     sys.exit(code)
 
 

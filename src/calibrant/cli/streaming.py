@@ -17,6 +17,7 @@ from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, Grou
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
+from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .derived import is_expression
@@ -47,6 +48,8 @@ def is_streamed(file: str, stream: bool | None) -> bool:
         return True
     if stream is not None or file == "-":
         return bool(stream)
+    if is_remote(file) and not any(sign in file for sign in "*?["):
+        path = Path(paths_of(file)[0])  # the copy on this machine
     if not path.exists():
         return any(sign in file for sign in "*?[") or kind_of(path) == "duckdb"
     return kind_of(path) == "duckdb" or (path.is_file() and kind_of(path) is not None and is_large(path))

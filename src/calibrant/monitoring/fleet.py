@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, CalibrantError, FileError, InputTypeError
 from ..inference.multiplicity import e_bh, p_to_e
@@ -425,9 +425,32 @@ def fleet_status(
     for name, owner, store, own in _stores(models):
         error = (errors or {}).get(name)
         patience = allowed if own is None else read_duration(own, "stale")
-        found.append(_status_of(name, owner, store, error, moment, patience))
+        found.append(_reading_of(name, owner, store, error, patience))
     if not found:
         raise ArgumentError("models", "names no model", "name at least one")
+    return gather(found, alpha, moment)
+
+
+class Reading(NamedTuple):
+    """What was read of one model, whatever the time."""
+
+    found: ModelStatus
+    since: int | None = None
+    """Time of its latest data."""
+    due: int | None = None
+    """Time from which the model is stale."""
+
+    def at(self, moment: int) -> ModelStatus:
+        """The status at a time."""
+        if self.since is None or self.due is None or moment <= self.due:
+            return self.found
+        state = "stale" if self.found.state == "quiet" else self.found.state
+        return replace(self.found, state=state, stale_since=time_text(self.since))
+
+
+def gather(readings: Iterable[Reading], alpha: float, moment: int) -> FleetStatus:
+    """The status of all models at a time, with the selections over all of them."""
+    found = [each.at(moment) for each in readings]
     calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in found], alpha=alpha)
     drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in found], alpha=alpha)
     chosen = [
@@ -458,28 +481,36 @@ def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
     return [(model.name, model.owner, model.store, model.options.get("stale")) for model in found]
 
 
-def _status_of(
-    name: str, owner: str | None, store: Any, error: str | None, moment: int, patience: int | None
-) -> ModelStatus:
+def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:
     try:
         monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-        status, since = monitor.status(last=1), _latest(monitor)
-        unsent = count_waiting(monitor._store)
+        return read_model(name, owner, monitor, monitor.status(last=1), error, patience)
     except (CalibrantError, OSError) as problem:
-        return ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split()))
+        return Reading(ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split())))
+
+
+def read_model(
+    name: str,
+    owner: str | None,
+    monitor: Monitor,
+    status: MonitorStatus,
+    error: str | None = None,
+    patience: int | None = None,
+) -> Reading:
+    """What a monitor and its status say about a model among others."""
+    since, unsent = _latest(monitor), count_waiting(monitor._store)
     width = monitor.settings.rule.width
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
-    is_stale = since is not None and allowed is not None and moment > since + allowed
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
-    return ModelStatus(
+    found = ModelStatus(
         name,
         owner,
-        _state(status, error, is_stale),
+        _state(status, error),
         False,
         status.verdict,
         error,
         status.windows[-1].window if status.windows else None,
-        time_text(since) if is_stale and since is not None else None,
+        None,
         status.n,
         status.labelled,
         status.process.value,
@@ -489,13 +520,14 @@ def _status_of(
         status.open_alarms,
         unsent,
     )
+    return Reading(found, since, None if since is None or allowed is None else since + allowed)
 
 
-def _state(status: MonitorStatus, error: str | None, is_stale: bool) -> str:
+def _state(status: MonitorStatus, error: str | None) -> str:
     kinds = {alarm.kind for alarm in status.open_alarms}
     if kinds & {"calibration", "change"}:
         return "alarm"
-    return "failed" if error is not None else "drift" if kinds else "stale" if is_stale else "quiet"
+    return "failed" if error is not None else "drift" if kinds else "quiet"
 
 
 def _latest(monitor: Monitor) -> int | None:

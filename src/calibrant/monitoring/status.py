@@ -762,10 +762,10 @@ def _found_in_memory(
     common = blake2b(json.dumps([settings.to_dict(), streams]).encode() + before)
     keys, found = [], []
     for part in parts:
-        key = common.copy()
+        digest = common.copy()
         for sketch in (part.scores, part.outcomes, *part.ood.values()):
-            key.update(sketch.to_bytes())
-        keys.append(key.digest())
+            digest.update(sketch.to_bytes())
+        keys.append(digest.digest())
         drift, measured = store.memory.get(keys[-1], (None, None))
         known = part._replace(drift=part.drift or drift, measured=part.measured or measured)
         found.append(_found(known, settings, reference, clock, streams))

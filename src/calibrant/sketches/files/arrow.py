@@ -114,7 +114,7 @@ def _check(stream: Any, code: int) -> None:
 
 def _copied(column: Any, type: np.dtype[Any], before: int, length: int) -> Array:
     start = column.buffers[1] + (before + column.offset) * type.itemsize if length else 0
-    memory = (c.c_char * (length * type.itemsize)).from_address(start) if length else b""
+    memory: Any = (c.c_char * (length * type.itemsize)).from_address(start) if length else b""
     return np.frombuffer(memory, type).copy()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FileError, MissingDependencyError
+from .remote import address_of
 
 __all__ = ["as_tables", "original_of"]
 
@@ -61,8 +62,9 @@ def _remove(kept: int) -> None:
 
 
 def original_of(path: str) -> str:
-    """The file that a converted copy was made from; other paths unchanged."""
-    return next((key[0] for key, copy in _converted.items() if copy == path), path)
+    """The file or address that a copy was made from; other paths unchanged."""
+    path = next((key[0] for key, copy in _converted.items() if copy == path), path)
+    return address_of(path) or path
 
 
 def _from_excel(path: str, target: Path) -> None:
@@ -124,7 +126,7 @@ def _from_arrow(path: str, target: Path) -> None:
         import pyarrow.feather as feather
         import pyarrow.parquet as parquet
     except ImportError:
-        remedy = "run pip install pyarrow, or write it as Parquet"
+        remedy = "run pip install 'calibrant[files]', or write it as Parquet"
         raise MissingDependencyError(path, "reading an Arrow file requires pyarrow", remedy) from None
     try:
         with open(path, "rb") as stream:

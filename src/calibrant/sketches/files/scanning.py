@@ -25,6 +25,7 @@ from ...input.frames import opposite_of, positive_of
 from ...input.grouping import Factor, parse_by
 from ...input.missing import DROP, Dropped, all_missing, is_missing_text
 from ...input.predictions import Predictions
+from ...util.database import is_interrupt
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
 from .columns import (
@@ -100,8 +101,8 @@ def scan(
     table : str, optional
         Table of a database.
     engine : {"auto", "arrow", "sql"}, default "auto"
-        ``"arrow"`` streams batches into compiled loops and needs pyarrow; ``"sql"`` computes the sums in DuckDB. Both give identical results.
-        ``"auto"`` uses ``"arrow"`` if pyarrow is installed.
+        ``"arrow"`` streams batches of Arrow memory into NumPy or compiled loops; pyarrow is not needed. ``"sql"`` computes the sums in
+        DuckDB, which takes several times as long and gives identical results. ``"auto"`` is ``"arrow"``.
     progress : callable, optional
         Called with the number of rows read so far.
     missing : {"raise", "drop"}, default "raise"
@@ -120,7 +121,7 @@ def scan(
     ArgumentError
         If a column, class or option is invalid; invalid values are reported with their file and row.
     MissingDependencyError
-        If DuckDB, or pyarrow for ``engine="arrow"``, is not installed.
+        If DuckDB is not installed, or pyarrow or openpyxl for the files that need them.
 
     See Also
     --------
@@ -316,7 +317,11 @@ def _named_failures(opened: Source) -> Iterator[None]:
         raise
     except duckdb.BinderException as error:
         raise condition_error(error, opened.names) from error
-    except (duckdb.Error, OSError) as error:
+    except (duckdb.Error, OSError, RuntimeError) as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        if not isinstance(error, (duckdb.Error, OSError)):
+            raise
         raise opened.failure(error) from error
 
 
