@@ -24,6 +24,7 @@ from calibrant.monitoring import fleet_status, load_fleet
 from calibrant.monitoring.alerts import read_channels
 from calibrant.monitoring.outbox import ATTEMPTS, AlertError, deliver, queue_alarms
 from calibrant.monitoring.windows import SECOND, read_time
+from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = read_time("2026-03-10")
@@ -424,3 +425,24 @@ def test_the_configuration_of_the_documentation(built: Path, tmp_path: Path, run
     assert "Risk" in out
     message = json.loads((tmp_path / "alerts.jsonl").read_text())
     assert (message["model"], message["owner"]) == ("fraud", "Risk")
+
+
+def test_a_store_on_a_server(fleet: Path, run: Run, postgres: Server) -> None:
+    """A model whose store is a schema: created by the first run, sent once, and its password is in no output."""
+    add(
+        fleet,
+        f'[models.far]\nstore = "{postgres.store("fleet_far")}"\npredictions = "wrong-*.csv"\nlabels = "wrong.labels.csv"\n'
+        '[models.far.alerts]\ncommand = ["tee", "-a", "far.jsonl"]\n',
+    )
+    for again in range(2):
+        code, out, err = run("monitor", "run", "--model", "far", "--now", "2026-03-04", "--json", "far.json")
+        assert (code, err) == (3, ""), again
+        found = json.loads((fleet / "far.json").read_text())["models"][0]
+        assert (found["n"], found["labelled"], found["unsent"]) == (240, 240, 0)
+        assert len((fleet / "far.jsonl").read_text().split('"id"')) == 2
+        for text in (out, (fleet / "far.json").read_text(), (fleet / "far.jsonl").read_text()):
+            assert "s3cret" not in text
+    monitor = cal.Monitor.open(postgres.store("fleet_far"))
+    number = monitor.status().open_alarms[0].number
+    assert monitor.acknowledge(number) >= 1
+    assert number not in [alarm.number for alarm in monitor.status().open_alarms]

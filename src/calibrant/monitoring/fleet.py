@@ -463,11 +463,10 @@ def _status_of(
 ) -> ModelStatus:
     try:
         monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-        status, since = monitor.status(last=1), _latest(monitor)
+        status, (since, width) = monitor.status(last=1), _latest(monitor)
         unsent = count_waiting(monitor._store)
     except (CalibrantError, OSError) as problem:
         return ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split()))
-    width = monitor.settings.rule.width
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
     is_stale = since is not None and allowed is not None and moment > since + allowed
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
@@ -498,12 +497,13 @@ def _state(status: MonitorStatus, error: str | None, is_stale: bool) -> str:
     return "failed" if error is not None else "drift" if kinds else "stale" if is_stale else "quiet"
 
 
-def _latest(monitor: Monitor) -> int | None:
-    """Time of the latest data in microseconds: of the newest row, or of the newest file where windows are numbers of rows."""
+def _latest(monitor: Monitor) -> tuple[int | None, int | None]:
+    """Time of the latest data and length of its window in microseconds; where windows are numbers of rows, the time of the newest file."""
     with monitor._store.read() as db:
         newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
     if newest is None:
-        return None
+        return None, None
     if not monitor.settings.rule.by_time:
-        return None if sources is None else int(sources["fed"])
-    return int(min(clock, monitor.settings.rule.span(newest)[1]))
+        return (None if sources is None else int(sources["fed"])), None
+    start, end = monitor.settings.rule.span(newest)
+    return int(min(clock, end)), end - start
