@@ -162,6 +162,7 @@ ROOMS = {
                 (
                     "monitoring.monitor",
                     "monitoring.fleet",
+                    "monitoring.retention",
                     "monitoring.status",
                     "monitoring.calibration",
                     "monitoring.changepoint",
@@ -181,6 +182,7 @@ ROOMS = {
         "scale.md",
         (
             Section("Files", ("sketches.files.scanning",)),
+            Section("Warehouses", ("sketches.warehouse",)),
             Section("Sketches", ("sketches.collection", "sketches.sketch")),
             Section("Spark", ("spark.*",)),
         ),

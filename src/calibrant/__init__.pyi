@@ -321,6 +321,7 @@ from .reporting import write_fleet as write_fleet
 from .reporting import write_timeline as write_timeline
 from .sketches import Sketch as Sketch
 from .sketches import Sketches as Sketches
+from .sketches import cells_query as cells_query
 from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups

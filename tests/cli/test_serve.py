@@ -22,7 +22,7 @@ import pytest
 
 from calibrant.cli import http_service, serving
 from calibrant.cli.http_service import Service, names_loopback
-from calibrant.cli.model_documents import Models
+from calibrant.cli.model_documents import Models, UnreadableError
 from calibrant.cli.serving import models_of
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
@@ -195,7 +195,11 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
     with closing(sqlite3.connect(tmp_path / "odd.db")) as changed:
         changed.execute("UPDATE parts SET outcomes = x'00'")
         changed.commit()
-    names = ("good", "bad", "locked", "text", "odd", "later", "folder")
+    shutil.copy(good, tmp_path / "mixed.db")
+    with closing(sqlite3.connect(tmp_path / "mixed.db")) as changed:
+        changed.execute("UPDATE reference SET content = x'00'")
+        changed.commit()
+    names = ("good", "bad", "locked", "text", "odd", "mixed", "later", "folder")
     (tmp_path / "folder.db").mkdir()
     holder = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -214,7 +218,7 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         assert [name for name, each in read.items() if each["error"] is None] == ["good"]
         assert 'calibrant_readable{model="bad"} 0' in get(service, "/metrics")[2].decode()
         code, _, body = get(service, "/")
-        assert (code, body.count(b"Cannot be read: ")) == (200, 6)
+        assert (code, body.count(b"Cannot be read: ")) == (200, 7)
         assert get(service, "/models/good/status.json")[0] == 200
         shutil.copy(good, tmp_path / "later.db")
         assert get(service, "/models/later/status.json")[0] == 200
@@ -308,6 +312,11 @@ def test_slow_and_many_clients(stores: dict[str, Path], monkeypatch: pytest.Monk
         while get(service, "/healthz")[0] != 200:  # the places are free again
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_a_server_that_does_not_answer_is_not_described() -> None:
+    with pytest.raises(UnreadableError, match=r"^cannot be read from its server$"):
+        Models({"m": "postgresql://anna:secret@127.0.0.1:1/risk"}).status("m")
 
 
 def test_too_much_work(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

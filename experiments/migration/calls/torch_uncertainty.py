@@ -110,12 +110,12 @@ CALLS = [
         (
             'fitted("HistogramBinningScaler", num_bins=10)',
             'cal.HistogramBinning(bins=10, binning="equal_width").fit(p, y).predict_proba(new)',
-            "probably it clips probabilities at 1e-6; empty bins of several classes",
+            "it clips probabilities at 1e-6; an empty bin has its middle as value",
         ),
         (
             'fitted("IsotonicRegressionScaler")',
             "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
-            "probably it clips probabilities at 1e-6",
+            "it clips probabilities at 1e-6",
         ),
         (
             'fitted("BBQScaler")',

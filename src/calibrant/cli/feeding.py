@@ -35,6 +35,9 @@ def create_monitor(store: str, options: dict[str, Any]) -> tuple[Monitor, Droppe
     if keywords["rows"] is not None and horizon is not None and str(horizon).isdigit():
         horizon = int(horizon)
     keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
+    keywords |= {"time_zone": options.pop("time_zone"), "keep": options.pop("keep")}
+    holidays = options.pop("holidays")
+    keywords["holidays"] = None if holidays is None else holidays.split(",")
     keywords["by"] = options["by"]
     keywords["columns"] = _columns(options)
     file, ood = options.pop("reference"), options.pop("ood")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ..errors import CalibrantError
+from ..monitoring.databases import is_url
 from ..monitoring.monitor import Monitor
 from ..monitoring.prometheus import Family, families, family, joined
 from ..monitoring.store import Store
@@ -131,11 +132,14 @@ class Models:
                 return kept
             try:
                 return self._make(name, kind, version)
-            except CalibrantError as error:
-                # Without the path of the store, which is not for every reader.
-                raise UnreadableError(f"{error.problem}") from error
             except Exception as error:  # a damaged store may raise anything, and concerns its own model only
-                raise UnreadableError(f"cannot be read ({type(error).__name__})") from error
+                problem = f"cannot be read ({type(error).__name__})"
+                if isinstance(error, CalibrantError):
+                    problem = f"{error.problem}"
+                # Without the path of the store, and what a server says, which are not for every reader.
+                if is_url(self.paths[name]):
+                    problem = "cannot be read from its server"
+                raise UnreadableError(problem.replace(str(self.paths[name]), name)) from error
 
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         opened = Monitor(Store.open(self.paths[name], read_only=True, memory=self._memory[name]))

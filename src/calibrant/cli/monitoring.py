@@ -79,7 +79,15 @@ monitor.add_command(run)
 @options.file_options
 @time_option("Column with the time of each prediction in the files of update, which need not be in the reference data.")
 @id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
-@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d, 1w or 'business day'.")
+@click.option(
+    "--time-zone", metavar="NAME", help="Time zone of windows of days, such as Europe/Berlin; UTC by default."
+)
+@click.option(
+    "--holidays",
+    metavar="DATES",
+    help="With --every 'business day': dates that are not business days, separated by commas.",
+)
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @options.ood_option(
     "Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated."
@@ -123,6 +131,7 @@ monitor.add_command(run)
     show_default=True,
     help="How to treat labels that are still missing after the horizon.",
 )
+@click.option("--keep", metavar="DURATION", help="How long prune keeps rows, such as 90d, or a number of windows.")
 @click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
@@ -137,6 +146,7 @@ def init(store: str, **options: Any) -> None:
         made, dropped = create_monitor(store, options)
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     kept = made.settings.columns
+    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     needed = {"time": made.settings.rule.by_time, "id": True}
     more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in kept)
     said = [] if dropped is None else [str(dropped)]
@@ -236,6 +246,35 @@ def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> 
     from ..monitoring.monitor import Monitor
 
     _finish(Monitor.open(store).remove(list(ids), now=now), "never", as_json)
+
+
+@monitor.command(short_help="Remove old rows and keep the results of their windows.")
+@click.argument("store")
+@click.option(
+    "--keep",
+    metavar="DURATION",
+    help="How long to keep rows, such as 90d, or a number of windows; by default that given to init.",
+)
+@click.option("--dry-run", is_flag=True, help="Report what would be removed.")
+@options.json_option
+@options.debug_option
+def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
+    """Remove the rows of old windows that were tested, and shrink STORE.
+
+    Sketches, results and alarms are kept. Rows that wait for labels within the horizon are not removed.
+    """
+    from ..errors import ArgumentError
+    from ..monitoring.monitor import Monitor
+    from .screen import print_json, print_lines
+
+    opened = Monitor.open(store)
+    if keep is None and opened.settings.keep is None:
+        raise ArgumentError("--keep", "is required, since none was given to init", "for example --keep 90d")
+    done = opened.prune(keep, dry_run=dry_run)
+    if as_json:
+        print_json(done.to_dict())
+    else:
+        print_lines([repr(done)])
 
 
 @monitor.command(short_help="Show the latest windows and alarms.")

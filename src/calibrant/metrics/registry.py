@@ -23,6 +23,7 @@ from ..errors import (
     InPython,
     LensError,
     UndefinedMetricError,
+    UnknownArgumentError,
     UnknownMetricError,
     Use,
     WeightsNotSupportedError,
@@ -332,8 +333,14 @@ class Metric(Facts):
             __module__="calibrant",
         )
 
-    def __call__(self, y_true: Any, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
+    def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
+        if y_true is None:
+            if "labels" in keywords:  # elsewhere the names of the classes
+                problem = f"unexpected keyword of {self.id}"
+                raise UnknownArgumentError("labels", problem, "use y_true (the first argument)")
+            self._split(keywords)  # reports the names of other packages, such as preds and target
+            raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob), or a frame with label and prob")
         if more:
             example = next(
                 (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"

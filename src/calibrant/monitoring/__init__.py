@@ -13,6 +13,7 @@ TYPES = {
     "fleet": ("FleetModel", "FleetStatus", "ModelStatus"),
     "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
     "ood": ("OodFindings",),
+    "retention": ("Pruned",),
     "sequential": ("EProcess",),
     "status": ("Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus"),
 }

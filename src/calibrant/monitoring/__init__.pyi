@@ -15,6 +15,7 @@ from .labelfree import ConfidenceSummary as ConfidenceSummary
 from .labelfree import ScoreFindings as ScoreFindings
 from .monitor import Monitor as Monitor
 from .ood import OodFindings as OodFindings
+from .retention import Pruned as Pruned
 from .sequential import EProcess as EProcess
 from .status import Alarm as Alarm
 from .status import GroupStatus as GroupStatus
