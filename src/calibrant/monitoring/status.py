@@ -328,7 +328,7 @@ class Update(Record):
             ("revised", "labels corrected"),
             ("removed", "rows removed"),
             ("unknown", "labels with unknown ids kept for their predictions"),
-            ("pruned", "rows or labels of pruned predictions ignored"),
+            ("pruned", "pruned rows delivered or labelled again, ignored"),
             ("late_rows", "rows late, their windows were closed"),
             ("late_labels", "labels late, their windows were tested"),
         ):
@@ -337,7 +337,9 @@ class Update(Record):
         for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
-        return re.sub(r"\b1 (duplicate row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes")
+        return re.sub(
+            r"\b1 (duplicate row|pruned row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes"
+        )
 
 
 @dataclass(frozen=True, repr=False)
