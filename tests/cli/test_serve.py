@@ -153,18 +153,20 @@ def test_a_store_is_read_again_only_after_a_change(
     monkeypatch.setattr(Monitor, "status", lambda self, **options: opened.append("") or real(self, **options))
     first = models.status("m")
     assert (models.status("m"), models.gauges().body.count(b"readable")) == (first, 3)
-    assert len(opened) == 1
+    models.index()
+    models.all_statuses()
+    assert len(opened) == 2  # one for the model, one for its line among all
     Monitor.open(tmp_path / "m.db").update([1], [0.5], ids=["new"])
     second = models.status("m")
-    assert len(models._memory["m"]) == 1  # the results of the window that has changed, which are not written
+    assert len(models._memory["m", 90]) == 1  # the results of the window that has changed, which are not written
     assert json.loads(second.body)["n"] == 122
     assert second.tag != first.tag
-    assert len(opened) == 2
+    assert b'calibrant_rows{model="m"} 122' in models.gauges().body
+    assert len(opened) == 4
     monkeypatch.setattr("calibrant.cli.model_documents.KEPT_BYTES", 100)
-    models.gauges()
-    assert len(models._kept) == 2
-    models._keep("m", "other", (0,), None, 1)
-    assert len(models._kept) == 1  # bounded
+    models._keep("m", "page", (0,), None, 99)
+    assert set(models._kept) == {("m", "entry"), ("m", "page")}  # documents are bounded
+    assert models._size == 99
 
 
 def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path: Path) -> None:
