@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -22,7 +22,7 @@ import pytest
 
 from calibrant.cli import http_service, serving
 from calibrant.cli.http_service import Service, names_loopback
-from calibrant.cli.model_documents import Models, UnreadableError
+from calibrant.cli.model_documents import Document, Models, UnreadableError
 from calibrant.cli.serving import models_of
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
@@ -314,6 +314,30 @@ def test_slow_and_many_clients(stores: dict[str, Path], monkeypatch: pytest.Monk
         while get(service, "/healthz")[0] != 200:  # the places are free again
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_a_client_that_does_not_read_is_dropped(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_service, "WRITE_SECONDS", 0.2)
+    models, size = Models(stores), 20 << 20
+    large = Document(b"x" * size, "text/plain", "tag")
+    monkeypatch.setattr(models, "index", lambda: large)
+    with serving_models(models) as service:
+        with closing(socket.socket()) as line:
+            line.settimeout(30)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # else the system may take all of it
+            line.connect(("127.0.0.1", service.port))
+            line.sendall(b"GET / HTTP/1.1\r\n" + HOST)
+            deadline, begun = time.monotonic() + 30, False
+            while not begun or service._open:
+                begun = begun or service._open > 0
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            found = 0
+            with suppress(ConnectionResetError):
+                while part := line.recv(1 << 20):
+                    found += len(part)
+            assert found < size
+        assert get(service, "/healthz")[0] == 200
 
 
 def test_a_server_that_does_not_answer_is_not_described() -> None:
