@@ -162,7 +162,7 @@ def index(stored: dict[str, Any]) -> str:
     written = []
     for peer in _PLACE:
         own = [line for line in lines(stored) if line.peer == peer]
-        same = sum(agrees(line.found) for line in own)
+        same = sum(agrees(line.found) and any(map(is_same, line.found)) for line in own)
         figures = sum(one.peer == peer for one in FIGURES)
         section = "r" if peer.startswith("R ") else anchor(peer)
         links = f"[what differs](#{section}) | [all functions](#all-of-{anchor(peer)})"

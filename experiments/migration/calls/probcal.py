@@ -48,7 +48,7 @@ CALLS = [
             "**not** `cal.cox_intercept`, in which the slope is estimated",
         ),
         (
-            "metrics.calibration_test(y, p).pvalue",
+            "metrics.calibration_test(y, p).p_value",
             'cal.assess(y, p, metric="cox_slope", method="lr").pvalue',
             "joint test of both coefficients; without `method` only the slope is tested",
         ),
@@ -68,9 +68,13 @@ CALLS = [
             'cal.hosmer_lemeshow(y, p, binning=cal.Quantile(10, closed="left", edges="quantile"))',
         ),
         (
-            "metrics.hosmer_lemeshow(y, p).pvalue",
+            "metrics.hosmer_lemeshow(y, p).p_value",
             'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue',
             "as for the statistic; without `method`, outcomes are simulated if groups are too small for the chi-squared distribution",
+        ),
+        (
+            "metrics.hosmer_lemeshow(y, p).p_value",
+            'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square", binning=cal.Quantile(10, closed="left", edges="quantile")).pvalue',
         ),
         ("metrics.spiegelhalter_z(y, p).z", "cal.spiegelhalter_z(y, p)"),
         ("metrics.ecce(y, p).stat_max", "cal.ecce_mad(y, p)"),
