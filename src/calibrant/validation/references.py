@@ -80,25 +80,33 @@ class Compared:
 
 def load(group: str) -> list[Reference]:
     """All reference values of a group."""
-    return [
-        Reference(f"{group}/{row['topic']}/{number}", **{"kind": "metric", **defaults, **row})
-        for defaults, rows in _table(group)["rows"]
-        for number, row in enumerate(rows, 1)
-    ]
+    found: list[Reference] = []
+    numbers: dict[str, int] = {}
+    for common, rows in _table(group)["rows"]:
+        for row in rows:
+            entry = {**common, **row}
+            numbers[entry["topic"]] = numbers.get(entry["topic"], 0) + 1
+            found.append(Reference(f"{group}/{entry['topic']}/{numbers[entry['topic']]}", **entry))
+    return found
 
 
 def compare(reference: Reference) -> Compared:
     """Evaluate the call of a reference value here."""
-    names: dict[str, Any] = {"cal": cal, "np": np, "math": math, **_arrays(reference.id.partition("/")[0], reference.data)}
+    found, error = evaluate(reference.call, _arrays(reference.id.partition("/")[0], reference.data))
+    return Compared(reference, found, error)
+
+
+def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] | None, str]:
+    """The value of a call, or the error that it ends in."""
+    names: dict[str, Any] = {"cal": cal, "np": np, "math": math, **arrays}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # The text is the package's own data, shipped beside this file, and shown as it is evaluated.
-            found = eval(reference.call, {"__builtins__": {"float": float, "list": list}}, names)
+            found = np.asarray(eval(call, names), dtype=float)
     except (CalibrantError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return Compared(reference, None, f"{type(error).__name__}: {error}")
-    values = np.ravel(np.asarray(found, dtype=float)).tolist()
-    return Compared(reference, values if isinstance(reference.value, list) else values[0])
+        return None, f"{type(error).__name__}: {error}"
+    return found.ravel().tolist() if found.ndim else float(found), ""
 
 
 def every(groups: Mapping[str, str] = GROUPS) -> Iterator[Compared]:
