@@ -74,7 +74,7 @@ ROOMS = {
             ),
             Section("Several classes", ("inference.multinomial",)),
             Section("Continuous forecasts", ("inference.continuous",)),
-            Section("Tests that may be looked at any time", ("inference.sequential",)),
+            Section("Tests that may be looked at any time", ("inference.sequential", "inference.multiplicity")),
             Section("Intervals and bands", ("inference.intervals", "inference.bands")),
             Section("Comparisons", ("inference.comparison",)),
             Section("Centres and periods", ("evaluation.group_validation", "inference.pooling")),
@@ -162,6 +162,7 @@ ROOMS = {
                 (
                     "monitoring.monitor",
                     "monitoring.fleet",
+                    "monitoring.retention",
                     "monitoring.status",
                     "monitoring.calibration",
                     "monitoring.changepoint",
@@ -170,6 +171,7 @@ ROOMS = {
                     "monitoring.labelfree",
                     "monitoring.sequential",
                     "reporting.timeline",
+                    "reporting.fleet",
                 ),
             ),
         ),
@@ -180,6 +182,7 @@ ROOMS = {
         "scale.md",
         (
             Section("Files", ("sketches.files.scanning",)),
+            Section("Warehouses", ("sketches.warehouse",)),
             Section("Sketches", ("sketches.collection", "sketches.sketch")),
             Section("Spark", ("spark.*",)),
         ),

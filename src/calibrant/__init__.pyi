@@ -119,6 +119,7 @@ from .inference import assess_many as assess_many
 from .inference import calibration_band as calibration_band
 from .inference import compare as compare
 from .inference import detectable_shift as detectable_shift
+from .inference import e_bh as e_bh
 from .inference import expected_precision as expected_precision
 from .inference import giviti_test as giviti_test
 from .inference import grade_tests as grade_tests
@@ -129,6 +130,7 @@ from .inference import kuiper_cdf as kuiper_cdf
 from .inference import make_calibrated as make_calibrated
 from .inference import make_miscalibrated as make_miscalibrated
 from .inference import multinomial_recalibration as multinomial_recalibration
+from .inference import p_to_e as p_to_e
 from .inference import pit_test as pit_test
 from .inference import pool_estimates as pool_estimates
 from .inference import power as power
@@ -274,6 +276,7 @@ from .metrics import vce_db as vce_db
 from .metrics import vece as vece
 from .metrics import wsmcs as wsmcs
 from .monitoring import Monitor as Monitor
+from .monitoring import fleet_status as fleet_status
 from .monitoring import load_fleet as load_fleet
 from .recalibration import BayesianBinning as BayesianBinning
 from .recalibration import BetaCalibration as BetaCalibration
@@ -314,9 +317,11 @@ from .recalibration import save as save
 from .reporting import compare_reports as compare_reports
 from .reporting import report as report
 from .reporting import tripod as tripod
+from .reporting import write_fleet as write_fleet
 from .reporting import write_timeline as write_timeline
 from .sketches import Sketch as Sketch
 from .sketches import Sketches as Sketches
+from .sketches import cells_query as cells_query
 from .sketches import scan as scan
 from .views import class_ as class_
 from .views import class_groups as class_groups

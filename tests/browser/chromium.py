@@ -31,7 +31,7 @@ FLAGS = [
     "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
     "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 ]
 LOCAL = ("file:", "data:", "blob:", "about:")
@@ -102,8 +102,8 @@ class Browser:
                 self._pages[message["sessionId"]].note(message["method"], message["params"])
 
     @contextlib.contextmanager
-    def page(self, path: Path, **options: Any) -> Iterator[Page]:
-        """A page opened from disk with the network off; closed at the end."""
+    def page(self, path: Path | str, **options: Any) -> Iterator[Page]:
+        """A page opened from disk with the network off, or from the address of a service of the test; closed at the end."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = self._pages[session] = Page(self, session)
@@ -181,7 +181,7 @@ class Page:
 
     def open(
         self,
-        path: Path,
+        path: Path | str,
         *,
         width: int = 1280,
         height: int = 900,
@@ -192,12 +192,14 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
-        self.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+        if isinstance(path, Path):
+            no = {"latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+            self.call("Network.emulateNetworkConditions", offline=True, **no)
         self.resize(width, height)
         self.emulate(dark=dark, media=media)
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path.resolve().as_uri() if isinstance(path, Path) else path)
         deadline = time.monotonic() + PATIENCE
         while not self._loaded:
             self._browser.listen(deadline, "the page to load")

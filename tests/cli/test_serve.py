@@ -22,7 +22,7 @@ import pytest
 
 from calibrant.cli import http_service, serving
 from calibrant.cli.http_service import Service, names_loopback
-from calibrant.cli.model_documents import Models
+from calibrant.cli.model_documents import Models, UnreadableError
 from calibrant.cli.serving import models_of
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
@@ -195,7 +195,11 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
     with closing(sqlite3.connect(tmp_path / "odd.db")) as changed:
         changed.execute("UPDATE parts SET outcomes = x'00'")
         changed.commit()
-    names = ("good", "bad", "locked", "text", "odd", "later", "folder")
+    shutil.copy(good, tmp_path / "mixed.db")
+    with closing(sqlite3.connect(tmp_path / "mixed.db")) as changed:
+        changed.execute("UPDATE reference SET content = x'00'")
+        changed.commit()
+    names = ("good", "bad", "locked", "text", "odd", "mixed", "later", "folder")
     (tmp_path / "folder.db").mkdir()
     holder = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -214,7 +218,7 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         assert [name for name, each in read.items() if each["error"] is None] == ["good"]
         assert 'calibrant_readable{model="bad"} 0' in get(service, "/metrics")[2].decode()
         code, _, body = get(service, "/")
-        assert (code, body.count(b"Cannot be read: ")) == (200, 6)
+        assert (code, body.count(b"<b>Failed:</b>")) == (200, 7)
         assert get(service, "/models/good/status.json")[0] == 200
         shutil.copy(good, tmp_path / "later.db")
         assert get(service, "/models/later/status.json")[0] == 200
@@ -310,6 +314,11 @@ def test_slow_and_many_clients(stores: dict[str, Path], monkeypatch: pytest.Monk
             time.sleep(0.05)
 
 
+def test_a_server_that_does_not_answer_is_not_described() -> None:
+    with pytest.raises(UnreadableError, match=r"^cannot be read from its server$"):
+        Models({"m": "postgresql://anna:secret@127.0.0.1:1/risk"}).status("m")
+
+
 def test_too_much_work(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_service, "MAX_WORK", 1)
     models, go = Models(stores), threading.Event()
@@ -347,9 +356,18 @@ def test_internal_errors_and_the_log(stores: dict[str, Path], monkeypatch: pytes
     assert re.fullmatch(r'127\.0\.0\.1 "GET /\\x1b\[31m\\"\\\\ HTTP/1\.1" 400 \d+ [\d.]+', log[2])
 
 
-def test_names() -> None:
-    assert models_of(("a/churn.db", "fraud=b/churn.db")) == {"churn": Path("a/churn.db"), "fraud": Path("b/churn.db")}
-    for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), ("",)):
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql://anna@host/risk?schema=churn"
+    stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
+    assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}
+    (tmp_path / "calibrant.toml").write_text(
+        '[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\nstale = "2d"\n[models.y]\n'
+    )
+    for place in (tmp_path, tmp_path / "calibrant.toml"):
+        paths, owners, stale = models_of((str(place), "z=q.db"))
+        assert paths == {"x": str(tmp_path / "x.db"), "y": str(tmp_path / "y.db"), "z": "q.db"}
+        assert (owners, stale) == ({"x": "Risk"}, {"x": 172_800_000_000})
+    for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), (f"{tmp_path}", "x.db"), ()):
         with pytest.raises(ArgumentError, match=r"^STORE: "):
             models_of(bad)
 
@@ -390,16 +408,17 @@ def test_errors_of_the_command(
         for words, message in (
             ((store, "--port", port), f"error: --port: {port} is in use; choose another, or 0 for any free one\n"),
             ((store, "--port", 70_000), "error: --port: must be between 0 and 65535; got 70000\n"),
-            ((store, store), "error: STORE: two models have the name 'calm'; write NAME=PATH for one of them\n"),
+            ((store, store), "error: STORE: two models have the name 'calm'; write NAME=STORE for one of them\n"),
             ((store, "--host", "host.invalid"), "error: --host: cannot listen on 'host.invalid'"),
-            ((), "error: Missing argument 'STORE...'"),
+            ((), "error: STORE: is required, since no configuration names models; name a store\n"),
         ):
             code, out, err = run("monitor", "serve", *words)
             assert (code, out) == (2, "")
             assert err.startswith(message)
-    Path("calibrant.toml").write_text('[monitor.serve]\nhost = "0.0.0.0"\n')
-    assert "--host" in run("monitor", "serve", store)[2]
+    Path("calibrant.toml").write_text(f'[monitor.serve]\nhost = "0.0.0.0"\n[models.m]\nstore = "{store}"\n')
+    assert "opens the service to other machines; give it here" in run("monitor", "serve", store)[2]
     monkeypatch.setattr(Service, "run", lambda self, ready: ready(self))
+    assert run("monitor", "serve", "--host", "::1", "--port", 9)[1].startswith("Serving 1 model at http://[::1]:9/")
     code, _, err = run("monitor", "serve", store, "--host", "0.0.0.0")
     assert code == 0
     assert err.startswith("warning: --host 0.0.0.0: there is no authentication")

@@ -494,6 +494,6 @@ def test_store_of_a_later_format_is_refused(monitor: Monitor) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(
-        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 2; update calibrant"
+        FileError, match=r"watch\.db: has format 99; this version of calibrant reads up to 3; update calibrant"
     ):
         Monitor.open(monitor.path)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.inference import pair_resampling
 from calibrant.inference.pair_resampling import skce_draws
-from calibrant.inference.resampling import PredictionSampler, RowSampler, resample
+from calibrant.inference.resampling import PredictionSampler, RowSampler, draw_labels, resample
 from calibrant.inference.seeds import generator
-from calibrant.inference.simultaneous import mean_draws, vce_draws
+from calibrant.inference.simultaneous import classwise_draws, mean_draws, vce_draws
+from calibrant.metrics.kernel import pairs
 from calibrant.metrics.registry import catalogue
 from calibrant.views.view import View
 
@@ -69,6 +71,55 @@ def test_means_of_all_simulated_labels_are_those_one_by_one(kind: str) -> None:
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
 
 
+def test_class_wise_errors_of_all_resamples_are_those_one_by_one_to_the_last_bit() -> None:
+    rng = np.random.default_rng(8)
+    many = rng.dirichlet(np.full(30, 0.3), 200)
+    cases: list[tuple[cal.Predictions, dict[str, Any]]] = [(predictions(kind), {}) for kind in KINDS[:5] + KINDS[-1:]]
+    cases += [
+        (predictions("classes"), options) for options in ({"bins": 7}, {"binning": cal.EqualWidth(closed="left")})
+    ]
+    for probs in (many, many.astype(np.float32), np.round(many, 1) + 1e-3):
+        cases.append((cal.Predictions(rng.integers(0, 30, 200), probs, normalize=True), {}))
+    for p, options in cases:
+        for draws in ("rows", "outcomes"):
+            sampler = PredictionSampler(p, cluster=p.groups is not None and draws == "rows")
+            for name, own in (("cwce", options), ("ece", {"lens": "classwise", **options})):
+                found = classwise_draws(catalogue[name], own, sampler, draws, COUNT, 7, None)  # type: ignore[arg-type]
+                wanted = [resample(sampler, draws, 7, b).value(catalogue[name], own) for b in range(COUNT)]  # type: ignore[arg-type]
+                assert found is not None
+                assert found.tolist() == wanted
+
+
+def test_simulated_labels_are_the_same_with_and_without_kept_cumulative_probabilities() -> None:
+    rng = np.random.default_rng(9)
+    for k in (3, 300):
+        p = cal.Predictions(rng.integers(0, k, 50), rng.dirichlet(np.full(k, 0.2), 50))
+        paths = PredictionSampler(p).paths
+        assert paths is not None
+        for b in range(4):
+            assert draw_labels(p, generator(1, b), paths).tolist() == draw_labels(p, generator(1, b)).tolist()
+    assert PredictionSampler(predictions("plain")).paths is None
+
+
+@pytest.mark.parametrize("near", [0.1, 0.0])
+def test_median_distances_of_all_replicates_are_those_one_by_one(near: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(10)
+    monkeypatch.setattr(pairs, "NEAR_MEDIAN", near)
+    monkeypatch.setattr(pairs, "MEDIAN_TILE", 16)
+    for points in (rng.dirichlet(np.full(24, 0.3), 50), np.eye(24)[rng.integers(0, 24, 50)], np.full((50, 24), 1 / 24)):
+        chosen = [np.sort(rng.integers(0, 50, 32)) for _ in range(12)]
+        for metric in ("cityblock", "euclidean"):
+            wanted = [pairs._median_of_many(points[rows], metric, 0.5) for rows in chosen]
+            assert pairs.medians_of_selections(points, chosen, metric, 0.5).tolist() == wanted
+    for module in (pairs, pair_resampling):
+        monkeypatch.setattr(module, "MEDIAN_ROWS", 40)
+    p = cal.Predictions(rng.integers(0, 24, 80), rng.dirichlet(np.full(24, 0.3), 80), sample_weight=rng.random(80))
+    sampler, skce = PredictionSampler(p), catalogue["skce_uq"]
+    found = skce_draws(skce, {}, sampler, COUNT, 7, None)
+    wanted = [resample(sampler, "rows", 7, number).value(skce, {}) for number in range(COUNT)]
+    assert found == pytest.approx(wanted, rel=1e-11, abs=1e-14)
+
+
 def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     sampler = PredictionSampler(predictions("plain"))
     vce, brier = catalogue["vce"], catalogue["brier"]
@@ -77,6 +128,11 @@ def test_what_depends_on_the_resample_is_left_to_one_by_one() -> None:
     assert vce_draws(brier, {}, sampler, COUNT, 0, None) is None
     assert mean_draws(vce, {}, sampler, COUNT, 0) is None
     assert mean_draws(brier, {}, sampler, 4, 0) is None
+    cwce = catalogue["cwce"]
+    for options in ({"binning": "equal_mass"}, {"bins": "sweep"}, {"norm": 2}, {"combine": "max"}, {"lens": "binary"}):
+        assert classwise_draws(cwce, options, sampler, "rows", COUNT, 0, None) is None
+    weighted = PredictionSampler(predictions("weights"))
+    assert classwise_draws(cwce, {}, weighted, "rows", COUNT, 0, None) is None
 
 
 @pytest.mark.parametrize("kind", ["many", "ties", "edges", "weights", "classes"])

@@ -19,6 +19,8 @@ from calibrant.errors import (
     UnknownArgumentError,
     WeightsNotSupportedError,
 )
+from calibrant.inference.seeds import generator, seed_of
+from calibrant.monitoring import drift as drifts
 from calibrant.monitoring.drift import DriftReport, DriftResult, Sample, score_drift
 from calibrant.views.view import View
 
@@ -252,3 +254,23 @@ def test_no_pvalue_is_shown_as_zero() -> None:
     assert "p-value < 1e-300 by" in repr(far)
     assert "&lt; 1e-300" in far._repr_html_()
     assert "< 1e-300" in repr(DriftReport((far,), (far.pvalue,), 0.05))
+
+
+def test_drawn_windows_have_the_distances_of_single_ones() -> None:
+    """All permutations at once, with the same bits as one by one, with ties, coarse cells and windows of one row."""
+    rng = np.random.default_rng(0)
+    for trial, rows in enumerate((13, 40, 300, 1500)):
+        value, pooled = np.sort(rng.random(rows)), rng.integers(1, 2 + 3 * (trial % 2), rows).astype(float)
+        size = (1, int(pooled.sum()) // 2, int(pooled.sum()) - 1)[trial % 3]
+        window = rng.multivariate_hypergeometric(pooled.astype(int), size).astype(float)
+        cells = drifts.coarsened(drifts.Cells(value, pooled - window, window))
+        names, both = list(drifts.NAMES), cells.reference + cells.window
+        found = drifts.permuted(cells, names, 60, trial).values
+        windows, _ = drifts._drawn_windows(cells, 60, generator(seed_of(trial), 0))
+        single = [
+            drifts.distances(names, cells.value, (both - row)[None], row[None]) for some in windows for row in some
+        ]
+        # A product with a matrix may round its rows in another way than a single one.
+        np.testing.assert_allclose(found, np.concatenate(single), rtol=1e-13, atol=1e-15)
+        bins = [names.index(name) for name in ("psi", "jensen_shannon", "ks_2samp")]
+        assert (found[:, bins] == np.concatenate(single)[:, bins]).all()

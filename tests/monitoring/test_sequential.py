@@ -14,7 +14,7 @@ from scipy import stats
 import calibrant as cal
 from calibrant.errors import ArgumentError, InputError, InputTypeError, LensError, WeightsNotSupportedError
 from calibrant.inference.simulation.simulate import temperature
-from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, e_bh, start_eprocess
+from calibrant.monitoring.sequential import Alternatives, Counted, EProcess, Memory, start_eprocess
 from calibrant.views.view import View
 
 B = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95])
@@ -258,44 +258,6 @@ def test_results_can_be_shown() -> None:
     assert "calibrated" not in repr(state)
     assert len(state.to_frame()) == 13
     assert "<table>" in state._repr_html_()
-
-
-def test_published_choice() -> None:
-    assert e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist() == [True, True, True, False, False]
-    assert e_bh([40, 1], alpha=0.05).tolist() == [True, False]
-    assert e_bh([39, 1], alpha=0.05).tolist() == [False, False]
-    assert e_bh([math.inf, 0]).tolist() == [True, False]
-
-
-def test_e_bh_by_its_definition() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        values = np.exp(rng.normal(1, 2, 8))
-        ordered = np.sort(values)[::-1]
-        fine = [k for k in range(1, 9) if ordered[k - 1] >= 8 / (k * 0.1)]
-        k = max(fine, default=0)
-        assert e_bh(values, alpha=0.1).sum() == k
-        assert set(values[e_bh(values, alpha=0.1)]) == set(ordered[:k])
-
-
-def test_false_discoveries_are_few() -> None:
-    rng = np.random.default_rng(1)
-    share = []
-    for _ in range(2000):
-        right = rng.normal(size=20)
-        wrong = rng.normal(3, 1, 5)
-        e = np.exp(3 * np.concatenate([right, wrong]) - 4.5)
-        chosen = e_bh(e, alpha=0.2)
-        share.append(chosen[:20].sum() / max(1, chosen.sum()))
-    assert np.mean(share) <= 0.2
-
-
-def test_bad_evalues_are_refused() -> None:
-    for bad in ([], [-1.0], [float("nan")]):
-        with pytest.raises(InputError, match="evalues"):
-            e_bh(bad)
-    with pytest.raises(InputTypeError, match="evalues"):
-        e_bh(["a"])
 
 
 GRID = np.arange(1, 20) / 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 import threading
 from pathlib import Path
@@ -164,6 +165,82 @@ def test_windows_are_half_open_spans_of_utc(every: str, when: str, window: str) 
     assert start <= read_time(when) < end
     assert int(rule.place_of(np.array([end]))[0]) == place + 1
     assert WindowRule.of_dict(rule.to_dict()) == rule
+
+
+@pytest.mark.parametrize(
+    ("zone", "every", "when", "window", "hours"),
+    [
+        ("Europe/Berlin", "1d", "2026-03-28T22:59:59Z", "2026-03-28", 24),
+        ("Europe/Berlin", "1d", "2026-03-28T23:00Z", "2026-03-29", 23),
+        ("Europe/Berlin", "1d", "2026-03-29T21:59:59.999999Z", "2026-03-29", 23),
+        ("Europe/Berlin", "1d", "2026-03-29T22:00Z", "2026-03-30", 24),
+        ("Europe/Berlin", "1d", "2026-10-25T00:30Z", "2026-10-25", 25),  # the hour from 2 to 3 comes twice
+        ("Europe/Berlin", "1d", "2026-10-25T01:30Z", "2026-10-25", 25),
+        ("Europe/Berlin", "1d", "2026-10-25T23:00Z", "2026-10-26", 24),
+        ("Europe/Berlin", "1w", "2026-03-29T21:59Z", "2026-03-23", 167),
+        ("Europe/Berlin", "1w", "2026-03-29T22:00Z", "2026-03-30", 168),
+        ("America/Santiago", "1d", "2026-09-06T04:00Z", "2026-09-06", 23),  # its midnight is skipped
+        ("America/Havana", "1d", "2026-11-01T04:30Z", "2026-11-01", 25),  # its first hour comes twice
+        ("Pacific/Apia", "1d", "2011-12-30T10:00Z", "2011-12-31", 24),  # 30 December 2011 was left out
+        ("Pacific/Kiritimati", "1d", "2026-01-01T10:00Z", "2026-01-02", 24),
+        ("Europe/Berlin", "business day", "2026-03-27T22:59Z", "2026-03-27", 24),
+        ("Europe/Berlin", "business day", "2026-03-27T23:00Z", "2026-03-30", 71),  # Saturday; Sunday has 23 hours
+        ("Europe/Berlin", "business day", "2026-10-25T12:00Z", "2026-10-26", 73),
+        ("Europe/Berlin", "business day", "2026-12-24T23:00Z", "2026-12-28", 96),  # a holiday and a weekend
+        (None, "business day", "2026-01-03", "2026-01-05", 72),
+        ("UTC", "1d", "1969-12-31T23:59", "1969-12-31", 24),
+    ],
+)
+def test_days_of_a_time_zone(zone: str | None, every: str, when: str, window: str, hours: int) -> None:
+    holidays = ["2026-12-25"] if every == "business day" else None
+    rule = WindowRule.of(every=every, time_zone=zone, holidays=holidays)
+    times = np.array([read_time(when)])
+    place = int(rule.place_of(times)[0])
+    start, end = rule.span(place)
+    assert (rule.name(place), (end - start) / 3.6e9) == (window, hours)
+    assert start <= times[0] < end
+    assert rule.place_of(np.array([start - 1, start, end - 1, end])).tolist()[1:3] == [place, place]
+    before, after = rule.place_of(np.array([start - 1, end])).tolist()
+    assert before < place < after
+    assert (rule.span(before)[1], rule.span(after)[0]) == (start, end)
+    assert WindowRule.of_dict(rule.to_dict()) == rule
+
+
+def test_every_moment_of_two_years_has_one_business_day() -> None:
+    """Against the calendar of the standard library, hour by hour."""
+    from datetime import UTC, datetime, timedelta
+    from zoneinfo import ZoneInfo
+
+    rule = WindowRule.of(every="business day", time_zone="America/New_York", holidays=["2026-07-03", "2026-12-25"])
+    hours = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=6 * hour) for hour in range(4 * 730)]
+    found = rule.place_of(np.array([round(hour.timestamp()) * 10**6 for hour in hours]))
+    wanted = []
+    for hour in hours:
+        day = hour.astimezone(ZoneInfo("America/New_York")).date()
+        while day.weekday() > 4 or day.isoformat() in rule.holidays:
+            day += timedelta(days=1)
+        wanted.append(day.isoformat())
+    assert [rule.name(place) for place in found.tolist()] == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            {"every": "1d", "time_zone": "Europe/Berln"},
+            "time_zone: unknown time zone 'Europe/Berln'; use a name of the IANA database, such as 'Europe/Berlin'",
+        ),
+        ({"every": "1d", "time_zone": "../../etc/passwd"}, "unknown time zone"),
+        ({"every": "1d", "time_zone": 3}, "unknown time zone 3"),
+        ({"every": "6h", "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of days; use whole days"),
+        ({"rows": 5, "time_zone": "Europe/Berlin"}, "time_zone: applies to windows of days, and these are counted in"),
+        ({"every": "1d", "holidays": ["2026-01-01"]}, "holidays: apply to windows of business days"),
+        ({"every": "business day", "holidays": ["1.1.2026"]}, "holidays: '1.1.2026' is not a date; write dates as"),
+    ],
+)
+def test_bad_time_zones_and_holidays(words: dict[str, object], message: str) -> None:
+    with pytest.raises(cal.errors.ArgumentError, match=re.escape(message)):
+        WindowRule.of(**words)
 
 
 def test_times_in_many_forms_agree() -> None:

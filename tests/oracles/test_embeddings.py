@@ -135,7 +135,7 @@ def test_the_number_of_threads_changes_not_a_bit(metric: Any, monkeypatch: pytes
     y, p = draw(400 if metric is cal.ckce else 1500, 4)
     found = set()
     for cores in (1, 2, 7):
-        monkeypatch.setattr(blocks, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(blocks, "cores", lambda cores=cores: cores)
         found.add(metric(y, p))
     assert len(found) == 1
 

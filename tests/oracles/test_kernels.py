@@ -23,6 +23,7 @@ LOOPS = (
     "fill_bins",
     "fill_cells",
     "fill_class_bins",
+    "fill_groups",
     "lipschitz_loop",
     "pool_blocks",
     "scan_pairs",

@@ -111,6 +111,13 @@ def test_cross_venn_abers_merges_the_predictors_of_folds(rule: Any, calibrate_on
         assert high == pytest.approx([max(e[j][1] for e in ends) for j in range(len(new))], abs=1e-12)
 
 
+def test_a_score_of_few_rows_keeps_its_rate_beside_one_of_many() -> None:
+    counts = [10**9, 2, 4]
+    calibrator = fitted(cal.VennAbers(), [0.25, 0.25, 0.75], [1, 0, 1], counts=counts)
+    low, high = calibrator.predict_interval([0.75])
+    assert (low[0], high[0]) == (pytest.approx((10**9 + 4) / (10**9 + 7), abs=1e-13), 1)
+
+
 def test_folds_divide_every_class_and_do_not_depend_on_the_order() -> None:
     p, y = problem(403)
     calibrator = cal.CrossVennAbers(folds=4).fit(p, y)

@@ -199,3 +199,44 @@ def test_a_prior_estimate_reads_as_a_test_against_no_shift() -> None:
     assert "; test of no shift: likelihood ratio" in repr(found)
     with pytest.raises(cal.ShapeError, match=r"^probs: is empty"):
         cal.prior_shift_em([], 0.5)
+
+
+def test_the_words_of_other_packages_are_translated() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    fitted = cal.PlattScaling().fit(p, y)
+    named = cal.PlattScalingWithFeatures().fit(p, y, features={"age": rng.random(60)})
+    numbered = cal.PlattScalingWithFeatures().fit(p, y, features=p[:, None] ** 2)
+    cases: list[tuple[Any, type[Exception], str]] = [
+        (lambda: cal.ece(preds=p, target=y), cal.errors.UnknownArgumentError, "preds: .*; use y_prob"),
+        (lambda: cal.ece(y_prob=p, target=y), cal.errors.UnknownArgumentError, "target: .*; use y_true"),
+        (lambda: cal.ece(labels=y, probs=p), cal.errors.UnknownArgumentError, "labels: .*; use y_true"),
+        (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
+        (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
+        (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
+        (lambda: cal.EqualWidth(n_bins=9), cal.errors.UnknownArgumentError, "n_bins: .* of EqualWidth; use bins"),
+        (lambda: cal.BetaCalibration("abm").fit(p, y), cal.ArgumentError, "got 'abm'; use parameters='abm'"),
+        (
+            lambda: cal.HistogramBinning(9).fit(p, y),
+            cal.ArgumentError,
+            "got 9; .* pass others by keyword, such as bins",
+        ),
+        (
+            lambda: cal.evaluate(y, p, calibrator=named),
+            cal.ArgumentError,
+            r"requires its features, the columns \['age'\]; evaluate what it predicts",
+        ),
+        (
+            lambda: cal.evaluate(y, p, calibrator=numbered),
+            cal.ArgumentError,
+            r"requires its features, the columns \[0\]",
+        ),
+    ]
+    for call, kind, text in cases:
+        with pytest.raises(kind, match=text):
+            call()
+    assert not hasattr(fitted, "transform")
+    new = rng.random(60)
+    found = cal.evaluate(y, new, calibrator=numbered, features=new[:, None], metrics=["brier"])
+    assert found["brier"] == cal.brier(y, numbered.predict_proba(new, features=new[:, None]))

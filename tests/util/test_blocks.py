@@ -18,7 +18,7 @@ from calibrant.util.blocks import map_blocks, rows_per_block
 
 @pytest.fixture
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_cores", lambda: 4)
+    monkeypatch.setattr(blocks, "cores", lambda: 4)
     monkeypatch.setattr(blocks, "MAX_THREADS_OF_SMALL_BLOCKS", 4)
     monkeypatch.setattr(blocks, "THREAD_ENTRIES", 1)
 
@@ -63,9 +63,9 @@ def test_values_do_not_depend_on_the_cores(cores: int, monkeypatch: pytest.Monke
     probs = rng.dirichlet(np.ones(7), 100_000).astype(np.float32)
     labels = rng.integers(0, 7, 100_000)
     measures = (cal.ece, cal.cwce, cal.ece_em)
-    monkeypatch.setattr(blocks, "_cores", lambda: 1)
+    monkeypatch.setattr(blocks, "cores", lambda: 1)
     alone = [measure(labels, probs) for measure in measures]
-    monkeypatch.setattr(blocks, "_cores", lambda: cores)
+    monkeypatch.setattr(blocks, "cores", lambda: cores)
     monkeypatch.setattr(blocks, "MAX_THREADS_OF_SMALL_BLOCKS", 16)
     monkeypatch.setattr(blocks, "THREAD_ENTRIES", 1)
     assert [measure(labels, probs) for measure in measures] == alone

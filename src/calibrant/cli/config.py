@@ -19,9 +19,11 @@ __all__ = [
     "FAMILIES",
     "apply_configuration",
     "configurable_options",
+    "configuration_file",
     "find_configuration",
     "forget_configuration",
     "is_configured",
+    "model_values",
     "note_remembered",
     "show_configuration",
     "used_configuration",
@@ -142,25 +144,15 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
             raise click.UsageError("--no-config: cannot be combined with --config; give one of them")
         return
     named = given.get("config")
-    found = find_configuration() if named is None else read_configuration(Path(named), named=True)
+    if named is not None and Path(named).is_dir() and _path_of(context) == ["monitor", "run"]:
+        own = Path(named) / OWN  # a folder of models, in which this file has what is common
+        found = read_configuration(own) if own.is_file() else None
+    else:
+        found = find_configuration() if named is None else read_configuration(Path(named), named=True)
     if found is None:
         return
-    root = context.find_root().command
-    assert isinstance(root, click.Group)
-    settings = list(settings_of(found, root))
-    path = _path_of(context)
-    tables = ["", *(".".join(path[: place + 1]) for place in range(len(path)))]
     options = configurable_options(context.command)
-    used: dict[str, Setting] = {}
-    values: dict[str, Any] = {}
-    for table in tables:
-        own = [setting for setting in settings if setting.table == table and setting.key in options]
-        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
-        _replace_family(values, {str(options[setting.key].name) for setting in own})
-        for setting in own:
-            name = str(options[setting.key].name)
-            values[name] = _value(found, context, options[setting.key], setting)
-            used[name] = setting
+    values, used = _configured(found, context, options, _path_of(context))
     _replace_family(values, given)
     used = {name: setting for name, setting in used.items() if name in values and name not in given}
     context.default_map = values
@@ -170,6 +162,57 @@ def apply_configuration(context: click.Context, given: Mapping[str, Any]) -> Non
         from .screen import say
 
         say(f"note: {', '.join(sorted(setting.key for setting in used.values()))} from {found.path}", err=True)
+
+
+def _configured(
+    found: Configuration, context: click.Context, options: Mapping[str, click.Option], path: list[str]
+) -> tuple[dict[str, Any], dict[str, Setting]]:
+    """Values of the options of a command by parameter, and the settings that they come from."""
+    root = context.find_root().command
+    assert isinstance(root, click.Group)
+    settings = list(settings_of(found, root))
+    used: dict[str, Setting] = {}
+    values: dict[str, Any] = {}
+    for table in ["", *(".".join(path[: place + 1]) for place in range(len(path)))]:
+        own = [setting for setting in settings if setting.table == table and setting.key in options]
+        own = [each for each in own if table or _is_meant(path, options[each.key], each)]
+        _add_settings(found, context, options, own, values, used)
+    return values, used
+
+
+def _add_settings(
+    found: Configuration,
+    context: click.Context,
+    options: Mapping[str, click.Option],
+    own: Collection[Setting],
+    values: dict[str, Any],
+    used: dict[str, Setting],
+) -> None:
+    """Add the settings of one table, which replace those of more general tables."""
+    _replace_family(values, {str(options[setting.key].name) for setting in own})
+    for setting in own:
+        name = str(options[setting.key].name)
+        values[name] = _value(found, context, options[setting.key], setting)
+        used[name] = setting
+
+
+def model_values(
+    found: Configuration,
+    context: click.Context,
+    command: click.Command,
+    path: list[str],
+    table: str,
+    entries: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Values of the options of a command by parameter, as configured for one model: its `entries` before the tables of the command."""
+    options = configurable_options(command)
+    values, used = _configured(found, context, options, path)
+    settings = [Setting(table, key, value) for key, value in entries.items() if key in options]
+    given = found.tables["models"].get(table.removeprefix("models."), {})
+    for is_own in (False, True):  # what a model gives itself replaces what all models have
+        own = [setting for setting in settings if (setting.key in given) == is_own]
+        _add_settings(found, context, options, own, values, used)
+    return values
 
 
 def _is_meant(path: list[str], option: click.Option, setting: Setting) -> bool:
@@ -268,6 +311,12 @@ def used_configuration() -> dict[str, Any]:
     """The name of the configuration, for the provenance of a report; empty where it has no settings for the command that runs."""
     used = _used.get()
     return {"configuration": used.configuration.name} if used is not None and used.settings else {}
+
+
+def configuration_file() -> Path | None:
+    """The configuration that the command found, or None."""
+    used = _used.get()
+    return None if used is None else used.configuration.path
 
 
 def show_configuration(context: click.Context, file: str | None, as_json: bool) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 import click
 
 from ..errors import CalibrantError
+from ..util.database import is_interrupt
+from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
+from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
 from .screen import counting_seconds, forget, say, warnings_as_lines
@@ -28,13 +31,15 @@ def main(arguments: list[str] | None = None) -> None:
     The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
     130 if interrupted.
     """
+    if arguments is None:
+        load_lazily()
     forget_read()
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments
     set_wording(_options_of(words), words)
     try:
         # The exit code of a command that ends with `Exit`.
-        with warnings_as_lines(), counting_seconds():
+        with warnings_as_lines(), counting_seconds(), in_processes(_without_progress):
             found = cli.main(arguments, prog_name="calibrant", standalone_mode=False)
         code = found if isinstance(found, int) else 0
     except _GateFailed:
@@ -57,10 +62,18 @@ def main(arguments: list[str] | None = None) -> None:
         text = in_options(error) if isinstance(error, CalibrantError) else " ".join(str(error).split())
         say(format_exc() if "--debug" in words else f"error: {where_set(text)}", err=True)
         code = EXIT_BAD_INPUT
-    except Exception:  # Python would exit with 1, which is the code of a failed gate
-        say(format_exc(), err=True)
-        code = EXIT_FAULT
+    except Exception as error:  # Python would exit with 1, which is the code of a failed gate
+        interrupted = is_interrupt(error)
+        say("interrupted" if interrupted else format_exc(), err=True)
+        code = EXIT_INTERRUPTED if interrupted else EXIT_FAULT
     sys.exit(code)
+
+
+def _without_progress() -> None:
+    """Leave the progress bar to the process that was started by the user."""
+    from ..inference.resampling import progress
+
+    progress.set(None)
 
 
 class _GateFailed(Exception):
@@ -359,6 +372,7 @@ def run(**options: Any) -> None:
 @click.option("--format", type=click.Choice(["csv", "tsv", "parquet", "json", "duckdb"]), help="Format of the files.")
 @options.table_option
 @options.drop_missing_option
+@click.option("--cells", is_flag=True, help="FILE holds the result of a query that `calibrant sql` printed.")
 @options.written_option("--out", required=True, help="Where to write the sketch; the name ends in .sketch.")
 @options.debug_option
 def scan(files: tuple[str, ...], **options: Any) -> None:
@@ -369,6 +383,47 @@ def scan(files: tuple[str, ...], **options: Any) -> None:
     from . import streaming
 
     streaming.run(files, **options)
+
+
+@cli.command(short_help="Print the query that fills a sketch in a warehouse.")
+@click.argument("table", metavar="TABLE")
+@click.option(
+    "--dialect",
+    required=True,
+    type=click.Choice(["duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"]),
+    help="Dialect of the engine.",
+)
+@click.option("--label", required=True, metavar="COLUMN", help="Column with the true class.")
+@click.option("--prob", metavar="COLUMN", help="Column with the probability of the positive class.")
+@click.option(
+    "--probs",
+    metavar="COLUMNS",
+    help="Comma-separated columns with one probability per class, for three classes or more; the sketch is of the top label.",
+)
+@click.option(
+    "--confidence-column",
+    "confidence",
+    metavar="COLUMN",
+    help="Column with the confidence in the predicted class; the label is then whether the prediction is correct.",
+)
+@options.by_option("Column with the group of each row; each group is also summarized separately.")
+@click.option("--counts", metavar="COLUMN", help="Column with the number of observations that each row represents.")
+@click.option("--where", metavar="SQL", help="Use only the rows that satisfy a condition in the dialect of the engine.")
+@options.classes_option
+@click.option("--pos-label", metavar="VALUE", help="Label of the positive class, for two classes.")
+@click.option(
+    "--no-scores", is_flag=True, help="Leave out the sums for brier, nll and ecd; the query is shorter and faster."
+)
+@options.debug_option
+def sql(table: str, **options: Any) -> None:
+    """Print the SQL query that summarizes the predictions in TABLE, a table of a database or warehouse.
+
+    The query returns a few integers for each cell, outcome and group. `calibrant scan RESULT --cells --out NAME.sketch` reads its
+    result, exported as CSV, Parquet or JSON; in Python Sketches.from_cells does. The sketch is the same, bit for bit, as that of the rows.
+    """
+    from . import warehouse
+
+    warehouse.run(table, **options)
 
 
 @cli.command(short_help="Write a report as HTML, Markdown or JSON.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import options
+from .fleet import run
 
 if TYPE_CHECKING:
     from ..input.missing import Dropped
@@ -65,6 +65,9 @@ def monitor() -> None:
     """
 
 
+monitor.add_command(run)
+
+
 @monitor.command(short_help="Create a monitor with reference data.")
 @click.argument("store")
 @click.option("--reference", required=True, metavar="FILE", help="Labelled reference data, or a sketch of them.")
@@ -76,7 +79,15 @@ def monitor() -> None:
 @options.file_options
 @time_option("Column with the time of each prediction in the files of update, which need not be in the reference data.")
 @id_option("Column with the id of each row in the files of update and labels, which need not be in the reference data.")
-@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d or 1w.")
+@click.option("--every", metavar="DURATION", help="Length of a window, such as 1h, 1d, 1w or 'business day'.")
+@click.option(
+    "--time-zone", metavar="NAME", help="Time zone of windows of days, such as Europe/Berlin; UTC by default."
+)
+@click.option(
+    "--holidays",
+    metavar="DATES",
+    help="With --every 'business day': dates that are not business days, separated by commas.",
+)
 @click.option("--rows", type=int, help="Number of rows in a window, instead of --every.")
 @options.ood_option(
     "Column with an out-of-distribution score, such as the energy, that is watched too; may be repeated."
@@ -120,6 +131,7 @@ def monitor() -> None:
     show_default=True,
     help="How to treat labels that are still missing after the horizon.",
 )
+@click.option("--keep", metavar="DURATION", help="How long prune keeps rows, such as 90d, or a number of windows.")
 @click.option("--resamples", type=int, default=999, show_default=True, help="Permutations for the p-values of drift.")
 @options.debug_option
 def init(store: str, **options: Any) -> None:
@@ -127,95 +139,18 @@ def init(store: str, **options: Any) -> None:
 
     The names of columns are stored, so that update and labels need none.
     """
-    from ..errors import ArgumentError
-    from ..monitoring.monitor import Monitor
-    from ..sketches.collection import Sketches
-    from .arrivals import ood_of
+    from .feeding import create_monitor
     from .screen import print_lines, warnings_as_lines
 
-    if (options["every"] is None) == (options["rows"] is None):
-        raise ArgumentError("--every", "windows are defined by a duration or by rows", "give either --every or --rows")
-    keywords = {
-        name: options.pop(name) for name in ("every", "rows", "lens", "alpha", "run_length", "drift_alpha", "mature")
-    }
-    horizon = options.pop("horizon")
-    if keywords["rows"] is not None and horizon is not None and str(horizon).isdigit():
-        horizon = int(horizon)
-    keywords |= {"horizon": horizon, "missing": options.pop("missing"), "n_resamples": options.pop("resamples")}
-    keywords["by"] = options["by"]
-    keywords["columns"] = _columns(options)
-    file, ood = options.pop("reference"), options.pop("ood")
-    twice = next((name for name in ood if ood.count(name) > 1), None)
-    if twice is not None:
-        raise ArgumentError("--ood", f"the column {twice!r} is given twice", "give each column once")
     with warnings_as_lines():
-        reference = _reference(file, options)
-        if ood:
-            keywords["ood"] = (
-                ood_of(file, ood, **options) if not isinstance(reference, Sketches) else dict.fromkeys(ood)
-            )
-            if not isinstance(reference, Sketches) and reference.dropped is not None:
-                keywords["ood"] = {name: values[reference.dropped.kept] for name, values in keywords["ood"].items()}
-        made = Monitor.create(store, reference=reference, **keywords)
+        made, dropped = create_monitor(store, options)
+    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
+    kept = made.settings.columns
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     needed = {"time": made.settings.rule.by_time, "id": True}
-    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in keywords["columns"])
-    said = [] if getattr(reference, "dropped", None) is None else [str(reference.dropped)]
+    more = "".join(f" --{name} COLUMN" for name, wanted in needed.items() if wanted and name not in kept)
+    said = [] if dropped is None else [str(dropped)]
     print_lines([repr(made), *said, f"Next: calibrant monitor update {named} FILE{more}"])
-
-
-def _columns(options: dict[str, Any]) -> dict[str, str]:
-    """The names of columns among the options, without those of files that init does not read."""
-    found = {"time": options.pop("time"), "id": options.pop("id_column")}
-    found |= {name: options[name] for name in ("label", "prob", "probs", "logits", "confidence")}
-    return {name: column for name, column in found.items() if column is not None}
-
-
-def _remembered(opened: Monitor, options: dict[str, Any]) -> None:
-    """Complete the columns that were not given by those given to init; a score that was given replaces the others.
-
-    A configuration may be about other data than those of the monitor, so that its columns come last.
-    """
-    from .config import is_configured, note_remembered
-
-    def given(name: str) -> bool:
-        return options.get(name) is not None and not is_configured(name)
-
-    kept = {"id_column" if name == "id" else name: column for name, column in opened.settings.columns.items()}
-    scores = ("prob", "probs", "logits", "confidence")
-    if any(map(given, scores)):
-        kept = {name: column for name, column in kept.items() if name not in scores}
-    elif any(name in scores for name in kept):
-        options |= {name: None for name in scores if name in options}
-    used = {name: column for name, column in kept.items() if name in options and not given(name)}
-    options |= used
-    note_remembered([{"id_column": "id", "confidence": "confidence-column"}.get(name, name) for name in used])
-
-
-def _reference(file: str, source: dict[str, Any]) -> Any:
-    """Rows of a table, or a sketch, for which only the column of its groups can be given."""
-    from ..errors import ArgumentError, LabelError, Use
-    from ..monitoring.settings import COLUMNS
-    from ..sketches.collection import Sketches
-    from ..util.files import read_limited
-    from .config import is_configured
-    from .fitting import read
-
-    if file != "-" and Path(file).is_file() and Path(file).suffix == ".sketch":
-        # Columns are those of the files of update.
-        rows = {name: value for name, value in source.items() if name not in (*COLUMNS, "by")}
-        given = next((name for name, value in rows.items() if value and not is_configured(name)), None)
-        if given is not None:
-            raise ArgumentError(
-                f"--{given.replace('_', '-')}", f"applies to rows, and {file} is a sketch", "give it to scan"
-            )
-        return Sketches.from_bytes(read_limited(file, 1 << 30), file)
-    try:
-        return read(file, **source)
-    except LabelError as error:
-        if not any(isinstance(remedy, Use) and remedy.argument == "pos_label" for remedy in error.remedies):
-            raise
-        raise error.replaced(remedy="use --classes NEGATIVE,POSITIVE") from None
 
 
 @monitor.command(short_help="Add predictions.")
@@ -249,31 +184,15 @@ def _reference(file: str, source: dict[str, Any]) -> Any:
 @options.debug_option
 def update(store: str, file: str, **options: Any) -> None:
     """Add the predictions in FILE to STORE; missing labels can be added later."""
-    from ..errors import ArgumentError
-    from ..monitoring.monitor import Monitor, some_names
-    from .arrivals import in_order, rows_of
+    from ..monitoring.monitor import Monitor
     from .config import is_configured
+    from .feeding import add_predictions
     from .screen import warnings_as_lines
 
-    chosen = {name: options.pop(name) for name in ("fail_on", "as_json", "delivery", "now", "max_ahead")}
-    if chosen["max_ahead"] == "any":
-        chosen["max_ahead"] = None
-    opened = Monitor.open(store)
-    options["label_required"] = options["label"] is not None and not is_configured("label")
-    _remembered(opened, options)
-    if options["time"] is None and opened.settings.rule.by_time:
-        raise ArgumentError("--time", "is required for windows of time", "name the column of times")
-    if options["by"] is None or (is_configured("by") and opened.settings.by is not None):
-        options["by"] = opened.settings.by
-        if options["by"] is None and opened.groups:
-            problem = f"is required: this monitor has the groups {some_names(opened.groups)}"
-            raise ArgumentError("--by", problem, "name their column")
-    options["watched"] = opened.settings.by
-    options["ood"] = options["ood"] or tuple(each.name for each in opened.settings.ood)
-    with warnings_as_lines(), _labels_of_reference(opened):
-        found, dropped = rows_of(file, **options)
-        rows = in_order(found, opened.settings.classes)
-        done = opened.update(**{name: chosen[name] for name in ("delivery", "now", "max_ahead")}, **rows)
+    chosen = {name: options.pop(name) for name in ("fail_on", "as_json")}
+    required = options["label"] is not None and not is_configured("label")
+    with warnings_as_lines():
+        done, dropped = add_predictions(Monitor.open(store), file, options, label_required=required)
     _finish(done, chosen["fail_on"], chosen["as_json"], dropped)
 
 
@@ -303,21 +222,11 @@ def labels(
 
     Labels whose predictions have not arrived are kept and added with them.
     """
-    from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor
-    from ..monitoring.windows import read_time
-    from .arrivals import labels_like, labels_of
+    from .feeding import add_label_file
 
-    opened = Monitor.open(store)
-    columns: dict[str, Any] = {"id_column": id_column, "label": label}
-    _remembered(opened, columns)
-    if columns["id_column"] is None:
-        raise ArgumentError("--id", "is required, since none was given to init", "name the column of ids")
-    if now is not None:
-        read_time(now, "--now")
-    ids, values = labels_of(file, **columns, where=where, format=format)
-    with _labels_of_reference(opened):
-        done = opened.add_labels(ids, labels_like(values, opened.settings.classes), when=now)
+    columns = {"id_column": id_column, "label": label}
+    done = add_label_file(Monitor.open(store), file, columns, now=now, where=where, format=format)
     _finish(done, fail_on, as_json)
 
 
@@ -339,17 +248,33 @@ def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> 
     _finish(Monitor.open(store).remove(list(ids), now=now), "never", as_json)
 
 
-@contextmanager
-def _labels_of_reference(opened: Monitor) -> Iterator[None]:
-    """Name the classes of the reference in errors about labels; no option gives them here."""
-    from ..errors import LabelError
+@monitor.command(short_help="Remove old rows and keep the results of their windows.")
+@click.argument("store")
+@click.option(
+    "--keep",
+    metavar="DURATION",
+    help="How long to keep rows, such as 90d, or a number of windows; by default that given to init.",
+)
+@click.option("--dry-run", is_flag=True, help="Report what would be removed.")
+@options.json_option
+@options.debug_option
+def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
+    """Remove the rows of old windows that were tested, and shrink STORE.
 
-    try:
-        yield
-    except LabelError as error:
-        known = ", ".join(map(str, opened.settings.classes[:10]))
-        remedy = f"the classes of the reference are {known}"
-        raise error.replaced(remedy=remedy) from None
+    Sketches, results and alarms are kept. Rows that wait for labels within the horizon are not removed.
+    """
+    from ..errors import ArgumentError
+    from ..monitoring.monitor import Monitor
+    from .screen import print_json, print_lines
+
+    opened = Monitor.open(store)
+    if keep is None and opened.settings.keep is None:
+        raise ArgumentError("--keep", "is required, since none was given to init", "for example --keep 90d")
+    done = opened.prune(keep, dry_run=dry_run)
+    if as_json:
+        print_json(done.to_dict())
+    else:
+        print_lines([repr(done)])
 
 
 @monitor.command(short_help="Show the latest windows and alarms.")
@@ -487,16 +412,17 @@ def report(store: str, out: str, title: str | None, last: int, group: str | None
 
 
 @monitor.command(short_help="Serve status, gauges and pages over HTTP, read only.")
-@click.argument("stores", nargs=-1, required=True, metavar="STORE...")
+@click.argument("stores", nargs=-1, metavar="[STORE]...")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=8765, show_default=True, help="Port to listen on; 0 for any free one.")
 @click.option("--verbose", is_flag=True, help="Print one line for each request on standard error.")
 @options.debug_option
 def serve(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
-    """Serve the monitors in STORES over HTTP until the command is stopped; nothing can be changed through it.
+    """Serve monitors over HTTP until the command is stopped; nothing can be changed through it.
 
-    STORE is a file, or NAME=FILE for a model with another name than that of its file. The paths are / (all models, the worst first),
-    /models/NAME/ (the page that report writes), /models/NAME/status.json, /status.json, /metrics for Prometheus, and /healthz.
+    STORE is a store, NAME=STORE for a model with another name than that of its store, or a configuration file or folder with tables
+    [models.NAME]; without any, the models are those of the configuration. The paths are / (all models, the worst first), /models/NAME/ (the
+    page that report writes), /models/NAME/status.json, /status.json, /metrics for Prometheus, and /healthz.
 
     There is no authentication: the service listens on this machine only, unless --host says otherwise. SIGTERM ends it with exit code 0,
     Ctrl-C with 130.
@@ -518,18 +444,22 @@ def check(store: str) -> None:
     print_lines(["No damage found."])
 
 
-@monitor.command(short_help="Acknowledge all alarms.")
+@monitor.command(short_help="Acknowledge all alarms, or some.")
 @click.argument("store")
+@click.argument("alarms", nargs=-1, type=int)
 @options.debug_option
-def acknowledge(store: str) -> None:
-    """Acknowledge all alarms, so that update and status exit with 3 for new alarms only.
+def acknowledge(store: str, alarms: tuple[int, ...]) -> None:
+    """Acknowledge all alarms, or those with the given numbers, so that update and status exit with 3 for new alarms only.
+
+    The numbers are shown by status. Repetitions of an alarm, of the same kind, group and onset, are acknowledged with it.
 
     A persistent change of calibration stays acknowledged; it is a new alarm after a recovery, or in the other direction.
     """
     from ..monitoring.monitor import Monitor
     from .screen import print_lines
 
-    count = Monitor.open(store).acknowledge()
+    opened = Monitor.open(store)
+    count = sum(map(opened.acknowledge, alarms)) if alarms else opened.acknowledge()
     print_lines([f"{count} alarms acknowledged" if count != 1 else "1 alarm acknowledged"])
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
+import os
 from threading import Thread
 
 from ..errors import ArgumentError
-from .config import is_configured
+from ..monitoring.databases import database_of, is_url
+from ..monitoring.fleet import FleetModel, load_fleet
+from ..monitoring.windows import read_duration
+from .config import configuration_file, is_configured
 from .http_service import Service, is_loopback, print_log
 from .model_documents import Models
 from .screen import clean, hide_seconds, say
@@ -23,8 +26,7 @@ def run(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
         raise ArgumentError(
             "--host", f"{host!r} is in the configuration, and opens the service to other machines", "give it here"
         )
-    paths = models_of(stores)
-    models = Models(paths)
+    models = Models(*models_of(stores))
     service = Service(models, host, port, print_log if verbose else None)
     hide_seconds(bar=True)  # there is nothing to wait for
     try:
@@ -36,25 +38,51 @@ def run(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
         raise ArgumentError("--host", f"cannot listen on {host!r} ({error.strerror})", "use 127.0.0.1") from None
 
 
-def models_of(stores: tuple[str, ...]) -> dict[str, Path]:
-    """The path of each store by the name of its model: ``NAME=PATH``, or the name of the file."""
-    found: dict[str, Path] = {}
-    for store in stores:
-        before, equals, after = store.partition("=")
-        named = bool(equals) and not Path(store).exists()
-        name, path = (before, Path(after)) if named else (Path(store).stem, Path(store))
-        if not name or name in (".", "..") or not name.isprintable() or (named and not after):
-            raise ArgumentError("STORE", f"{clean(store)!r} has no usable name", "write NAME=PATH")
+def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], dict[str, int]]:
+    """The stores by the names of their models, and the owners and the durations until they are stale of those that have one.
+
+    A store is ``NAME=STORE``, a store with its own name, or a configuration or folder of them with tables ``[models.NAME]``; without
+    any, the models are those of the configuration.
+    """
+    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    stale: dict[str, int] = {}
+
+    def add(name: str, store: str) -> None:
         if name in found:
-            raise ArgumentError("STORE", f"two models have the name {name!r}", "write NAME=PATH for one of them")
-        found[name] = path
-    return found
+            raise ArgumentError("STORE", f"two models have the name {name!r}", "write NAME=STORE for one of them")
+        if not name or name in (".", "..") or not name.isprintable() or not store:
+            raise ArgumentError("STORE", f"{clean(name)!r} is not a name for a model", "write NAME=STORE")
+        found[name] = store
+
+    for given in stores or (str(configuration_file() or ""),):
+        if not given or given.endswith(".toml") or os.path.isdir(given):
+            for model in _fleet(given):
+                add(model.name, model.store)
+                owners |= {} if model.owner is None else {model.name: model.owner}
+                own = model.options.get("stale")
+                stale |= {} if own is None else {model.name: read_duration(own, "stale")}
+            continue
+        name, equals, store = given.partition("=")
+        if not equals or is_url(given) or os.path.exists(given):
+            name, store = database_of(given).name, given
+        add(name, store)
+    return found, owners, stale
+
+
+def _fleet(place: str) -> tuple[FleetModel, ...]:
+    """The models of a configuration or of a folder of them."""
+    models = load_fleet(place) if place else ()
+    if not models:
+        where = f"{place} has no tables [models.NAME]" if place else "is required, since no configuration names models"
+        raise ArgumentError("STORE", where, "name a store")
+    return models
 
 
 def _announce(service: Service) -> None:
     paths = service.models.paths
     for name, path in paths.items():
-        if not path.exists():
+        if not is_url(path) and not os.path.exists(path):
             say(
                 clean(f"warning: {name}: {path} does not exist; the model is shown as unreadable until it does"),
                 err=True,

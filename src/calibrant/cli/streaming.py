@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ..errors import ArgumentError, ColumnError, FileError, GroupError, LensError
+from ..errors import ArgumentError, CalibrantError, ColumnError, FileError, GroupError, LensError
 from ..sketches.collection import Sketches
 from ..sketches.files.columns import Columns
 from ..sketches.files.reading import kind_of, paths_of
+from ..sketches.files.remote import is_remote
 from ..sketches.files.scanning import scan
 from .config import is_configured
 from .derived import is_expression
@@ -25,7 +26,7 @@ from .places import remember_read
 from .screen import clean, hide_seconds, is_terminal, note_positive, print_lines, say
 from .source import split
 
-__all__ = ["is_sketch", "run", "streamed"]
+__all__ = ["class_list", "is_sketch", "run", "streamed"]
 
 SUFFIX = ".sketch"
 # Larger files are read as a stream unless --no-stream is given: bytes of text, unpacked, and rows of Parquet files.
@@ -47,6 +48,8 @@ def is_streamed(file: str, stream: bool | None) -> bool:
         return True
     if stream is not None or file == "-":
         return bool(stream)
+    if is_remote(file) and not any(sign in file for sign in "*?["):
+        path = Path(paths_of(file)[0])  # the copy on this machine
     if not path.exists():
         return any(sign in file for sign in "*?[") or kind_of(path) == "duckdb"
     return kind_of(path) == "duckdb" or (path.is_file() and kind_of(path) is not None and is_large(path))
@@ -134,7 +137,7 @@ def read(files: tuple[str, ...], columns: Columns, keywords: dict[str, Any]) -> 
                 prob=columns.probs or columns.prob,
                 by=columns.by,
                 where=keywords.get("where"),
-                classes=None if classes is None else _classes(classes),
+                classes=None if classes is None else class_list(classes),
                 format=keywords.get("format"),
                 table=keywords.get("table"),
                 progress=tell,
@@ -176,7 +179,8 @@ def _option(name: str) -> str:
     return "--confidence-column" if name == "confidence" else f"--{name.replace('_', '-')}"
 
 
-def _classes(names: str) -> list[Any]:
+def class_list(names: str) -> list[Any]:
+    """Comma-separated names of classes; numbers if all of them are."""
     parts = [name.strip() for name in names.split(",")]
     return [int(name) for name in parts] if all(name.lstrip("-").isdigit() for name in parts) else parts
 
@@ -203,13 +207,30 @@ def rows_bar() -> Iterator[Callable[[int], None] | None]:
     hide_seconds(bar=False)
 
 
-def run(files: tuple[str, ...], *, out: str, **options: Any) -> None:
+def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
+    """Merge the results of queries that `calibrant sql` printed."""
+    dropped: Literal["raise", "drop"] = "drop" if options.pop("drop_missing") else "raise"
+    given = next((name for name, value in options.items() if value and not is_configured(name)), None)
+    if given is not None:
+        raise ArgumentError(_option(given), "applies to rows, and --cells reads sums", "give it to `calibrant sql`")
+    total: Sketches | None = None
+    for file in paths_of(files):
+        try:
+            found = Sketches.from_cells(file, missing=dropped)
+            total = found if total is None else total.merge(found)
+        except CalibrantError as error:
+            raise error.replaced(argument=file) if error.argument in ("table", "other") else error from None
+    assert total is not None
+    return total
+
+
+def run(files: tuple[str, ...], *, out: str, cells: bool = False, **options: Any) -> None:
     """Scan files and write a sketch."""
     columns, others = split(options)
     if Path(out).suffix != SUFFIX:
         raise ArgumentError("--out", f"must end in {SUFFIX}; got {out!r}", f"for example day{SUFFIX}")
     start = time.perf_counter()
-    sketches = read(files, columns, others)
+    sketches = _cells(files, {**asdict(columns), **others}) if cells else read(files, columns, others)
     seconds = time.perf_counter() - start
     path = sketches.write(out)
     size = path.stat().st_size

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from ..reporting.thresholding import with_choice
 from ..reporting.wording import level_text, percent
 from ..util.checks import check_fraction
 from ..util.files import make_folder, write_atomic
+from ..util.processes import run_all
 from ..util.results import number
 from ..util.version import __version__
 from .conditions import Gates, check_metrics, gate_metrics, metric_conditions, needs_test
@@ -272,10 +274,11 @@ def _found(
         "metrics": metrics,
         "outcome": outcome,
     }
-    before, after = evaluate(test, **keywords), evaluate(mapped, **keywords)
     # Without a calibrator both sides are equal up to rounding, which is not to be compared.
     changed = None if found.method == "none" else mapped
-    changes = tuple(_compared(test, changed, metric, draws) for metric in COMPARED)
+    tasks: list[Callable[[], Any]] = [partial(evaluate, p, **keywords) for p in (test, mapped)]
+    tasks += [partial(_compared, test, changed, metric, draws) for metric in COMPARED]
+    before, after, *changes = run_all(tasks, test.n * test.k)
     chosen = seen = None
     without = ""
     if kept is not None:
@@ -292,7 +295,7 @@ def _found(
                 raise
             without = error.problem
     apart = 0 if kept is None else rows_in(kept)
-    return Outcome(validation, apart, test, mapped, found, before, after, changes, chosen, seen, without, same)
+    return Outcome(validation, apart, test, mapped, found, before, after, tuple(changes), chosen, seen, without, same)
 
 
 def _compared(before: Predictions, after: Predictions | None, metric: str, draws: dict[str, Any]) -> Comparison:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -38,6 +39,7 @@ from ..recalibration.scores import names_array
 from ..sketches.collection import Sketches
 from ..sketches.sketch import CELLS
 from ..util.checks import check_choice, check_fraction, check_whole, least_resamples
+from ..util.processes import run_all
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
 from ..views.resolve import as_predictions, resolve, views_of
@@ -302,7 +304,7 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     if isinstance(calibrator, GroupedCalibrator):
         probs = calibrator.predict_proba(scores, None if p.groups is None else names_array(p.group_names)[p.groups])
     elif calibrator.needs:
-        probs = calibrator.predict_proba(scores, p.features)  # type: ignore[call-arg]
+        probs = _with_features(calibrator, scores, p.features)
     else:
         probs = calibrator.predict_proba(scores)
     if order is not None:
@@ -314,6 +316,19 @@ def calibrated(p: Predictions, calibrator: Calibrator | Recalibration | str | os
     if p.probs.ndim == 2:
         other.top_score, other.top_correct = check_matrix(other.probs, p.labels, 1e-9)
     return other
+
+
+def _with_features(calibrator: Any, scores: Any, features: Any) -> Any:
+    """Calibrated probabilities of a calibrator that needs features, of which predictions have numbers by position only."""
+    columns = calibrator.columns_.tolist()
+    if features is not None and columns == list(range(features.shape[1] if features.ndim == 2 else 1)):
+        return calibrator.predict_proba(scores, features)
+    shown = columns if len(columns) < 6 else [*columns[:5], "..."]
+    raise ArgumentError(
+        "calibrator",
+        f"{type(calibrator).__name__} requires its features, the columns {shown}",
+        InPython("evaluate what it predicts: y_prob=calibrator.predict_proba(y_prob, features=...)"),
+    )
 
 
 def _order_for(calibrator: Calibrator, p: Predictions) -> NDArray[np.intp] | None:
@@ -398,13 +413,22 @@ def _results(
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
     results, seconds = _values(p, plan, given, deadline)
     if infer is not None:
+        import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
+
+        from ..inference import intervals, significance  # noqa: F401
         from ..inference.resampling import sharing
 
         with sharing():
-            for place in sorted(range(len(results)), key=seconds.__getitem__):
-                m = plan[place]
-                if results[place].value is not None:
-                    results[place] = infer.added(results[place], m, p, _taken(m, given), deadline)
+            places = [
+                place
+                for place in sorted(range(len(results)), key=seconds.__getitem__)
+                if results[place].value is not None
+            ]
+            if infer.fits(p, [plan[place] for place in places], deadline):
+                places.reverse()  # nothing will be left out, and two processes end at about the same time
+            tasks = [partial(infer.added, results[i], plan[i], p, _taken(plan[i], given), deadline) for i in places]
+            for place, full in zip(places, run_all(tasks, p.n * p.k), strict=True):
+                results[place] = full
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
 
 
@@ -579,6 +603,14 @@ class Inference(NamedTuple):
         from ..inference.resampling import seed_of
 
         return cls(level, assess, int(n_resamples), seed_of(rng))
+
+    def fits(self, p: Predictions | Sketches, metrics: list[Metric], deadline: float) -> bool:
+        """Whether there is far more time than the resamples of all metrics take."""
+        from ..inference.pair_resampling import resampling_seconds
+
+        rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
+        needed = sum(resampling_seconds(m, rows, p.k, self.n_resamples) for m in metrics)
+        return 4 * needed < deadline - perf_counter()
 
     def added(
         self, result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float

@@ -11,6 +11,7 @@ NAMES = {
     "grades": ("grade_tests", "hosmer_lemeshow_multinomial"),
     "intervals": ("interval",),
     "multinomial": ("multinomial_recalibration",),
+    "multiplicity": ("e_bh", "p_to_e"),
     "pooling": ("pool_estimates",),
     "power_analysis": ("detectable_shift", "power", "sample_size"),
     "precision": ("expected_precision", "precision_sample_size"),

@@ -19,6 +19,8 @@ from .intervals import interval as interval
 from .multinomial import MultinomialFit as MultinomialFit
 from .multinomial import MultinomialRecalibration as MultinomialRecalibration
 from .multinomial import multinomial_recalibration as multinomial_recalibration
+from .multiplicity import e_bh as e_bh
+from .multiplicity import p_to_e as p_to_e
 from .pooling import PooledEstimate as PooledEstimate
 from .pooling import pool_estimates as pool_estimates
 from .power_analysis import PowerResult as PowerResult

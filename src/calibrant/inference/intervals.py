@@ -40,7 +40,7 @@ from .resampling import (
     view_keywords,
 )
 from .significance import read_source
-from .simultaneous import vce_draws
+from .simultaneous import classwise_draws, vce_draws
 
 __all__ = ["Interval", "bootstrap_sample", "corrected_limits", "interval", "quantiles"]
 
@@ -494,6 +494,8 @@ def bootstrap_sample(
         for draws in (skce_draws, vce_draws):
             if (found := draws(*plans[0], sampler, count, seed, workers)) is not None:
                 return found[:, None]
+        if (found := classwise_draws(*plans[0], sampler, "rows", count, seed, workers)) is not None:
+            return found[:, None]
 
     def work(number_: int) -> list[float]:
         drawn = resample(sampler, "rows", seed, number_)

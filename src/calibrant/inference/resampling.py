@@ -21,6 +21,7 @@ from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, n
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
 from ..metrics.registry import Metric
+from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
 from .cells import (
@@ -80,6 +81,8 @@ FEW_CLUSTERS = (
 # Options of metrics with one value per row, and alternatives that are resampled with the rows.
 OPTIONS_OF_ROWS = {"proximity": Use("features"), "partitions": Use("groups", None, "for one partition")}
 
+# Cumulative probabilities are kept up to this many entries, 32 MB, and otherwise computed for each simulation.
+MOST_PATHS = 1 << 22
 # Seed of the pilot samples: fixed, so that the choice of cells does not depend on the seed of the user.
 PILOT_SEED = 20_000_003
 
@@ -270,7 +273,14 @@ class PredictionSampler:
         p = self.predictions
         if not fixed_design:
             p = p.take(rng.integers(p.n, size=p.n))
-        return self._drawn(p.with_labels(draw_labels(p, rng)))
+        return self._drawn(p.with_labels(draw_labels(p, rng, self.paths if fixed_design else None)))
+
+    @cached_property
+    def paths(self) -> Array | None:
+        """The cumulative probabilities of each class, one line per class; None for two events, and for too many entries to keep."""
+        p = self.predictions
+        several = p.kind == "multiclass" and p.k > 2
+        return np.ascontiguousarray(_paths(p.probs).T) if several and p.probs.size <= MOST_PATHS else None
 
     def labelled(self, labels: Array) -> Drawn:
         """The original rows with these labels."""
@@ -336,19 +346,34 @@ def _strata(p: Predictions) -> list[Array]:
     return _parts(p.labels)
 
 
-def draw_labels(p: Predictions, rng: Generator) -> Array:
-    """One label per row, simulated from its probabilities, in the form of the labels of the predictions."""
+def _paths(probs: Array) -> Array:
+    path = np.cumsum(probs, axis=1, dtype=np.float64)
+    path /= path[:, -1:]
+    return path
+
+
+def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> Array:
+    """One label per row, simulated from its probabilities, in the form of the labels of the predictions.
+
+    `paths` are the cumulative probabilities, one line per class, where these are known.
+    """
     if p.kind == "multilabel" or p.probs.ndim == 1:
         return (rng.random(p.probs.shape) < p.probs).view(np.uint8)
     if p.k == 2:
         return (rng.random(p.n) < p.probs[:, 1]).view(np.uint8)
     aim = rng.random(p.n)
+    if paths is not None:
+        passed = np.empty(p.n, np.bool_)
+        classes: NDArray[Any] = np.zeros(p.n, np.uint8 if p.k <= 255 else np.intp)
+        for path in paths:
+            classes += np.less_equal(path, aim, out=passed)
+        return np.minimum(classes.astype(np.intp), p.k - 1)
     labels = np.empty(p.n, np.intp)
     step = max(1, (1 << 20) // p.k)
     for start in range(0, p.n, step):
-        path = np.cumsum(p.probs[start : start + step], axis=1, dtype=np.float64)
-        path /= path[:, -1:]
-        labels[start : start + step] = (path <= aim[start : start + step, None]).sum(axis=1)
+        labels[start : start + step] = (_paths(p.probs[start : start + step]) <= aim[start : start + step, None]).sum(
+            axis=1
+        )
     return np.minimum(labels, p.k - 1)
 
 
@@ -435,7 +460,7 @@ def simulated_labels(sampler: PredictionSampler, seed: int, number: int) -> Arra
     p = sampler.predictions
 
     def make() -> Array:
-        labels = draw_labels(p, generator(seed, number))
+        labels = draw_labels(p, generator(seed, number), sampler.paths)
         return labels if p.k > 256 else labels.astype(np.uint8, copy=False)
 
     found: Array = shared(("labels", Same(sampler), seed, number), make, p.n * (1 if p.k <= 256 else 8))

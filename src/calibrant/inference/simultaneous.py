@@ -6,21 +6,25 @@ resamples are the same as one by one, and the values equal up to the order of ad
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.parse import are_edges, several_bins
+from ..binning.exact_sums import BinSums, uniform_slots
+from ..binning.parse import are_edges, parse_binning, several_bins
 from ..binning.rules import Edges, EqualWidth
 from ..binning.table import weighted_power
+from ..metrics.bin.bins import ece
 from ..metrics.bin.variation import bins_of_variation, measure_of, ranked, vce
 from ..metrics.registry import Metric, norm_root
+from ..util.kernels import LOW_BITS, LOW_MASK
 from ..util.sums import accurate_sum
-from ..views.view import VectorView
-from .resampling import PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
+from ..views.view import VectorView, View
+from .resampling import Draws, PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
 
-__all__ = ["mean_draws", "vce_draws"]
+__all__ = ["classwise_draws", "mean_draws", "vce_draws"]
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +33,9 @@ COUNT_ENTRIES = 1 << 22
 MOST_ENTRIES = 1 << 24
 # A loss is computed for each class once instead of once for each resample.
 RESAMPLES_PER_CLASS = 4
+# A score is an integer multiple of 2^-62. Its lower and upper bits are added separately, so that sums of up to so many rows are exact in
+# double precision.
+SCORE_BITS, LOWER_BITS, EXACT_ROWS = 62, 36, 1 << 17
 
 
 def _only_own(metric: Metric, options: dict[str, Any]) -> bool:
@@ -107,3 +114,106 @@ def mean_draws(metric: Metric, options: dict[str, Any], sampler: Sampler, count:
         return accurate_sum(drawn) / total
 
     return np.array(many(work, count), np.float64)
+
+
+def classwise_draws(
+    metric: Metric, options: dict[str, Any], sampler: Sampler, draws: Draws, count: int, seed: int, workers: int | None
+) -> Floats | None:
+    """Values of `cwce`, or `ece` of each class, for bootstrap replicates or simulated labels; None for other metrics and bins.
+
+    The bin of each score is found once. Sums are those of integers, hence the values equal those of single resamples to the last bit.
+    """
+    if (
+        metric.formula is not ece.formula
+        or not isinstance(sampler, PredictionSampler)
+        or not _only_own(metric, options)
+    ):
+        return None
+    keywords = {**metric.options, **options}
+    p = sampler.predictions
+    if keywords["norm"] != 1 or not isinstance(keywords["bins"], int) or draws == "scores" or p.n > EXACT_ROWS:
+        return None
+    if (
+        p.kind not in ("binary", "multiclass")
+        or p.labels is None
+        or p.weight is not None
+        or 4 * p.n * p.k > MOST_ENTRIES
+    ):
+        return None
+    views = [view for view in metric.views(p, **view_keywords(metric, options)) if isinstance(view, View)]
+    names = [f"class:{name}" for name in (range(p.k) if p.classes is None else p.classes)]
+    if p.k < 2 or [view.lens for view in views] != names or any(view.is_soft for view in views):
+        return None
+    rule = parse_binning(views[0], keywords["binning"], keywords["bins"])
+    edges, uniform = rule._edges(views[0]) if isinstance(rule, EqualWidth) else (np.zeros(0), False)
+    if not isinstance(rule, EqualWidth) or not uniform:
+        return None
+    bins = len(edges) - 1
+    cells = _cells_of_classes(views, edges, rule)
+    own_cell = cells[np.arange(p.n), p.labels]
+    integers = _scores_as_integers(views)
+
+    def value(sums: BinSums, rows: int) -> float:
+        values = [math.fsum(line) / float(rows) for line in np.abs(sums.excess).tolist()]
+        return metric.combined(values, list(views), keywords)
+
+    if draws == "outcomes":
+        upper, lower = (np.bincount(cells.ravel(), part.ravel(), p.k * bins).reshape(p.k, bins) for part in integers)
+
+        def relabelled(number: int) -> float:
+            cell = cells[np.arange(p.n), simulated_labels(sampler, seed, number)]
+            positives = np.bincount(cell, minlength=p.k * bins).reshape(p.k, bins)
+            return value(_sums_of_integers(upper, lower, positives), p.n)
+
+        return np.array(many(relabelled, count, workers), np.float64)
+    # Most scores of a class lie in one bin, whose sums are those of the class without the other bins.
+    usual = np.array([np.bincount(column, minlength=p.k * bins).argmax() for column in cells.T])
+    row, column = np.nonzero(cells != usual)
+    cell, parts = cells[row, column], [part[row, column] for part in integers]
+    found: list[float] = []
+    for start in range(0, count, step := max(1, COUNT_ENTRIES // p.n)):
+
+        def draw(number: int, first: int = start) -> NDArray[np.int32]:
+            return multiplicities(sampler, seed, first + number)
+
+        drawn = np.array(many(draw, min(step, count - start), workers), np.float64)
+        if drawn.sum(axis=1).max() > EXACT_ROWS:  # clusters of unequal size
+            return None
+        totals = [drawn @ part for part in integers]
+        for own, *whole in zip(drawn, *totals, strict=True):
+            sums = []
+            for part, total in zip(parts, whole, strict=True):
+                inside = np.bincount(cell, own[row] * part, p.k * bins).reshape(p.k, bins)
+                inside.ravel()[usual] = total - inside.sum(axis=1)
+                sums.append(inside)
+            positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
+            found.append(value(_sums_of_integers(sums[0], sums[1], positives), int(own.sum())))
+    return np.array(found, np.float64)
+
+
+def _cells_of_classes(views: list[View], edges: Floats, rule: EqualWidth) -> NDArray[np.intp]:
+    """The cell of each row and class, numbered over all classes."""
+    bins = len(edges) - 1
+    found = np.empty((views[0].n, len(views)), np.intp)
+    for number, view in enumerate(views):
+        slots = uniform_slots(edges, rule.closed, view.raw_score.dtype == np.float32)
+        found[:, number] = np.maximum(slots(view.score), 1) + (number * bins - 1)
+    return found
+
+
+def _scores_as_integers(views: list[View]) -> list[Floats]:
+    """The upper and the lower bits of each score, in units of 2^-26 and 2^-62."""
+    upper, lower = (np.empty((views[0].n, len(views))) for _ in range(2))
+    for number, view in enumerate(views):
+        scaled = view.score * 2.0 ** (SCORE_BITS - LOWER_BITS)
+        upper[:, number] = np.floor(scaled)
+        lower[:, number] = np.floor((scaled - upper[:, number]) * 2.0**LOWER_BITS)
+    return [upper, lower]
+
+
+def _sums_of_integers(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64]) -> BinSums:
+    """Sums over bins from those of upper and lower bits."""
+    above = LOW_BITS - LOWER_BITS
+    whole = upper.astype(np.int64)
+    low = ((whole & ((1 << above) - 1)) << LOWER_BITS) + lower.astype(np.int64)
+    return BinSums(np.zeros_like(positives), positives, (whole >> above) + (low >> LOW_BITS), low & LOW_MASK)

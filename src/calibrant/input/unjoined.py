@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, InputTypeError, ShapeError
-from .convert import codes_of
+from ..errors import InputError, InputTypeError, ShapeError, UnknownArgumentError
+from .convert import codes_of, is_frame, pick_columns
 from .predictions import Predictions
 
 __all__ = ["join_events"]
@@ -27,8 +27,8 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
         Labels, 0 and 1 or two class names; `pos_label` names the event.
     y_prob : array-like of shape (N,), optional
         Predicted probabilities of the event.
-    keys : array-like of shape (N,), optional
-        Identifier of the prediction that a row belongs to. By default rows with the same probability, weight, group and features
+    keys : array-like of shape (N,) or str, optional
+        Identifier of the prediction that a row belongs to, or its column in the frame. By default rows with the same probability, weight, group and features
         belong together, which is sufficient for metrics: which of several equal rows is removed does not matter.
     **keywords
         Keywords of `Predictions`, such as `sample_weight`, `groups`, `pos_label` or the columns `label` and `prob` of a frame.
@@ -46,6 +46,8 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
         If there are more than two classes, soft labels or `counts`.
     ShapeError
         If `keys` does not have one entry per row.
+    UnknownArgumentError
+        If a keyword is not one of `Predictions`.
 
     See Also
     --------
@@ -66,6 +68,13 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
     >>> round(cal.expected_observed_ratio(joined), 4)
     1.15
     """
+    known = Predictions.__init__.__kwdefaults__ or {}
+    for word in keywords:
+        if word not in known:
+            hint = f"join_events accepts keys, {', '.join(known)}"
+            raise UnknownArgumentError(word, "unexpected keyword of join_events", hint)
+    if isinstance(keys, str) and is_frame(y_true):
+        keys = pick_columns(y_true, keys, "keys")
     given = isinstance(y_true, Predictions) and y_prob is None and not keywords
     rows = y_true if given else Predictions(y_true, y_prob, **keywords)
     if rows.kind != "binary" or rows.labels is None:
@@ -78,6 +87,8 @@ def join_events(y_true: Any, y_prob: Any = None, *, keys: Any = None, **keywords
     missing = np.bincount(number[is_event], minlength=size) - np.bincount(number[~is_event], minlength=size)
     if (missing > 0).any():
         first = int(np.flatnonzero(is_event & (missing[number] > 0))[0])
+        if rows.kept is not None:  # the row as it was given
+            first = int(np.flatnonzero(rows.kept)[first])
         what = "the same key" if keys is not None else "the same probability, weight, group and features"
         raise InputError(
             "y_true",

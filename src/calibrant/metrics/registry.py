@@ -23,6 +23,7 @@ from ..errors import (
     InPython,
     LensError,
     UndefinedMetricError,
+    UnknownArgumentError,
     UnknownMetricError,
     Use,
     WeightsNotSupportedError,
@@ -332,8 +333,14 @@ class Metric(Facts):
             __module__="calibrant",
         )
 
-    def __call__(self, y_true: Any, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
+    def __call__(self, y_true: Any = None, y_prob: Any = None, *more: Any, **keywords: Any) -> float:
         """Compute the value of the metric; the docstring of the metric describes all keywords."""
+        if y_true is None:
+            if "labels" in keywords:  # elsewhere the names of the classes
+                problem = f"unexpected keyword of {self.id}"
+                raise UnknownArgumentError("labels", problem, "use y_true (the first argument)")
+            self._split(keywords)  # reports the names of other packages, such as preds and target
+            raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob), or a frame with label and prob")
         if more:
             example = next(
                 (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"
@@ -583,6 +590,36 @@ class Metric(Facts):
             largest = max(map(abs, values))
             if cancels and CANCELLED < largest < math.inf and abs(math.fsum(values)) < CANCELLED * largest:
                 self._refuse_cancelled(views)
+        return self.combined(values, views, options, combine, class_weight)
+
+    def combined(
+        self,
+        values: list[float],
+        views: list[AnyView],
+        options: Mapping[str, Any],
+        combine: Any = None,
+        class_weight: Any = None,
+    ) -> float:
+        """Compute the value of the metric from those of its views.
+
+        Parameters
+        ----------
+        values : list of float
+            Value of the formula for each view.
+        views : list of View or VectorView
+            One view, or one view per class.
+        options : mapping
+            All options of the metric.
+        combine : str, optional
+            How classes are combined; by default as the metric does.
+        class_weight : array-like, optional
+            Weight of each class.
+
+        Returns
+        -------
+        float
+            Value of the metric.
+        """
         default = "max" if options.get("norm") == math.inf else self.combine
         value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:

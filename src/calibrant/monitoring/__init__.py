@@ -3,16 +3,17 @@
 from ..util.namespace import namespace
 
 NAMES = {
-    "fleet": ("load_fleet",),
+    "fleet": ("fleet_status", "load_fleet"),
     "monitor": ("Monitor",),
 }
 TYPES = {
     "calibration": ("WindowCalibration",),
     "changepoint": ("EDetector",),
     "drift": ("DriftReport", "DriftResult"),
-    "fleet": ("FleetModel",),
+    "fleet": ("FleetModel", "FleetStatus", "ModelStatus"),
     "labelfree": ("AccuracyEstimate", "ChangeReading", "ConfidenceSummary", "ScoreFindings"),
     "ood": ("OodFindings",),
+    "retention": ("Pruned",),
     "sequential": ("EProcess",),
     "status": ("Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus"),
 }

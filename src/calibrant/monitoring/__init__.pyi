@@ -5,6 +5,9 @@ from .changepoint import EDetector as EDetector
 from .drift import DriftReport as DriftReport
 from .drift import DriftResult as DriftResult
 from .fleet import FleetModel as FleetModel
+from .fleet import FleetStatus as FleetStatus
+from .fleet import ModelStatus as ModelStatus
+from .fleet import fleet_status as fleet_status
 from .fleet import load_fleet as load_fleet
 from .labelfree import AccuracyEstimate as AccuracyEstimate
 from .labelfree import ChangeReading as ChangeReading
@@ -12,6 +15,7 @@ from .labelfree import ConfidenceSummary as ConfidenceSummary
 from .labelfree import ScoreFindings as ScoreFindings
 from .monitor import Monitor as Monitor
 from .ood import OodFindings as OodFindings
+from .retention import Pruned as Pruned
 from .sequential import EProcess as EProcess
 from .status import Alarm as Alarm
 from .status import GroupStatus as GroupStatus

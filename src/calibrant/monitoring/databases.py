@@ -64,13 +64,20 @@ class Connection(Protocol):
 class Database(Protocol):
     """A place for the tables of one monitor."""
 
-    path: Path | str
-    """File, or URL without password."""
-    name: str
-    """A short name for headings and labels: that of the file without its suffix, or of the schema."""
-    errors: tuple[type[Exception], ...]
-    messages: Sequence[tuple[str, str, str]]
-    remedy: str
+    @property
+    def path(self) -> Path | str:
+        """File, or URL without password."""
+
+    @property
+    def name(self) -> str:
+        """A short name for headings and labels: that of the file without its suffix, or of the schema."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]: ...
+    @property
+    def messages(self) -> Sequence[tuple[str, str, str]]: ...
+    @property
+    def remedy(self) -> str: ...
 
     def connect(self, writing: bool) -> Connection: ...
     def configure(self, connection: Connection) -> None: ...
@@ -79,6 +86,8 @@ class Database(Protocol):
     def is_empty(self, connection: Connection) -> bool: ...
     def mark(self, connection: Connection, format: int) -> None: ...
     def format(self, connection: Connection) -> int | None: ...
+    def compact(self, connection: Connection) -> None: ...
+    def size(self, connection: Connection) -> int: ...
     def said(self, error: Exception) -> str: ...
     def version(self) -> tuple[int, ...]: ...
 
@@ -146,6 +155,16 @@ class Sqlite:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         return version if application == APPLICATION else None
+
+    def compact(self, connection: Connection) -> None:
+        """Write the file anew, by way of the journal, and shorten both."""
+        connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def size(self, connection: Connection) -> int:
+        journal = Path(f"{self.path}-wal")
+        return self.path.stat().st_size + (journal.stat().st_size if journal.exists() else 0)
 
     def said(self, error: Exception) -> str:
         return short(error)
@@ -261,7 +280,9 @@ class Postgres:
 
     def mark(self, connection: Connection, format: int) -> None:
         """Mark the schema as a monitor of this format."""
-        connection.execute("INSERT INTO meta VALUES ('format', ?)", (str(format),))
+        # An update in place: other writers wait for this row.
+        query = "INSERT INTO meta VALUES ('format', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        connection.execute(query, (str(format),))
 
     def format(self, connection: Connection) -> int | None:
         """Format of the monitor; None if the schema holds something else."""
@@ -269,6 +290,20 @@ class Postgres:
             return None
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         return int(found[0]) if found is not None and str(found[0]).isdigit() else None
+
+    def compact(self, connection: Connection) -> None:
+        """Write the tables of rows anew; other hosts wait meanwhile."""
+        connection.execute(f"SET lock_timeout = '{round(1000 * PATIENCE)}ms'")
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = ? AND tablename IN ('rows', 'ood_rows')"
+        for (table,) in connection.execute(query, (self.schema,)).fetchall():
+            connection.execute(f'VACUUM FULL "{self.schema}"."{table}"')
+
+    def size(self, connection: Connection) -> int:
+        query = (
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace"
+        )
+        found = connection.execute(f"{query} WHERE s.nspname = ? AND c.relkind = 'r'", (self.schema,)).fetchone()
+        return int(found[0] or 0)
 
     def said(self, error: Exception) -> str:
         """The message of the server without passwords."""

@@ -430,18 +430,27 @@ def distances(names: Sequence[str], value: Floats, reference: Floats, window: Fl
     if not {"psi", "jensen_shannon"}.issuperset(names):
         gap = _shares(reference)
         gap -= _shares(window)
-        if "mean_shift" in names:
-            found["mean_shift"] = np.abs(gap @ value)
-        np.cumsum(gap, axis=1, out=gap)
-        width = np.diff(value)
-        if "energy_distance" in names:
-            found["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
-        np.abs(gap, out=gap)
-        if "ks_2samp" in names:
-            found["ks_2samp"] = gap.max(axis=1)
-        if "wasserstein" in names:
-            found["wasserstein"] = gap[:, :-1] @ width
+        found |= _gap_distances(names, value, gap)
     return np.column_stack([found[name] for name in names])
+
+
+def _gap_distances(names: Sequence[str], value: Floats, gap: Floats) -> dict[str, Floats]:
+    """The distances that follow from the differences of shares, which are overwritten."""
+    found: dict[str, Floats] = {}
+    if "mean_shift" in names:
+        found["mean_shift"] = np.abs(gap @ value)
+    if {"energy_distance", "ks_2samp", "wasserstein"}.isdisjoint(names):
+        return found
+    np.cumsum(gap, axis=1, out=gap)
+    width = np.diff(value)
+    if "energy_distance" in names:
+        found["energy_distance"] = 2 * np.square(gap[:, :-1]) @ width
+    np.abs(gap, out=gap)
+    if "ks_2samp" in names:
+        found["ks_2samp"] = gap.max(axis=1)
+    if "wasserstein" in names:
+        found["wasserstein"] = gap[:, :-1] @ width
+    return found
 
 
 def values_of(cells: Cells, names: Sequence[str]) -> Floats:
@@ -577,8 +586,66 @@ def permuted(cells: Cells, names: Sequence[str], n_resamples: int, rng: Any) -> 
         windows, method = _drawn_windows(cells, n_resamples, generator(seed_of(rng), 0))
         weight = np.full(n_resamples, 1 / n_resamples)
     pooled = cells.reference + cells.window
-    values = np.concatenate([distances(names, cells.value, pooled - window, window) for window in windows])
+    if table is None and pooled.sum() < LARGEST_URN:
+        values = _drawn_distances(names, cells, windows)
+    else:
+        values = np.concatenate([distances(names, cells.value, pooled - window, window) for window in windows])
     return Null(values, weight, table is not None, method)
+
+
+def _drawn_distances(names: Sequence[str], cells: Cells, windows: Iterator[Floats]) -> Floats:
+    """The distances of random windows, with the bits of `distances`: their rows are whole numbers with known sums."""
+    pooled = cells.reference + cells.window
+    sizes = (cells.reference_size, cells.window_size)
+    ends = np.cumsum(pooled)
+    edges = _first_rows(sizes[0])
+    binned, gaps = [], []
+    for window in windows:
+        if not {"psi", "jensen_shannon"}.isdisjoint(names):
+            binned.append(_drawn_tables(ends, window, edges))
+        if not {"psi", "jensen_shannon"}.issuperset(names):
+            gap = pooled - window
+            gap /= sizes[0]
+            gap -= window / sizes[1]
+            gaps.append(_gap_distances(names, cells.value, gap))
+    found: dict[str, Floats] = {}
+    if binned:
+        old, new = (np.concatenate(side) for side in zip(*binned, strict=True))
+        found = {"psi": _psi(old, new), "jensen_shannon": _jensen_shannon(old, new)}
+    for name in gaps[0] if gaps else ():
+        found[name] = np.concatenate([some[name] for some in gaps])
+    return np.column_stack([found[name] for name in names])
+
+
+def _first_rows(n: float) -> Floats:
+    """For each bin but the first, how many reference rows of `n` precede its first cell at least, as in `_bin_tables`."""
+    found = []
+    for bin in range(1, BINS):
+        rows = math.floor(bin * n / BINS) - 1
+        while rows * (BINS / n) + 1e-9 < bin:
+            rows += 1
+        found.append(rows)
+    return np.array([*found, n], np.float64)
+
+
+def _drawn_tables(ends: Floats, window: Floats, edges: Floats) -> tuple[Floats, Floats]:
+    """The tables of `_bin_tables`, all rows by one search."""
+    drawn = np.cumsum(window, axis=1)
+    left = ends - drawn
+    count, cells = left.shape
+    # Each row continues the one before, so that all of them increase together.
+    begin = (np.arange(count) * (edges[-1] + 1))[:, None]
+    place = np.searchsorted((left + begin).ravel(), (edges + begin).ravel()).reshape(count, BINS)
+    place -= (np.arange(count) * cells)[:, None]
+    # The cell with the last reference row; those beyond join its bin.
+    place[:, :-1][place[:, :-1] >= place[:, -1:]] = cells - 1
+    place[:, -1] = cells - 1
+    tables = []
+    for sums in (left, drawn):
+        table = np.take_along_axis(sums, place, axis=1)
+        table[:, 1:] -= table[:, :-1].copy()
+        tables.append(table)
+    return tables[0], tables[1]
 
 
 def _drawn_windows(cells: Cells, count: int, draw: np.random.Generator) -> tuple[Iterator[Floats], str]:

@@ -1,21 +1,34 @@
-"""A fleet of monitored models: the table of models in configuration files."""
+"""A fleet of monitored models: the table of models in configuration files, and the status of all of them."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import FileError
+from ..errors import ArgumentError, CalibrantError, FileError, InputTypeError
+from ..inference.multiplicity import e_bh, p_to_e
+from ..util.checks import check_fraction
 from ..util.configuration import OWN, Configuration, find_configuration, read_configuration
-from ..util.results import Record
+from ..util.results import Record, percent, plain_value, several
+from .monitor import Monitor
+from .outbox import count_waiting
+from .status import Alarm, MonitorStatus
+from .windows import SECOND, read_duration, read_time, time_text
 
-__all__ = ["SOURCES", "FleetModel", "load_fleet", "model_error"]
+__all__ = ["SOURCES", "FleetModel", "FleetStatus", "ModelStatus", "fleet_status", "load_fleet", "model_error"]
 
 SOURCES = ("predictions", "labels")
 """Entries of a model that name its files; each may be a table, so that no model can have such a name."""
+
+PATIENCE = 3
+"""Windows without data after which a model is stale, unless a duration is given."""
+STATES = ("alarm", "failed", "drift", "stale", "quiet")
+"""What a model is listed as, from the worst: calibration alarms, a failed update, other alarms, no new data, none of these."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,3 +197,345 @@ def _named(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return {key: _named(each, name) for key, each in value.items()}
     return value.replace("{model}", name) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, repr=False)
+class ModelStatus(Record):
+    """Status of one model of a fleet.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    owner : str or None
+        Who is responsible for it.
+    state : {"alarm", "failed", "drift", "stale", "quiet"}
+        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no new
+        data; or none of these.
+    selected : bool
+        Whether the e-BH procedure over all models selects it as miscalibrated.
+    verdict : str
+        Verdict of its monitor, in one sentence.
+    error : str or None
+        Why it could not be updated or read.
+    last_window : str or None
+        The newest window with rows.
+    stale_since : str or None
+        Time of the latest data, if the model is stale.
+    n : int
+        Number of rows.
+    labelled : int
+        Number of labelled rows.
+    e_value : float or None
+        Current e-value of the sequential test of all rows; None if the store cannot be read.
+    drift_pvalue : float or None
+        Adjusted p-value of the score drift of the newest closed window.
+    drift_e_value : float or None
+        The same as an e-value.
+    drift_selected : bool
+        Whether the e-BH procedure over all models selects its drift.
+    alarms : tuple of Alarm
+        Alarms that are not acknowledged.
+    unsent : int
+        Messages about alarms that are not sent yet.
+    """
+
+    model: str
+    owner: str | None
+    state: str
+    """``"alarm"``, ``"failed"``, ``"drift"``, ``"stale"`` or ``"quiet"``."""
+    selected: bool
+    """Whether the e-BH procedure over all models selects it as miscalibrated."""
+    verdict: str
+    error: str | None = None
+    """Why it could not be updated or read."""
+    last_window: str | None = None
+    stale_since: str | None = None
+    """Time of the latest data, if the model is stale."""
+    n: int = 0
+    labelled: int = 0
+    e_value: float | None = None
+    """Current e-value of the sequential test of all rows."""
+    drift_pvalue: float | None = None
+    drift_e_value: float | None = None
+    drift_selected: bool = False
+    alarms: tuple[Alarm, ...] = ()
+    """Alarms that are not acknowledged."""
+    unsent: int = 0
+    """Messages about alarms that are not sent yet."""
+
+    @property
+    def words(self) -> str:
+        """What is wrong, or the verdict of the monitor."""
+        stale = None if self.stale_since is None else f"No data since {self.stale_since}."
+        failed = None if self.error is None else f"Failed: {self.error}"
+        return " ".join(part for part in (failed, stale, self.verdict) if part)
+
+    def _title(self) -> str:
+        owner = "" if self.owner is None else f" ({self.owner})"
+        return f"{self.model}{owner}: {self.words}"
+
+
+@dataclass(frozen=True, repr=False)
+class FleetStatus(Record):
+    """Status of all models of a fleet, the worst first.
+
+    Parameters
+    ----------
+    models : tuple of ModelStatus
+        The models: those selected by the e-BH procedure first, then by state and evidence.
+    alpha : float
+        False discovery rate of the e-BH procedure.
+    time : str
+        Current time of the status.
+    """
+
+    models: tuple[ModelStatus, ...]
+    """The worst first."""
+    alpha: float
+    """False discovery rate of the e-BH procedure."""
+    time: str
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Models that the e-BH procedure selects as miscalibrated."""
+        return tuple(each.model for each in self.models if each.selected)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Models that could not be updated or read."""
+        return tuple(each.model for each in self.models if each.error is not None)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence; it never claims that predictions are calibrated."""
+        open_alarms = sum(bool(each.alarms) for each in self.models)
+        parts = [f"{_of(open_alarms, len(self.models))} with an open alarm"]
+        if self.selected:
+            parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
+        if self.failed:
+            parts.append(f"{len(self.failed):,} failed")
+        stale = sum(each.stale_since is not None for each in self.models)
+        parts += [f"{stale:,} without new data"] if stale else []
+        return "; ".join(parts) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status as plain values.
+
+        Returns
+        -------
+        dict
+            JSON values; infinite numbers are text.
+        """
+        own = {"verdict": self.verdict, "time": self.time, "alpha": self.alpha}
+        lists = {"selected": list(self.selected), "failed": list(self.failed), "models": self.models}
+        found: dict[str, Any] = plain_value({**own, **lists})
+        return found
+
+    def to_json(self) -> str:
+        """Return the status as JSON.
+
+        Returns
+        -------
+        str
+            JSON text; infinite numbers are text.
+        """
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row per model."""
+        names = [name for name in ModelStatus.__dataclass_fields__ if name != "alarms"]
+        columns = {name: [getattr(each, name) for each in self.models] for name in names}
+        return {**columns, "open_alarms": [len(each.alarms) for each in self.models]}
+
+    def _title(self) -> str:
+        shown = [f"  {each!r}" for each in self.models[:10]]
+        more = len(self.models) - len(shown)
+        return "\n".join([self.verdict, *shown, *([f"  and {more:,} more"] if more > 0 else [])])
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count:,} of {several(total, 'model')}"
+
+
+def fleet_status(
+    models: Mapping[str, str | os.PathLike[str] | Monitor] | Iterable[FleetModel],
+    *,
+    alpha: float = 0.05,
+    stale: str | None = None,
+    now: Any = None,
+    errors: Mapping[str, str] | None = None,
+) -> FleetStatus:
+    """Return the status of several monitored models, the worst first, with the false discoveries among all of them controlled.
+
+    Each monitor keeps its own alarms at its own levels. With two hundred models some of them are false; the e-BH procedure over the
+    e-values of their sequential tests selects the models for which the evidence suffices among so many.
+
+    Parameters
+    ----------
+    models : mapping of str to str, path or Monitor, or iterable of FleetModel
+        The stores by the name of the model, or the result of `load_fleet`.
+    alpha : float, default 0.05
+        False discovery rate among the selected models.
+    stale : str, optional
+        How long after its latest data a model is stale, such as ``"3d"``; by default three windows of time.
+    now : str or datetime, optional
+        Current time, by default that of the machine.
+    errors : mapping of str to str, optional
+        What else went wrong, by model, for example with the source of its data.
+
+    Returns
+    -------
+    FleetStatus
+        ``models``, ``selected``, ``failed`` and ``verdict``; ``to_frame()`` has one row per model. A store that cannot be read is
+        an ``error`` of its model.
+
+    See Also
+    --------
+    calibrant.e_bh : The procedure.
+    calibrant.load_fleet : Read the models from configuration files.
+    calibrant.write_fleet : Write the page of a fleet.
+
+    Notes
+    -----
+    The null hypothesis of a model is that its labels follow its predicted probabilities. Its e-value is the current value of the
+    e-process of all rows, 1 before the first tested window; the e-BH procedure counts all models, including those that cannot be
+    read. The expected share of calibrated models among the selected ones of one examination is at most `alpha`, under any dependence between
+    models. The union of the selections of many examinations has no such guarantee, nor have the alarms of change detectors and of drift.
+
+    The p-values of score drift become e-values by `p_to_e`; their selection is a family of its own.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import calibrant as cal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stores = {name: os.path.join(folder, f"{name}.db") for name in ("churn", "fraud")}
+    ...     monitor = cal.Monitor.create(stores["churn"], reference=([0, 1, 1, 0] * 9, [0.1, 0.4, 0.8, 0.2] * 9), every="1d")
+    ...     _ = monitor.update([1] * 60, [0.1] * 60, when="2026-01-05")
+    ...     _ = monitor.advance("2026-01-06")
+    ...     status = cal.fleet_status(stores, now="2026-01-06")
+    >>> status.selected, status.failed
+    (('churn',), ('fraud',))
+    """
+    check_fraction(alpha, "alpha", 0.05)
+    moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
+    allowed = None if stale is None else read_duration(stale, "stale")
+    found = []
+    for name, owner, store, own in _stores(models):
+        error = (errors or {}).get(name)
+        patience = allowed if own is None else read_duration(own, "stale")
+        found.append(_reading_of(name, owner, store, error, patience))
+    if not found:
+        raise ArgumentError("models", "names no model", "name at least one")
+    return gather(found, alpha, moment)
+
+
+class Reading(NamedTuple):
+    """What was read of one model, whatever the time."""
+
+    found: ModelStatus
+    since: int | None = None
+    """Time of its latest data."""
+    due: int | None = None
+    """Time from which the model is stale."""
+
+    def at(self, moment: int) -> ModelStatus:
+        """The status at a time."""
+        if self.since is None or self.due is None or moment <= self.due:
+            return self.found
+        state = "stale" if self.found.state == "quiet" else self.found.state
+        return replace(self.found, state=state, stale_since=time_text(self.since))
+
+
+def gather(readings: Iterable[Reading], alpha: float, moment: int) -> FleetStatus:
+    """The status of all models at a time, with the selections over all of them."""
+    found = [each.at(moment) for each in readings]
+    calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in found], alpha=alpha)
+    drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in found], alpha=alpha)
+    chosen = [
+        replace(each, selected=bool(a), drift_selected=bool(b))
+        for each, a, b in zip(found, calibration, drift, strict=True)
+    ]
+    return FleetStatus(tuple(sorted(chosen, key=_rank)), float(alpha), time_text(moment // SECOND * SECOND))
+
+
+def _rank(each: ModelStatus) -> tuple[Any, ...]:
+    evidence = 0.0 if each.e_value is None else each.e_value
+    drift = 1.0 if each.drift_pvalue is None else each.drift_pvalue
+    return (not each.selected, STATES.index(each.state), -evidence, drift, each.model)
+
+
+def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
+    """Name, owner, store or monitor, and own duration of each model."""
+    if isinstance(models, Mapping):
+        for name, store in models.items():
+            if not isinstance(name, str) or not isinstance(store, str | os.PathLike | Monitor):
+                problem = f"must be names with paths of stores or monitors; got {name!r}: {type(store).__name__}"
+                raise InputTypeError("models", problem)
+        return [(name, None, store, None) for name, store in models.items()]
+    found = [] if isinstance(models, str | os.PathLike) else list(models)
+    if not found or not all(isinstance(model, FleetModel) for model in found):
+        problem = f"must be a mapping or the models of load_fleet; got {models!r:.80}"
+        raise InputTypeError("models", problem, 'for example {"churn": "churn.db"}')
+    return [(model.name, model.owner, model.store, model.options.get("stale")) for model in found]
+
+
+def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:
+    try:
+        monitor = store if isinstance(store, Monitor) else Monitor.open(store)
+        return read_model(name, owner, monitor, monitor.status(last=1), error, patience)
+    except (CalibrantError, OSError) as problem:
+        return Reading(ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split())))
+
+
+def read_model(
+    name: str,
+    owner: str | None,
+    monitor: Monitor,
+    status: MonitorStatus,
+    error: str | None = None,
+    patience: int | None = None,
+) -> Reading:
+    """What a monitor and its status say about a model among others."""
+    since, unsent = _latest(monitor), count_waiting(monitor._store)
+    width = monitor.settings.rule.width
+    allowed = patience if patience is not None else None if width is None else PATIENCE * width
+    drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
+    found = ModelStatus(
+        name,
+        owner,
+        _state(status, error),
+        False,
+        status.verdict,
+        error,
+        status.windows[-1].window if status.windows else None,
+        None,
+        status.n,
+        status.labelled,
+        status.process.value,
+        drift,
+        None if drift is None else float(p_to_e([drift])[0]),
+        False,
+        status.open_alarms,
+        unsent,
+    )
+    return Reading(found, since, None if since is None or allowed is None else since + allowed)
+
+
+def _state(status: MonitorStatus, error: str | None) -> str:
+    kinds = {alarm.kind for alarm in status.open_alarms}
+    if kinds & {"calibration", "change"}:
+        return "alarm"
+    return "failed" if error is not None else "drift" if kinds else "quiet"
+
+
+def _latest(monitor: Monitor) -> int | None:
+    """Time of the latest data in microseconds: of the newest row, or of the newest file where windows are numbers of rows."""
+    with monitor._store.read() as db:
+        newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
+    if newest is None:
+        return None
+    if not monitor.settings.rule.by_time:
+        return None if sources is None else int(sources["fed"])
+    return int(min(clock, monitor.settings.rule.span(newest)[1]))

@@ -265,6 +265,8 @@ class Taken:
     """Labels whose predictions have not arrived."""
     removed: int = 0
     """Rows deleted."""
+    pruned: int = 0
+    """Rows and labels of pruned predictions, ignored."""
     late_rows: int = 0
     late_labels: int = 0
     places: set[int] = field(default_factory=set)
@@ -296,6 +298,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         Makes the stream of a group that was never seen.
     """
     rows, repeated = _distinct(rows)
+    rows, pruned = _without_pruned(db, rows)
     known = db.known(rows.ids or [], [each.name for each in settings.ood])
     fresh = np.ones(rows.n, bool)
     fresh[known.row] = False
@@ -309,7 +312,7 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
         _Change(kind, place[which], stream[which], rows.score[which], right[which], rows.ood[which])
         for kind, which in ((SCORES, fresh), (OUTCOMES, seen))
     ]
-    taken = Taken(added=int(fresh.sum()), labelled=int(seen.sum()), repeated=repeated)
+    taken = Taken(added=int(fresh.sum()), labelled=int(seen.sum()), repeated=repeated, pruned=pruned)
     if rows.ids is not None:
         ids = np.array(rows.ids, object)
         columns = (ids, place, stream, rows.score, rows.target, rows.label)
@@ -322,6 +325,14 @@ def take_in(db: Transaction, settings: Settings, rows: Arrivals, start: Start) -
     taken.late_rows = _count_late(db, place[fresh], "late_rows")
     _apply(db, settings, changes, taken)
     return taken
+
+
+def _without_pruned(db: Transaction, rows: Arrivals) -> tuple[Arrivals, int]:
+    """The rows without those that came before and were pruned, and the number of these."""
+    gone = db.is_pruned(rows.ids or [])
+    if not gone.any():
+        return rows, 0
+    return _subset(rows, ~gone), int(gone.sum())
 
 
 def _with_early(db: Transaction, rows: Arrivals) -> Whole:
@@ -349,6 +360,9 @@ def delete(db: Transaction, settings: Settings, ids: list[str]) -> Taken:
     if len(known.row) < len(names):
         row = int(np.setdiff1d(np.arange(len(names)), known.row)[0])
         missing = len(names) - len(known.row)
+        if db.is_pruned([names[row]])[0]:
+            problem = f"the row {names[row]!r} was pruned"
+            raise InputError("ids", problem, "pruned rows cannot be removed from the sketch of their window", row=row)
         raise InputError(
             "ids", f"unknown id {names[row]!r}", "rows without ids cannot be removed", row=row, count=missing
         )
@@ -385,7 +399,11 @@ def put_labels(db: Transaction, settings: Settings, ids: list[str], label: Whole
     early = np.ones(len(names), bool)
     early[known.row] = False
     early &= label != UNKNOWN
-    taken = Taken(unknown=int(early.sum()), repeated=int((~once).sum()))
+    pruned = np.zeros(len(names), bool)
+    pruned[early] = db.is_pruned(names[early].tolist())
+    early &= ~pruned
+    db.count_ignored(int(pruned.sum()))
+    taken = Taken(unknown=int(early.sum()), repeated=int((~once).sum()), pruned=int(pruned.sum()))
     if early.any():
         db.keep_early(zip(names[early].tolist(), label[early].tolist(), strict=True))
     # Labels change no scores; the columns are those that `_apply` expects.
@@ -420,11 +438,15 @@ def _distinct(rows: Arrivals) -> tuple[Arrivals, int]:
         row = int(other[0])
         problem = f"the id {rows.ids[row]!r} is repeated with other values"
         raise InputError("ids", problem, "ids must be unique", row=row)
-    time = None if rows.time is None else rows.time[once]
-    group = None if rows.group is None else np.array(rows.group, object)[once].tolist()
-    ids = np.array(rows.ids, object)[once].tolist()
-    kept = (rows.score[once], rows.target[once], rows.label[once], time, ids, group, rows.ood[once])
-    return Arrivals(*kept), int((~once).sum())
+    return _subset(rows, once), int((~once).sum())
+
+
+def _subset(rows: Arrivals, which: NDArray[np.bool_]) -> Arrivals:
+    time = None if rows.time is None else rows.time[which]
+    group = None if rows.group is None else np.array(rows.group, object)[which].tolist()
+    ids = np.array(rows.ids, object)[which].tolist()
+    kept = (rows.score[which], rows.target[which], rows.label[which], time, ids, group, rows.ood[which])
+    return Arrivals(*kept)
 
 
 def _places(db: Transaction, settings: Settings, rows: Arrivals, fresh: NDArray[np.bool_], known: Known) -> Whole:

@@ -45,9 +45,10 @@ from .labelfree import ScoreFindings
 from .ood import LENS as OOD_LENS
 from .ood import OodScale, read_ood, scales_of
 from .queries import Part, Transaction
-from .settings import Settings, check_columns, check_watched, read_horizon
+from .retention import Pruned, prune_rows
+from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
-from .store import Store
+from .store import PRUNED_FORMAT, Store
 from .windows import SECOND, WindowRule, read_duration, read_time, time_text
 
 __all__ = ["Monitor", "some_names"]
@@ -143,6 +144,9 @@ class Monitor:
         by: str | None = None,
         ood: Any = None,
         columns: Mapping[str, str] | None = None,
+        time_zone: str | None = None,
+        holidays: Iterable[Any] | None = None,
+        keep: Any = None,
     ) -> Monitor:
         """Create a monitor in a new file or in a schema of a PostgreSQL server.
 
@@ -154,8 +158,8 @@ class Monitor:
             Labelled reference data, from a time when the model was acceptable: a pair ``(y_true, y_prob)``,
             `Predictions` or `Sketches`. With groups, each group is compared with its own reference data.
         every : str, optional
-            Length of a window: ``"1h"``, ``"1d"``, ``"1w"``; days and weeks are those of UTC. Give either `every` or
-            `rows`.
+            Length of a window: ``"1h"``, ``"1d"``, ``"1w"`` or ``"business day"``; days and weeks are those of UTC or of
+            `time_zone`. Give either `every` or `rows`.
         rows : int, optional
             Number of rows per window, in order of arrival.
         lens : str, default "auto"
@@ -192,6 +196,14 @@ class Monitor:
         columns : mapping of str to str, optional
             Columns in files, as defaults of the command line: ``label``, ``prob``, ``probs``, ``logits``, ``confidence``,
             ``time`` and ``id``.
+        time_zone : str, optional
+            Time zone of windows of days, such as ``"Europe/Berlin"``; a day on which the clocks change has 23 or 25 hours.
+            Times of rows without a zone are in UTC nevertheless.
+        holidays : iterable of str or date, optional
+            Dates that are not business days, for ``every="business day"``. A row of a weekend or holiday belongs to the
+            following business day.
+        keep : str or int, optional
+            How long `prune` keeps rows: a duration such as ``"90d"``, or a number of windows. By default it removes none.
 
         Returns
         -------
@@ -215,16 +227,30 @@ class Monitor:
                 "lens", f"the reference has no sketch of {chosen!r}", f"choose one of {', '.join(sketches.lenses)}"
             )
         names = list(dict.fromkeys(group_key(name) for name in (sketches.groups if groups is None else groups)))
-        rule = WindowRule.of(every, rows)
+        rule = WindowRule.of(every, rows, time_zone, holidays)
         levels = (alpha, run_length, drift_alpha, mature, read_horizon(horizon, rule), missing, n_resamples)
         kept = check_columns(columns)
-        settings = Settings(sketches.kind, sketches.classes, named, chosen, rule, *levels, len(names), by, scales, kept)
+        settings = Settings(
+            sketches.kind,
+            sketches.classes,
+            named,
+            chosen,
+            rule,
+            *levels,
+            len(names),
+            by,
+            scales,
+            kept,
+            read_keep(keep, rule),
+        )
         store = Store.create(
             path,
             {"settings": settings.to_dict()},
             sketches.to_bytes(),
             [start_stream(settings, name, place, place > 0) for place, name in enumerate([ALL_ROWS, *names])],
             references,
+            # An earlier version would divide the days of another zone in UTC.
+            format=PRUNED_FORMAT if rule.zone is not None else None,
         )
         return cls(store)
 
@@ -422,6 +448,62 @@ class Monitor:
             moved = settle(db, self.settings)
         return self._answer(taken, moved, begun)
 
+    def prune(self, keep: Any = None, *, dry_run: bool = False) -> Pruned:
+        """Remove old rows; sketches, results and alarms of their windows are kept, and the store shrinks.
+
+        Only rows of windows that were compared with the reference data and tested or skipped are removed, and only if their
+        labels are complete or the horizon of the labels has passed, where there is one. Of each row a fingerprint of its id
+        remains: if it is delivered again, or a label arrives for it, it is ignored and counted in the result of that call.
+
+        Parameters
+        ----------
+        keep : str or int, optional
+            Rows of windows that ended longer ago than a duration such as ``"90d"`` are removed, or those of all but a
+            number of the latest windows; by default the `keep` given to `create`.
+        dry_run : bool, default False
+            Whether to report only.
+
+        Returns
+        -------
+        Pruned
+            Numbers of rows removed and kept, the windows, and the size of the store.
+
+        Raises
+        ------
+        ArgumentError
+            If `keep` was given neither here nor to `create`.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import calibrant as cal
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path, reference = os.path.join(folder, "monitor.db"), ([0, 1, 1, 1] * 9, [0.1, 0.4, 0.8, 0.9] * 9)
+        ...     monitor = cal.Monitor.create(path, reference=reference, every="1d", keep="1d")
+        ...     for day in (5, 6, 8):
+        ...         done = monitor.update([0, 1], [0.2, 0.9], when=f"2026-01-0{day}", ids=[f"{day}a", f"{day}b"])
+        ...     pruned = monitor.prune()
+        ...     late = monitor.add_labels(["5a"], [1])
+        >>> pruned.rows, pruned.windows, pruned.kept, late.pruned
+        (4, ('2026-01-05', '2026-01-06'), 2, 1)
+        """
+        chosen = self.settings.keep if keep is None else read_keep(keep, self.settings.rule)
+        if chosen is None:
+            raise ArgumentError("keep", "is required, since none was given to create", "for example '90d'")
+        self._examine()
+        before = self._store.size()
+        if dry_run:
+            with self._store.read() as db:
+                return Pruned(
+                    **prune_rows(db, self.settings, chosen, True), size_before=before, size_after=before, dry_run=True
+                )
+        with self._store.write() as db:
+            found = prune_rows(db, self.settings, chosen, False)
+            if found["rows"]:
+                self._store.mark_pruned(db)
+        self._store.compact()
+        return Pruned(**found, size_before=before, size_after=self._store.size())
+
     def advance(self, when: Any) -> Update:
         """Set the current time, at which windows close and horizons expire.
 
@@ -467,20 +549,33 @@ class Monitor:
         self._examine()
         return build_status(self._store, self.settings, self._reference_of, last, group)
 
-    def acknowledge(self) -> int:
-        """Acknowledge all alarms, so that only new ones are open.
+    def acknowledge(self, alarm: int | None = None) -> int:
+        """Acknowledge all alarms, or one of them, so that only new ones are open.
 
         A change of calibration that continues keeps its onset and acknowledgement; after a recovery, or in another
         direction, it is a new change. Score drift is tested in every window, and each significant window raises an
         alarm.
 
+        Parameters
+        ----------
+        alarm : int, optional
+            Number of the alarm, as in the status; its repetitions (same kind, score, group and onset) are acknowledged with it. By
+            default all alarms.
+
         Returns
         -------
         int
             Number of alarms acknowledged.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no alarm of this number.
         """
         with self._store.write() as db:
-            return db.acknowledge()
+            if alarm is not None and alarm not in [number for number, *_ in db.events()]:
+                raise ArgumentError("alarm", f"there is no alarm {alarm!r}", "the status lists their numbers")
+            return db.acknowledge(alarm)
 
     def sketch(self, window: str, group: Any = None, *, labelled: bool = True) -> Any:
         """Return the sketch of a window.
@@ -523,7 +618,9 @@ class Monitor:
         fresh, known = (tuple(a for a in raised if a.acknowledged == seen) for seen in (False, True))
         closed, tested = (tuple(self.settings.rule.name(place) for place in places) for places in moved)
         counts = (taken.added, taken.repeated, taken.labelled, taken.revised, taken.unknown)
-        return Update(*counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known, taken.removed)
+        return Update(
+            *counts, taken.late_rows, taken.late_labels, closed, tested, fresh, known, taken.removed, taken.pruned
+        )
 
     def _examine(self) -> None:
         """Compare the scores of closed windows with the reference data, a few windows per transaction."""

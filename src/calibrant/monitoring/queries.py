@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,6 +29,10 @@ WINDOWS = "SELECT place, closed, tested, examined, late_rows, late_labels, revis
 EARLY = "CREATE TABLE IF NOT EXISTS early (id TEXT PRIMARY KEY, label INTEGER NOT NULL) WITHOUT ROWID"
 
 
+# Fingerprints of the ids of rows that were pruned; made with the first.
+PRUNED = "CREATE TABLE IF NOT EXISTS pruned (fingerprint INTEGER PRIMARY KEY, place INTEGER NOT NULL)"
+
+
 # Columns of the tables whose rows are replaced.
 COLUMNS = {
     "meta": "name value",
@@ -35,6 +40,7 @@ COLUMNS = {
     "parts": "place stream n labelled scores outcomes drift measured",
     "ood": "place stream name content",
     "early": "id label",
+    "pruned": "fingerprint place",
 }
 
 
@@ -332,6 +338,49 @@ class Transaction:
             return 0
         return int(self.connection.execute("SELECT count(*) FROM early").fetchone()[0])
 
+    # Retention
+
+    def windows_with_rows(self) -> list[Window]:
+        """All windows that rows were added to, in order."""
+        return self._windows("WHERE place IN (SELECT place FROM parts WHERE n > 0) ORDER BY place")
+
+    def count_rows(self) -> dict[int, int]:
+        """Number of rows of each window that are stored with their ids."""
+        return dict(self.connection.execute("SELECT place, count(*) FROM rows GROUP BY place").fetchall())
+
+    def count_unlabelled(self, place: int) -> int:
+        """Number of rows of a window, stored with their ids, whose label is missing."""
+        query = "SELECT count(*) FROM rows WHERE place = ? AND label = -1"
+        return int(self.connection.execute(query, (place,)).fetchone()[0])
+
+    def forget_rows(self, place: int) -> None:
+        """Replace the rows of a window by fingerprints of their ids."""
+        self.connection.execute(PRUNED)
+        ids = [name for (name,) in self.connection.execute("SELECT id FROM rows WHERE place = ?", (place,)).fetchall()]
+        self._upsert("pruned", "fingerprint", ((id_fingerprint(each), place) for each in ids))
+        if self._has_ood:
+            self.connection.execute("DELETE FROM ood_rows WHERE id IN (SELECT id FROM rows WHERE place = ?)", (place,))
+        self.connection.execute("DELETE FROM rows WHERE place = ?", (place,))
+
+    def is_pruned(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether rows with these ids were pruned."""
+        found = np.zeros(len(ids), bool)
+        if len(ids) and self.has_table("pruned"):
+            self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked (fingerprint INTEGER, number INTEGER)")
+            self.connection.execute("DELETE FROM asked")
+            rows = ((id_fingerprint(each), number) for number, each in enumerate(ids))
+            self.connection.executemany("INSERT INTO asked VALUES (?, ?)", rows)
+            query = "SELECT a.number FROM asked a JOIN pruned p ON p.fingerprint = a.fingerprint"
+            found[[number for (number,) in self.connection.execute(query)]] = True
+        return found
+
+    def count_ignored(self, labels: int) -> None:
+        """Count labels of pruned rows, which are ignored."""
+        if labels:
+            self.set_meta("labels_of_pruned", (self.meta("labels_of_pruned") or 0) + labels)
+
+    # Deliveries
+
     def delivery(self, name: str) -> tuple[str, int] | None:
         """Fingerprint and number of rows of an earlier delivery, or None."""
         found = self.connection.execute("SELECT digest, n FROM deliveries WHERE name = ?", (name,)).fetchone()
@@ -386,9 +435,21 @@ class Transaction:
         query = "SELECT sequence, place, stream, kind, evidence, words, onset, seen FROM events ORDER BY sequence"
         return [(*row[:7], bool(row[7])) for row in self.connection.execute(query)]
 
-    def acknowledge(self) -> int:
-        """Acknowledge all alarms; returns the number of new ones."""
-        return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+    def acknowledge(self, number: int | None = None) -> int:
+        """Acknowledge all alarms, or one with its repetitions: those of the same stream, kind and onset; returns the number of new ones."""
+        if number is None:
+            return int(self.connection.execute("UPDATE events SET seen = 1 WHERE seen = 0").rowcount)
+        done = self.connection.execute(
+            "UPDATE events SET seen = 1 WHERE seen = 0 AND EXISTS (SELECT 1 FROM events e WHERE e.sequence = ? "
+            "AND e.stream = events.stream AND e.kind = events.kind AND coalesce(e.onset, -999999999999) = coalesce(events.onset, -999999999999))",
+            (number,),
+        )
+        return int(done.rowcount)
+
+
+def id_fingerprint(name: str) -> int:
+    """64 bits of an id; among a billion rows, one of 10 billion other ids is mistaken for one of them."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def _part(row: tuple[Any, ...]) -> Part:

@@ -32,7 +32,7 @@ from ..util.checks import check_fraction
 from ..util.results import Record, number, pvalue_text, several
 from ..views.view import View
 
-__all__ = ["Alternatives", "Counted", "EProcess", "Memory", "as_counted", "e_bh", "start_eprocess", "window_of"]
+__all__ = ["Alternatives", "Counted", "EProcess", "Memory", "as_counted", "start_eprocess", "window_of"]
 
 Floats = NDArray[np.float64]
 FORMAT = 1
@@ -468,45 +468,3 @@ def start_eprocess(
     check_fraction(alpha, "alpha", 0.05)
     chosen = Alternatives() if alternatives is None else alternatives
     return EProcess(chosen, float(alpha), lens, np.zeros(len(chosen.names)), Memory.fresh())
-
-
-def e_bh(evalues: Any, *, alpha: float = 0.05) -> NDArray[np.bool_]:
-    """Select hypotheses by the e-BH procedure, which controls the false discovery rate (Wang and Ramdas 2022).
-
-    Parameters
-    ----------
-    evalues : array-like
-        Current e-value of each hypothesis, not its running maximum, which is not an e-value. They may be dependent.
-    alpha : float, default 0.05
-        False discovery rate.
-
-    Returns
-    -------
-    ndarray of bool
-        Whether each hypothesis is rejected.
-
-    Examples
-    --------
-    >>> from calibrant.monitoring.sequential import e_bh
-    >>> e_bh([200, 45, 60, 3, 0.5], alpha=0.1).tolist()
-    [True, True, True, False, False]
-    """
-    values = _checked(evalues)
-    check_fraction(alpha, "alpha", 0.05)
-    count = len(values)
-    order = np.argsort(-values, kind="stable")
-    enough = values[order] * alpha * np.arange(1, count + 1) >= count * (1 - 1e-12)
-    chosen = np.zeros(count, bool)
-    if enough.any():
-        chosen[order[: int(np.flatnonzero(enough)[-1]) + 1]] = True
-    return chosen
-
-
-def _checked(evalues: Any) -> Floats:
-    try:
-        values = np.asarray(evalues, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputTypeError("evalues", f"must be numbers; got {evalues!r}") from None
-    if values.ndim != 1 or len(values) == 0 or not (values >= 0).all():
-        raise InputError("evalues", f"must be one or more non-negative numbers; got {evalues!r}")
-    return values

@@ -14,7 +14,7 @@ from .changepoint import check_detector
 from .ood import OodScale
 from .windows import WindowRule, read_duration
 
-__all__ = ["Settings", "check_columns", "check_watched", "read_horizon"]
+__all__ = ["Settings", "check_columns", "check_watched", "read_horizon", "read_keep"]
 
 # What a monitor can remember of the files that it is updated from.
 COLUMNS = ("label", "prob", "probs", "logits", "confidence", "time", "id")
@@ -49,6 +49,8 @@ class Settings:
     """Out-of-distribution scores that are watched beside the predictions."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Columns of labels, scores, times and ids in files."""
+    keep: int | str | None = None
+    """How long rows are kept: a duration, or a number of windows; None for ever."""
 
     def __post_init__(self) -> None:
         check_fraction(self.alpha, "alpha", 0.05)
@@ -94,14 +96,15 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the input of `of_dict`."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        ood, columns = values.pop("ood"), values.pop("columns")
+        ood, columns, keep = values.pop("ood"), values.pop("columns"), values.pop("keep")
         values |= {"ood": [each._asdict() for each in ood]} if ood else {}  # other stores stay as they were
         values |= {"columns": dict(columns)} if columns else {}
+        values |= {} if keep is None else {"keep": keep}
         return {**values, "classes": list(self.classes), "rule": self.rule.to_dict()}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> Settings:
-        optional = ("by", "ood", "columns")
+        optional = ("by", "ood", "columns", "keep")
         values = {name: plain[name] for name in cls.__dataclass_fields__ if name not in optional or name in plain}
         values["ood"] = tuple(OodScale(**each) for each in plain.get("ood", ()))
         return cls(**{**values, "classes": tuple(plain["classes"]), "rule": WindowRule.of_dict(plain["rule"])})
@@ -134,3 +137,16 @@ def read_horizon(horizon: Any, rule: WindowRule) -> int | None:
     if isinstance(horizon, str) or not is_number(horizon) or not math.isfinite(horizon):
         raise ArgumentError("horizon", f"must be a number of rows for windows of rows; got {horizon!r}")
     return check_whole(horizon, "horizon")
+
+
+def read_keep(keep: Any, rule: WindowRule, argument: str = "keep") -> int | str | None:
+    """Check how long rows are kept: a duration, or a number of windows."""
+    if isinstance(keep, str) and keep.strip().isdigit():
+        keep = int(keep)
+    if keep is None or (isinstance(keep, str) and rule.by_time and read_duration(keep, argument)):
+        return keep
+    if isinstance(keep, str) or not is_number(keep) or not math.isfinite(keep):
+        example = "for example '90d' or 90" if rule.by_time else "for example 90"
+        kinds = "a duration or a number of windows" if rule.by_time else "a number of windows"
+        raise ArgumentError(argument, f"must be {kinds}; got {keep!r}", example)
+    return check_whole(keep, argument)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileError, GroupError
+from ..inference.multiplicity import e_bh
 from ..sketches.sketch import Sketch
 from ..util.results import Record, number, percent, plain_value, several
 from .alarms import OOD, fingerprint, judged
@@ -27,7 +28,7 @@ from .ingest import ALL_ROWS, group_key, group_name, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
-from .sequential import EProcess, e_bh
+from .sequential import EProcess
 from .settings import Settings
 from .store import Store
 from .windows import time_text
@@ -291,6 +292,8 @@ class Update(Record):
         Acknowledged changes that continue.
     removed : int
         Rows removed.
+    pruned : int
+        Rows and labels of predictions that were pruned; ignored.
     """
 
     added: int
@@ -313,6 +316,8 @@ class Update(Record):
     """Acknowledged changes that continue."""
     removed: int = 0
     """Rows removed."""
+    pruned: int = 0
+    """Rows and labels of predictions that were pruned; ignored."""
 
     def _title(self) -> str:
         parts = []
@@ -323,6 +328,7 @@ class Update(Record):
             ("revised", "labels corrected"),
             ("removed", "rows removed"),
             ("unknown", "labels with unknown ids kept for their predictions"),
+            ("pruned", "rows or labels of pruned predictions ignored"),
             ("late_rows", "rows late, their windows were closed"),
             ("late_labels", "labels late, their windows were tested"),
         ):
@@ -589,6 +595,7 @@ def build_status(
         alarms, counts, total = tuple(alarms_of(db, settings)), db.totals(), db.count_windows(key)
         groups = _groups(db, settings, streams, counts, alarms)
         waiting, early = _waiting(db, settings, clock), db.count_early()
+        ignored = db.meta("labels_of_pruned") or 0
     reference = reference_of(key)
     if store.read_only:
         found = _found_in_memory(store, parts, settings, reference, clock, len(streams))
@@ -618,7 +625,7 @@ def build_status(
         process=EProcess.of_dict(streams[key].eprocess),
         detector=EDetector.of_dict(streams[key].detector),
         waiting=waiting,
-        notes=_notes(shown, reference.scores, early),
+        notes=_notes(shown, reference.scores, early, ignored),
     )
 
 
@@ -753,10 +760,10 @@ def _found_in_memory(
     common = blake2b(json.dumps([settings.to_dict(), streams]).encode() + before)
     keys, found = [], []
     for part in parts:
-        key = common.copy()
+        digest = common.copy()
         for sketch in (part.scores, part.outcomes, *part.ood.values()):
-            key.update(sketch.to_bytes())
-        keys.append(key.digest())
+            digest.update(sketch.to_bytes())
+        keys.append(digest.digest())
         drift, measured = store.memory.get(keys[-1], (None, None))
         known = part._replace(drift=part.drift or drift, measured=part.measured or measured)
         found.append(_found(known, settings, reference, clock, streams))
@@ -803,12 +810,15 @@ def _power(log: float | None) -> float | None:
     return None if log is None else math.inf if log >= 1e6 else math.exp(min(log, 709.0))
 
 
-def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int) -> tuple[str, ...]:
+def _notes(shown: list[WindowStatus], reference: Sketch | None, early: int, ignored: int) -> tuple[str, ...]:
     notes = [f"Window {w.window}: {note}." for w in shown for note in w.notes]
     if early:
         notes.append(
             "1 label waits for its prediction." if early == 1 else f"{early:,} labels wait for their predictions."
         )
+    if ignored:
+        verb = "belongs to a pruned prediction and was" if ignored == 1 else "belong to pruned predictions and were"
+        notes.append(f"{several(ignored, 'label')} {verb} ignored.")
     if reference is None:
         notes.append("The reference data do not contain this group, so its drift is unknown.")
     return tuple(notes)

@@ -18,8 +18,9 @@ from .queries import Stream, Transaction
 
 __all__ = ["FORMAT", "Store"]
 
-FORMAT = 2
-"""Latest format; stores without out-of-distribution scores have the first."""
+FORMAT = 3
+"""Latest format. The second has out-of-distribution scores, the third pruned rows or windows of a time zone; others have the first."""
+OOD_FORMAT, PRUNED_FORMAT = 2, 3
 CHECKED_BYTES = 32 << 20
 """Files up to this size are checked as a whole when they are opened, which takes about 0.1 s; larger ones by `Store.check`."""
 SCHEMA = """
@@ -94,6 +95,7 @@ class Store:
         reference: bytes,
         streams: Sequence[Stream] = (),
         ood: Mapping[tuple[str, str], bytes] | None = None,
+        format: int | None = None,
     ) -> Store:
         """Create a database; one whose creation was interrupted is completed. `ood` holds reference scores by stream and name."""
         store = cls(path)
@@ -115,7 +117,7 @@ class Store:
                     Transaction(connection).save_stream(each)
                 for (stream, name), content in (ood or {}).items():
                     connection.execute("INSERT INTO ood_reference VALUES (?, ?, ?)", (stream, name, content))
-                database.mark(connection, FORMAT if ood else 1)
+                database.mark(connection, format or (OOD_FORMAT if ood else 1))
         return store
 
     @classmethod
@@ -158,6 +160,20 @@ class Store:
             db = Transaction(connection)
             for (place,) in connection.execute("SELECT place FROM windows ORDER BY place").fetchall():
                 db.parts(place)
+
+    def mark_pruned(self, db: Transaction) -> None:
+        """Mark a store whose rows were pruned; an earlier version would count them again."""
+        self.database.mark(db.connection, PRUNED_FORMAT)
+
+    def compact(self) -> None:
+        """Give the space of deleted rows back; interrupted, it changes nothing."""
+        with self._connected() as connection:
+            self.database.compact(connection)
+
+    def size(self) -> int:
+        """Bytes that the store takes."""
+        with self._connected(writing=False) as connection, self._transaction(connection, writing=False):
+            return self.database.size(connection)
 
     def _check(self, connection: Connection, pragma: str) -> None:
         (found,) = connection.execute(f"PRAGMA {pragma}(1)").fetchone()

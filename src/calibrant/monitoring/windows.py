@@ -1,12 +1,14 @@
-"""Assignment of rows to windows: half-open intervals of time in UTC, or a number of rows in order of arrival."""
+"""Assignment of rows to windows: half-open intervals of time, in UTC or of days of a time zone, or a number of rows in order of arrival."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ __all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
 Whole = NDArray[np.int64]
 SECOND = 1_000_000
 UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND, "w": 7 * 86400 * SECOND}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BUSINESS = ("business day", "1 business day", "business-day")
 # The first Monday after 1970-01-01, so that windows of weeks begin on Mondays.
 MONDAY = 4 * UNITS["d"]
 # Years 1 to 9999, as in Python's datetime.
@@ -60,10 +64,15 @@ class WindowRule:
     width: int | None
     """Microseconds; None for windows of a number of rows."""
     rows: int | None
+    zone: str | None = None
+    """Time zone of windows of days, which have 23 or 25 hours when the clocks change; None for UTC."""
+    business: bool = False
+    """Whether a window is a business day, with the weekend and the holidays before it. Its place is the number of that day."""
+    holidays: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, every: Any = None, rows: Any = None) -> WindowRule:
-        """Windows of a duration, or of a number of rows.
+    def of(cls, every: Any = None, rows: Any = None, time_zone: Any = None, holidays: Any = None) -> WindowRule:
+        """Windows of a duration, of business days, or of a number of rows.
 
         >>> WindowRule.of(every="1d").name(20454)
         '2026-01-01'
@@ -74,9 +83,20 @@ class WindowRule:
             problem = "is required unless " if every is None else "cannot be combined with "
             more = " is given" if every is None else ""
             raise ArgumentError("every", (problem, Argument("rows"), more), "give one of them")
-        if every is not None:
-            return cls(read_duration(every, "every"), None)
-        return cls(None, check_whole(rows, "rows"))
+        business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
+        if holidays is not None and not business:
+            raise ArgumentError(
+                "holidays", ("apply to windows of business days, ", Argument("every"), "='business day'")
+            )
+        if every is None:
+            if time_zone is not None:
+                raise ArgumentError("time_zone", "applies to windows of days, and these are counted in rows")
+            return cls(None, check_whole(rows, "rows"))
+        width = UNITS["d"] if business else read_duration(every, "every")
+        if time_zone is not None and width % UNITS["d"]:
+            raise ArgumentError("time_zone", "applies to windows of days", "use whole days or weeks, or leave it out")
+        zone = None if time_zone is None else read_zone(time_zone)
+        return cls(width, None, zone or ("UTC" if business else None), business, read_holidays(holidays))
 
     @property
     def by_time(self) -> bool:
@@ -88,6 +108,8 @@ class WindowRule:
 
     def place_of(self, position: Whole) -> Whole:
         """Window of each time in microseconds, or of each row index."""
+        if self.zone is not None:
+            return self._place_of_days(position)
         if self.width is not None:
             return np.asarray((position - self._offset) // self.width)
         assert self.rows is not None
@@ -95,21 +117,56 @@ class WindowRule:
 
     def span(self, place: int) -> tuple[int, int]:
         """Start of the window and of the next: microseconds, or row indices."""
+        if self.zone is not None:
+            first, end = self._days(place)
+            return day_start(self.zone, first), day_start(self.zone, end)
         size = self.width or self.rows or 1
         return place * size + self._offset, (place + 1) * size + self._offset
 
     def name(self, place: int) -> str:
         """Name of the window."""
+        if self.zone is not None:
+            return day_text(place if self.business else self._days(place)[0])
         start, end = self.span(place)
         if self.width is None:
             return f"rows {start + 1}-{end}"
         return time_text(start, days=self.width % UNITS["d"] == 0)
+
+    def _days(self, place: int) -> tuple[int, int]:
+        """First day of the window and of the next, in days since 1970."""
+        if not self.business:
+            assert self.width is not None
+            size, offset = self.width // UNITS["d"], self._offset // UNITS["d"]
+            return place * size + offset, (place + 1) * size + offset
+        first = place
+        while not self._is_business_day(first - 1):
+            first -= 1
+        return first, place + 1
+
+    def _is_business_day(self, day: int) -> bool:
+        return (day + 3) % 7 < 5 and day_text(day) not in self.holidays  # 1970-01-01 was a Thursday
+
+    def _place_of_days(self, position: Whole) -> Whole:
+        assert self.zone is not None
+        assert self.width is not None
+        near = np.unique(np.asarray(position) // UNITS["d"])
+        days = np.unique(np.concatenate([near - 1, near, near + 1]))  # no zone is more than a day from UTC
+        starts = np.array([day_start(self.zone, day) for day in days.tolist()], np.int64)
+        place = []
+        for day in days.tolist():
+            while self.business and not self._is_business_day(day):
+                day += 1
+            place.append(day if self.business else (day - self._offset // UNITS["d"]) // (self.width // UNITS["d"]))
+        return np.array(place, np.int64)[np.searchsorted(starts, position, side="right") - 1]
 
     @property
     def words(self) -> str:
         """Length of a window as text."""
         if self.width is None:
             return f"{self.rows:,} rows"
+        if self.zone is not None:
+            length = "1 business day" if self.business else WindowRule(self.width, None).words
+            return f"{length} ({self.zone})"
         for unit, name in (("w", "week"), ("d", "day"), ("h", "hour"), ("m", "minute"), ("s", "second")):
             if self.width % UNITS[unit] == 0:
                 count = self.width // UNITS[unit]
@@ -117,12 +174,58 @@ class WindowRule:
         return f"{self.width} microseconds"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"width": self.width, "rows": self.rows}
+        """Plain values; those of a zone only where there is one, so that other stores stay as they were."""
+        zone = {"zone": self.zone, "business": self.business, "holidays": list(self.holidays)}
+        return {"width": self.width, "rows": self.rows, **(zone if self.zone is not None else {})}
 
     @classmethod
     def of_dict(cls, plain: Mapping[str, Any]) -> WindowRule:
-        return cls(plain["width"], plain["rows"])
+        holidays = tuple(plain.get("holidays", ()))
+        return cls(plain["width"], plain["rows"], plain.get("zone"), plain.get("business", False), holidays)
+
+
+def read_zone(time_zone: Any) -> str:
+    """The name of a time zone, which must be known on this machine."""
+    try:
+        return ZoneInfo(time_zone).key
+    except (KeyError, ValueError, TypeError, OSError):
+        raise ArgumentError(
+            "time_zone", f"unknown time zone {time_zone!r}", "use a name of the IANA database, such as 'Europe/Berlin'"
+        ) from None
+
+
+def read_holidays(holidays: Any) -> tuple[str, ...]:
+    """Dates in ISO form, in order."""
+    if isinstance(holidays, (str, date)):
+        holidays = [holidays]
+    found = set()
+    for day in () if holidays is None else holidays:
+        text = str(day.date() if isinstance(day, datetime) else day).strip()
+        try:
+            found.add(date.fromisoformat(text).isoformat())
+        except ValueError:
+            raise ArgumentError("holidays", f"{text[:40]!r} is not a date", "write dates as 2026-12-25") from None
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=4096)
+def day_start(zone: str, day: int) -> int:
+    """First moment of a day, numbered from 1970-01-01, in a time zone: microseconds in UTC.
+
+    A midnight that the clocks skip is the moment at which they do, and of one that comes twice it is the first.
+
+    >>> (day_start("Europe/Berlin", 20543) - day_start("Europe/Berlin", 20541)) // UNITS["h"]  # 2026-03-29 has 23 hours
+    47
+    """
+    if not EARLIEST // UNITS["d"] + 1 < day < LATEST // UNITS["d"] - 1:
+        return day * UNITS["d"]
+    midnight = datetime(1970, 1, 1, tzinfo=ZoneInfo(zone)) + timedelta(days=day)
+    return round((midnight.astimezone(UTC) - EPOCH) / timedelta(seconds=1)) * SECOND
+
+
+def day_text(day: int) -> str:
+    """The date of a day, numbered from 1970-01-01."""
+    return time_text(day * UNITS["d"], days=True)
 
 
 def time_text(micros: int, *, days: bool = False) -> str:

@@ -27,7 +27,7 @@ from ..input.frames import check_same_rows
 from ..input.predictions import Predictions
 from ..util.checks import check_choice
 from ..util.results import plain_value
-from ..views.keywords import unknown_keyword
+from ..views.keywords import check_fields
 from .scores import Array, Floats, Scores, TrainingData, absent_classes, in_order, named_as, read_rows
 
 __all__ = ["Calibrator", "CountingCalibrator", "FitRecord", "Identity", "Input", "Method"]
@@ -148,6 +148,16 @@ class Method:
         return self.calibrator(**{**copy.deepcopy(dict(self.options)), **parameters})
 
 
+# Methods of other packages, and their counterparts here.
+OTHER_METHODS = {
+    "transform": "predict_proba(scores)",
+    "calibrate": "predict_proba(scores)",
+    "fit_transform": "fit(scores, y) on held-out data, then predict_proba(scores)",
+    "predict_log_proba": "the logarithm of predict_proba(scores)",
+    "decision_function": "predict_proba(scores)",
+}
+
+
 class Calibrator:
     """Base class of calibrators: functions from the scores of a classifier to calibrated probabilities.
 
@@ -232,12 +242,13 @@ class Calibrator:
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         # Not in `__init__`, which each dataclass generates.
-        if keywords and is_dataclass(cls):
-            taken = inspect.signature(cls.__init__).parameters
-            word = next((word for word in keywords if word not in taken), "")
-            if word and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-                raise unknown_keyword(cls.__name__, word, keywords[word], list(taken)[1:])
+        if is_dataclass(cls):
+            check_fields(cls, keywords)
         return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(f"{problem}; use {OTHER_METHODS[name]}" if name in OTHER_METHODS else problem)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -473,8 +484,19 @@ class Calibrator:
         raise NotImplementedError
 
     def _input(self) -> Input:
-        check_choice(self.input, "input", ("prob", "logit"))
+        try:
+            check_choice(self.input, "input", ("prob", "logit"))
+        except ArgumentError as error:
+            raise error.replaced(remedy=self._intended(self.input)) from None
         return self.input
+
+    def _intended(self, value: Any) -> Remedy:
+        """The parameter that a value passed by position was meant for: `input` is the first."""
+        for name, choices in _choices(type(self)).items():  # type: ignore[arg-type]
+            if name != "input" and isinstance(value, str) and value in choices:
+                return Use(name, value)
+        others = [name for name in self._parameter_names() if name != "input"]
+        return f"input is the first parameter; pass others by keyword, such as {others[0]}" if others else ""
 
     def _check_params(self) -> None:
         """Raise if a parameter is invalid; subclasses add their own checks."""

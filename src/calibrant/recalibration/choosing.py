@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..input.convert import summing_to_one
 from ..input.predictions import Predictions
 from ..metrics.registry import catalogue
 from ..util.checks import check_choice, check_fraction, check_whole
+from ..util.processes import run_all
 from ..util.results import Result, number
 from ..views.keywords import checks_keywords
 from ..views.lenses import Lens
@@ -486,20 +488,33 @@ def _held_out(
 ) -> dict[str, Floats | str]:
     """Cross-validated probabilities of each calibrator, or the reason why it cannot be fitted."""
     held: dict[str, Floats | str] = {name: np.empty((p.n, p.k)) for name in calibrators}
-    for number_ in range(folds):
+
+    def of_fold(number_: int) -> dict[str, Floats | str]:
         rows = fold == number_
         data, test = TrainingData(p.take(~rows)), Scores(p.take(rows))
         read: dict[Any, Any] = {}
+        found: dict[str, Floats | str] = {}
         for name, calibrator in calibrators.items():
-            out = held[name]
-            if isinstance(out, str):
+            if isinstance(held[name], str):
                 continue
             try:
                 # Warnings of these fits are ignored; their consequences show in the held-out loss.
                 fitted, _ = _fitted(calibrator, data, read)
-                out[rows] = fitted.apply(test)
+                found[name] = np.asarray(fitted.apply(test))
             except CalibrantError as error:
-                held[name] = error.problem
+                found[name] = error.problem
+                if isinstance(held[name], np.ndarray):
+                    held[name] = error.problem
+        return found
+
+    tasks = [partial(of_fold, number_) for number_ in range(folds)]
+    for number_, found in enumerate(run_all(tasks, p.n * p.k / folds)):
+        for name, part in found.items():
+            out = held[name]
+            if isinstance(part, str):
+                held[name] = out if isinstance(out, str) else part
+            elif not isinstance(out, str):
+                out[fold == number_] = part
     return held
 
 

@@ -353,11 +353,11 @@ def added_yes(weight: Floats, events: Floats) -> Floats:
         rates[i] = (right_y - left_y) / (right_x - left_x)
         # The row moves above this score: the points below it shift back by one event.
         new_x, new_y = step_x[i + 1] - 1.0, step_y[i + 1] - 1.0
-        if (new_y - left_y) * (right_x - left_x) >= (right_y - left_y) * (new_x - left_x):
+        if (new_y - left_y) * (right_x - new_x) >= (right_y - new_y) * (new_x - left_x):
             continue
         hull_x.pop()
         hull_y.pop()
-        while len(hull_x) > 1 and (hull_y[-1] - new_y) * (hull_x[-2] - new_x) >= (hull_y[-2] - new_y) * (
+        while len(hull_x) > 1 and (hull_y[-1] - new_y) * (hull_x[-2] - hull_x[-1]) >= (hull_y[-2] - hull_y[-1]) * (
             hull_x[-1] - new_x
         ):
             hull_x.pop()
@@ -371,7 +371,8 @@ def _lower_hull(x: list[float], y: list[float]) -> Points:
     """Corners of the greatest convex minorant, from left to right."""
     hull_x, hull_y = x[:2], y[:2]
     for new_x, new_y in zip(x[2:], y[2:], strict=True):
-        while len(hull_x) > 1 and (hull_y[-1] - hull_y[-2]) * (new_x - hull_x[-2]) >= (new_y - hull_y[-2]) * (
+        # Slopes of neighbouring segments: beside a score of 1e9 rows the slope of their sum would not show a score of one row.
+        while len(hull_x) > 1 and (hull_y[-1] - hull_y[-2]) * (new_x - hull_x[-1]) >= (new_y - hull_y[-1]) * (
             hull_x[-1] - hull_x[-2]
         ):
             hull_x.pop()

@@ -5,6 +5,7 @@ from ..util.namespace import namespace
 NAMES = {
     "building": ("report",),
     "comparing": ("compare_reports",),
+    "fleet": ("write_fleet",),
     "timeline": ("write_timeline",),
     "tripod_items": ("tripod",),
 }

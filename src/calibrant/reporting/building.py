@@ -419,14 +419,19 @@ def build(p: Predictions, options: Options, more: dict[str, Any], known: Evaluat
             stage()
         diagram, table = _diagram(views, options.level, notes)
         settings = options.metrics, options.lens, options.level, options.n_resamples, options.seed
-        metrics, header = measure(p, *settings, stage, known, outcome=options.outcome)
-        stage()
         level = options.known_level
-        tried = (
-            compare_calibrators(p, level, options.seed)
-            if options.recalibration
-            else no_calibrators(p, level, "not requested")
-        )
+
+        def tried_calibrators() -> CalibratorTable:
+            found = (
+                compare_calibrators(p, level, options.seed)
+                if options.recalibration
+                else no_calibrators(p, level, "not requested")
+            )
+            stage()
+            return found
+
+        metrics, header, tried = measure(p, *settings, stage, known, options.outcome, tried_calibrators)
+        assert tried is not None
         stage()
         weaknesses = find_weaknesses(p, views, table, level, outcome)
         verdict = judge(p, views, tried, options.seed, weaknesses.found, outcome)
@@ -564,6 +569,8 @@ def _staged(stages: int) -> Iterator[Callable[[], None]]:
 
     def stage() -> None:
         nonlocal done, reported
+        if progress.get() is None:  # in another process, whose progress is not shown
+            return
         done = min(done + 1, stages)
         reported = 100 * done
         tell(reported, 100 * stages)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
@@ -19,11 +20,14 @@ from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.references import references
 from ..metrics.registry import COSTS, Metric, catalogue
+from ..util.processes import run_all
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
 
 __all__ = ["measure"]
+
+T = TypeVar("T")
 
 # Estimated seconds for the value of one metric, and for its resamples. Estimates and not measured times, so that the same input gives
 # the same report.
@@ -46,7 +50,8 @@ def measure(
     stage: Callable[[], None] = lambda: None,
     known: Evaluation | None = None,
     outcome: str | None = None,
-) -> tuple[Metrics, Header]:
+    beside: Callable[[], T] | None = None,
+) -> tuple[Metrics, Header, T | None]:
     """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
     Parameters
@@ -69,17 +74,19 @@ def measure(
         Results of the same metrics, with intervals, which are then not computed again.
     outcome : str, optional
         Name of the positive class of two.
+    beside : callable, optional
+        Further work, which may be done at the same time.
 
     Returns
     -------
-    Metrics, Header
-        The section of the report, and the description of the data.
+    Metrics, Header, object
+        The section of the report, the description of the data, and what `beside` returned.
 
     Examples
     --------
     >>> from calibrant import Predictions, catalogue
     >>> p = Predictions([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
-    >>> table, header = measure(p, [catalogue["brier"]], None, 0.95, 200, 0)
+    >>> table, header, _ = measure(p, [catalogue["brier"]], None, 0.95, 200, 0)
     >>> round(table["brier"].value, 4), header.n
     (0.105, 4)
     """
@@ -87,18 +94,26 @@ def measure(
     late = [metric for metric in chosen if metric not in plan]
     # The header is needed even where no metric is left.
     found = known or evaluate(p, metrics=plan or ["ece"], lens=lens, budget=math.inf, outcome=outcome)
-    rows = []
     results = {result.metric: result for result in found.results}
+    # Metrics may be missing that the budget of `known` left out.
+    measured = [(metric, results[metric.id]) for metric in plan if metric.id in results]
+
+    def row(metric: Metric, result: MetricResult) -> MetricRow:
+        full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
+        stage()
+        return _row(full)
+
     with sharing():
-        for metric in plan:
-            if (result := results.get(metric.id)) is None:  # the budget of `known` left it out
-                continue
-            full = result if result.value is None else _inferred(result, metric, p, lens, level, n_resamples, seed)
-            rows.append(_row(full))
-            stage()
+        tasks: list[Callable[[], Any]] = [] if beside is None else [beside]
+        tasks += [
+            partial(row, *one) for one in reversed(measured)
+        ]  # those of whole distributions and of pairs take long
+        done = run_all(tasks, p.n * p.k)
+    other = done.pop(0) if beside is not None else None
+    rows: list[MetricRow] = done[::-1]
     reason = "" if rows else "every requested metric would take too long for this number of rows"
     notes = tuple(_notes(rows, late, p, n_resamples))
-    return Metrics(tuple(rows), level, n_resamples, notes, reason, _discrimination(p)), found.header
+    return Metrics(tuple(rows), level, n_resamples, notes, reason, _discrimination(p)), found.header, other
 
 
 AUROC = (

@@ -6,5 +6,6 @@ NAMES = {
     "collection": ("Sketches",),
     "files.scanning": ("scan",),
     "sketch": ("Sketch",),
+    "warehouse": ("cells_query",),
 }
 __getattr__, __dir__, __all__ = namespace(__name__, NAMES)

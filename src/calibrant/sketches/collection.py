@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from ..util.files import read_limited, write_atomic
 from ..views.keywords import documents_keywords
 from ..views.resolve import as_predictions, views_of
 from ..views.view import Summary, VectorView, View
-from .row_sums import RowSums, row_sums
+from .cells import read_cells
+from .grouped import MOST_GROUPS, GroupCells
+from .row_sums import GroupRows, RowSums, row_sums
 from .serialization import pack, unpack, well_formed
 from .sketch import CELLS, NARROW_ROWS, Sketch, checked_cells, written_as
 
-__all__ = ["ALL", "GroupSketch", "Sketches", "default_lenses", "row_metric"]
+__all__ = ["ALL", "GroupSketch", "GroupSums", "Sketches", "default_lenses", "row_metric"]
 
 # Up to this number of classes each has a sketch of its own by default.
 FEW_CLASSES = 50
@@ -162,8 +164,14 @@ class Sketches(Summary):
             )
         names = tuple(range(predictions.k) if predictions.classes is None else map(_plain, predictions.classes))
         chosen = default_lenses(predictions.kind, predictions.k) if lenses is None else tuple(lenses)
-        parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
-        if predictions.groups is not None:
+        if predictions.groups is None:
+            parts: dict[Any, GroupSketch] = {ALL: _sketched(predictions, chosen, scores)}
+        elif predictions.weight_kind == "unit":
+            sums = GroupSums(len(predictions.group_names), chosen, scores)
+            sums.add(predictions, predictions.groups)
+            parts = sums.parts([_plain(name) for name in predictions.group_names])
+        else:
+            parts = {ALL: _sketched(predictions, chosen, scores)}
             order = np.argsort(predictions.groups, kind="stable")
             ends = np.cumsum(np.bincount(predictions.groups, minlength=len(predictions.group_names)))
             for name, rows in zip(predictions.group_names, np.split(order, ends[:-1]), strict=True):
@@ -505,6 +513,56 @@ class Sketches(Summary):
                 parts[part["group"]] = GroupSketch(lenses, kept)
             return cls(head["kind_of"], tuple(head["classes"]), {ALL: parts[ALL], **parts})
 
+    @classmethod
+    def from_cells(cls, table: Any, *, missing: Literal["raise", "drop"] = "raise") -> Sketches:
+        """Read the result of a query that `cells_query` wrote.
+
+        The query computes the integers of the sketches in a database or warehouse. The result is identical, bit for bit, to that of
+        `Sketches.of` on the rows of the table.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table, result of DuckDB, mapping of columns, list of mappings, or path-like
+            Result of the query, with all its rows and columns: a frame of pandas or polars, a table in memory of another kind, or a CSV,
+            Parquet or JSON file that it was exported to.
+        missing : {"raise", "drop"}, default "raise"
+            What to do about rows with a missing label, probability, group or count: raise an error, or drop them; the attribute
+            ``dropped`` of the result states how many.
+
+        Returns
+        -------
+        Sketches
+            Sketches of all rows, and of each group.
+
+        Raises
+        ------
+        InputTypeError
+            If the table is not the result of such a query, or its integers were rounded.
+        ShapeError
+            If it has no rows, or not all rows that the query returned.
+        ProbabilityError
+            If the query found invalid probabilities. Likewise `LabelError`, `GroupError` and `WeightError`.
+
+        See Also
+        --------
+        calibrant.sketches.cells_query : Write the query.
+        scan : Sketches of files.
+
+        Examples
+        --------
+        >>> import calibrant as cal, duckdb
+        >>> connection = duckdb.connect()
+        >>> _ = connection.execute("CREATE TABLE preds AS SELECT * FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8)) AS t(y, p)")
+        >>> query = cal.sketches.cells_query("preds", dialect="duckdb", prob="p", label="y")
+        >>> cal.Sketches.from_cells(connection.execute(query))
+        Sketches(binary, 3 rows; binary)
+        """
+        found = read_cells(table, missing)
+        parts = {name: GroupSketch({part.lens: part}, scores) for name, (part, scores) in found.parts.items()}
+        made = cls(found.kind, found.classes, parts)
+        made.dropped = found.dropped
+        return made
+
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the sketches to a file, which is replaced atomically.
 
@@ -568,20 +626,73 @@ def default_lenses(kind: str, classes: int) -> tuple[str, ...]:
 
 
 def _sketched(p: Predictions, lenses: tuple[str, ...], scores: bool) -> GroupSketch:
-    found: dict[str, Sketch] = {}
+    found = {view.lens: Sketch.of_view(view) for view in _views(p, lenses)}
+    return GroupSketch(found, row_sums(*_rows(p)) if scores and _has_rows(p) else None)
+
+
+def _views(p: Predictions, lenses: tuple[str, ...]) -> Iterator[View]:
+    """The views of lenses with one score per row, in turn."""
     for lens in lenses:
         for view in views_of(p, lens):
             if not isinstance(view, View):
                 raise LensError(
                     "lenses", f"{lens!r} has several scores per row", "choose lenses with one score per row"
                 )
-            found[view.lens] = Sketch.of_view(view)
+            yield view
             view.clear_cache()
-    if not found:
+    if not lenses:
         raise ArgumentError("lenses", "is empty", "name at least one, for example 'top_label'")
     p.views.clear()  # break the reference cycle between views and predictions, so that the batch is freed at once
-    known = scores and p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
-    return GroupSketch(found, row_sums(p.probs, p.labels) if known and p.labels is not None else None)
+
+
+def _has_rows(p: Predictions) -> bool:
+    """Whether sums over whole rows are defined."""
+    return p.kind in ("binary", "multiclass") and p.weight_kind == "unit" and p.labels is not None
+
+
+def _rows(p: Predictions) -> tuple[Any, Any]:
+    return p.probs, p.labels
+
+
+class GroupSums:
+    """Summaries of many groups, computed together from batches of rows without weights."""
+
+    def __init__(self, groups: int, lenses: tuple[str, ...], scores: bool) -> None:
+        if groups > MOST_GROUPS:
+            raise GroupError("groups", f"at most {MOST_GROUPS:,} groups are supported; got {groups:,}")
+        self.lenses, self.groups, self.n = lenses, groups, 0
+        self.cells: dict[str, GroupCells] = {}
+        self.rows = GroupRows(groups) if scores else None
+
+    def add(self, p: Predictions, groups: Any) -> None:
+        """Add rows, given the number of the group of each."""
+        for view in _views(p, self.lenses):
+            if view.is_soft:
+                Sketch.of_view(view)  # raises
+            self.cells.setdefault(view.lens, GroupCells(self.groups)).add(view.raw_score, view.raw_outcome, groups)
+        if self.rows is not None and _has_rows(p):
+            self.rows.add(*_rows(p), groups)
+        else:
+            self.rows = None
+        self.n += p.n
+
+    def parts(self, names: Sequence[Any]) -> dict[Any, GroupSketch]:
+        """The summary of each group that has rows, by name, and that of all rows."""
+        found: list[dict[str, Sketch]] = [{} for _ in names]
+        whole: dict[str, Sketch] = {}
+        for lens in list(self.cells):
+            whole[lens], each = self.cells.pop(lens).sketches(lens)
+            for part, sketch in zip(found, each, strict=True):
+                part[lens] = sketch
+        rows: list[Any] = [None] * len(names) if self.rows is None else self.rows.sums()
+        total = None
+        if self.rows is not None:
+            total = RowSums(*(sum(column) for column in zip(*rows, strict=True)))
+        parts: dict[Any, GroupSketch] = {ALL: GroupSketch(whole, total)}
+        for name, lenses, sums in zip(names, found, rows, strict=True):
+            if next(iter(lenses.values())).n:
+                parts[name] = GroupSketch(lenses, sums)
+        return parts
 
 
 def _plain(name: Any) -> Any:

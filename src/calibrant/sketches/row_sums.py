@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.kernels import add_rows, compiled
 
-__all__ = ["LOG_UNIT", "TERMS", "RowSums", "log_table", "minus_log", "row_sums"]
+__all__ = ["LOG_UNIT", "TERMS", "GroupRows", "RowSums", "log_table", "minus_log", "row_sums"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -22,8 +22,9 @@ TERMS = (1 / 5, -1 / 4, 1 / 3, -1 / 2)
 """Coefficients of r^5 to r^2 in the expansion of log(1 + r)."""
 LN2 = 0.6931471805599453
 _HALF = 31
-# Number of rows whose sums cannot overflow: a negative logarithm is below 2^10, which is 2^50 units.
-COMPILED_ROWS = 1 << 13
+_MASK = (1 << _HALF) - 1
+# Rows whose sums of halves are exact in double precision.
+MOST_AT_ONCE = 1 << 21
 
 
 class RowSums(NamedTuple):
@@ -93,54 +94,79 @@ def minus_log(value: Floats) -> Floats:
 
 def row_sums(probs: Array, labels: Array) -> RowSums:
     """Sums over the rows of an (N, K) array, or of the probabilities of the second of two classes."""
-    columns = 2 if probs.ndim == 1 else probs.shape[1]
-    fits = probs.dtype in (np.float32, np.float64) and labels.dtype in (np.uint8, np.int64) and probs.flags.c_contiguous
-    kernel = compiled(add_rows, probs.size) if fits else None
-    if kernel is not None:
-        return _compiled_sums(kernel, probs, labels)
-
-    def work(start: int, stop: int) -> RowSums:
-        part = probs[start:stop].astype(np.float64)
-        if part.ndim == 1:
-            part = np.stack([1 - part, part], axis=1)
-        own = part[np.arange(len(part)), labels[start:stop]]
-        square = np.floor(part * part * 2.0**62)
-        surprise = np.floor(minus_log(own) * LOG_UNIT + 0.5)
-        entropy = np.floor(part * minus_log(part) * LOG_UNIT + 0.5)
-        return RowSums(
-            len(part),
-            _whole_sum(square),
-            _whole_sum(np.floor(own * 2.0**62)),
-            _whole_sum(surprise),
-            _whole_sum(entropy),
-            int((own == 0).sum()),
-        )
-
-    total = RowSums()
-    for part in map_blocks(work, len(probs), rows_per_block(columns, 1 << 16), columns=columns):
-        total = total.plus(part)
-    return total
+    sums = GroupRows(1)
+    sums.add(probs, labels)
+    return sums.sums()[0]
 
 
-def _compiled_sums(kernel: Callable[..., None], probs: Array, labels: Array) -> RowSums:
-    columns = 1 if probs.ndim == 1 else probs.shape[1]
-    flat = probs.reshape(-1)
+class GroupRows:
+    """Sums over the rows of each group."""
 
-    def work(start: int, stop: int) -> Array:
-        sums = np.zeros(7, np.int64)
-        kernel(flat[start * columns : stop * columns], labels[start:stop], columns, _INVERSE, _LOG_INVERSE, sums)
-        return sums
+    def __init__(self, groups: int) -> None:
+        self.rows, self.impossible = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+        # The square, the own probability, the surprise and the entropy, each in parts of 31 bits.
+        self.parts = np.zeros((groups, 4, 3), np.int64)
+        self.lock = Lock()
 
-    total = RowSums()
-    for sums in map_blocks(work, len(labels), COMPILED_ROWS, columns=columns):
-        high, low, own_high, own_low, surprise, entropy, impossible = (int(value) for value in sums)
-        square, own = (high << _HALF) + low, (own_high << _HALF) + own_low
-        rows = min(len(labels) - total.rows, COMPILED_ROWS)
-        total = total.plus(RowSums(rows, square, own, surprise, entropy, impossible))
-    return total
+    def add(self, probs: Array, labels: Array, groups: Array | None = None) -> None:
+        """Add rows, given the number of the group of each; without, all belong to the first."""
+        columns = 1 if probs.ndim == 1 else probs.shape[1]
+        fits = probs.dtype in (np.float32, np.float64) and labels.dtype in (np.uint8, np.int64)
+        kernel = compiled(add_rows, probs.size) if fits and probs.flags.c_contiguous else None
+        flat, count = probs.reshape(-1), len(self.rows)
+        none = np.zeros(0, np.int64)
+
+        def work(start: int, stop: int) -> None:
+            group = none if groups is None else groups[start:stop]
+            rows = stop - start if groups is None else np.bincount(group, minlength=count)
+            if kernel is None:
+                self._add(rows, _plain_sums(probs[start:stop], labels[start:stop], group, count))
+                return
+            sums = np.zeros((count, 9), np.int64)
+            part = flat[start * columns : stop * columns]
+            kernel(part, labels[start:stop], group, columns, _INVERSE, _LOG_INVERSE, sums)
+            self._add(rows, sums)
+
+        entries = (1 << 16) * (1 if kernel is None else 4)
+        step = min(max(rows_per_block(max(columns, 2), entries), count // 2), MOST_AT_ONCE)
+        map_blocks(work, len(labels), step, columns=max(columns, 2))
+
+    def _add(self, rows: Any, sums: Array) -> None:
+        with self.lock:
+            self.rows += rows
+            self.impossible += sums[:, 8]
+            high, low = self.parts[:, :, 1], self.parts[:, :, 2]
+            low += sums[:, 1:8:2]
+            high += sums[:, 0:8:2] + (low >> _HALF)
+            low &= _MASK
+            self.parts[:, :, 0] += high >> _HALF
+            high &= _MASK
+
+    def sums(self) -> list[RowSums]:
+        """The sums of each group."""
+        return [
+            RowSums._make([rows, *((top << 2 * _HALF) + (high << _HALF) + low for top, high, low in parts), impossible])
+            for rows, parts, impossible in zip(
+                self.rows.tolist(), self.parts.tolist(), self.impossible.tolist(), strict=True
+            )
+        ]
 
 
-def _whole_sum(values: Floats) -> int:
-    """The exact sum of integers below 2^63."""
-    whole = values.astype(np.int64)
-    return (int((whole >> _HALF).sum()) << _HALF) + int((whole & ((1 << _HALF) - 1)).sum())
+def _plain_sums(probs: Array, labels: Array, group: Array, count: int) -> Array:
+    """The sums of `add_rows`, for at most 2^21 rows."""
+    part = probs.astype(np.float64)
+    if part.ndim == 1:
+        part = np.stack([1 - part, part], axis=1)
+    own = part[np.arange(len(part)), labels]
+    negative_log = minus_log(part)
+    terms = [
+        np.floor(part * part * 2.0**62).astype(np.int64).sum(axis=1),
+        np.floor(own * 2.0**62).astype(np.int64),
+        np.floor(negative_log[np.arange(len(part)), labels] * LOG_UNIT + 0.5).astype(np.int64),
+        np.floor(part * negative_log * LOG_UNIT + 0.5).astype(np.int64).sum(axis=1),
+    ]
+    halves = [half for term in terms for half in (term >> _HALF, term & _MASK)] + [own == 0]
+    if not len(group):
+        return np.array([[half.sum() for half in halves]], np.int64)
+    # Double precision represents sums of halves.
+    return np.stack([np.bincount(group, half, count) for half in halves], axis=1).astype(np.int64)

@@ -479,7 +479,7 @@ def _weight_keywords(estimator: Any, weight: Any) -> dict[str, Any]:
     if has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": weight}
     name, last = estimator.steps[-1] if getattr(estimator, "steps", None) else ("", None)
-    if has_fit_parameter(last, "sample_weight"):
+    if last is not None and has_fit_parameter(last, "sample_weight"):
         return {f"{name}__sample_weight": weight}
     warn_caller(
         f"{type(estimator).__name__}.fit does not accept sample_weight, so the classifier is fitted without weights and only the "

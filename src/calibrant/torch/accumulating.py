@@ -286,7 +286,7 @@ class SketchMetric(MetricBase):
             event,
         )
         with _ordinary():
-            for name, reduction in (("sums", "sum"), ("first_fault", "min"), ("settings", "max")):
+            for name, reduction in (("settings", "max"), ("sums", "sum"), ("first_fault", "min")):
                 self.add_state(name, torch.tensor(0), dist_reduce_fx=reduction, persistent=False)
             self.sums, self.first_fault = sketching.new_sums(self.plan), torch.tensor(NEVER)
             self.settings = self._fingerprint()
@@ -642,10 +642,11 @@ class SketchMetric(MetricBase):
         """The states without rows; that of the sums is a single zero in their shape, not a second copy of their size."""
         like = {"dtype": torch.int64, "device": self.sums.device}
         zeros = torch.zeros((), **like).expand(self.sums.shape)  # type: ignore[call-overload]
+        # The settings come first: torchmetrics before 1.5 compares only the first state to find metrics that may share theirs.
         return {
+            "settings": self.settings,
             "sums": zeros,
             "first_fault": torch.tensor(NEVER, **like),  # type: ignore[arg-type]
-            "settings": self.settings,
         }
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["LARGE_BLOCK", "map_blocks", "rows_per_block", "sort_in_place"]
+__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place"]
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def map_blocks(work: Callable[[int, int], T], rows: int, step: int, *, columns: 
     most = MAX_THREADS if step * columns >= LARGE_BLOCK else MAX_THREADS_OF_SMALL_BLOCKS
     workers = min(len(spans), rows * columns // THREAD_ENTRIES, most)
     if workers > 1:
-        workers = min(workers, _cores())
+        workers = min(workers, cores())
     return _in_threads(work, spans, workers) if workers > 1 else [work(start, stop) for start, stop in spans]
 
 
@@ -69,7 +69,8 @@ def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], wor
     return results
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
@@ -78,7 +79,7 @@ def _cores() -> int:
 
 def sort_in_place(values: Any) -> None:
     """Sort an array in place, long ones in parts on several threads; a stable sort then merges the sorted runs in one pass."""
-    parts = min(len(values) // THREAD_ENTRIES, _cores(), 4)
+    parts = min(len(values) // THREAD_ENTRIES, cores(), 4)
     if parts < 2:
         values.sort()
         return

@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["MEMORY", "connect"]
+__all__ = ["MEMORY", "connect", "is_interrupt"]
 
 MEMORY = "CALIBRANT_MEMORY_LIMIT"
 """Environment variable with the most memory that a query may take, such as ``2GB``; by default 80% of the machine's or container's."""
@@ -30,3 +30,10 @@ def connect() -> DuckDBPyConnection:
     except duckdb.ParserException:
         problem = f"is not an amount of memory: {limit!r}"
         raise ArgumentError(MEMORY, problem, "set it to an amount such as 2GB, or unset it") from None
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether DuckDB stopped a query at Ctrl-C, which it reports in one of several ways."""
+    return type(error).__name__ == "InterruptException" or (
+        isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+    )

@@ -228,18 +228,61 @@ def fill_cells(
         sums[3, place] += low & LOW_MASK
 
 
-def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
+def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, starts: Any, sums: Any) -> None:
+    """Add rows to the cells of their groups; ``sums[group, cell]`` holds rows, positives, and the whole part and the rest of the scores.
+
+    Cells are found as by `fill_cells`.
+    """
+    last_group, rest_bits = np.uint64(sums.shape[0] - 1), np.int64(62)
+    rest_mask = (np.int64(1) << rest_bits) - np.int64(1)
+    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
+    one, last = np.uint64(1), np.uint64(edges.size - 1)
+    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
+    distance = np.empty(1, np.float64)
+    bits = distance.view(np.uint64)
+    for i in range(score.size):
+        value = np.float64(score[i])
+        position = value * scale
+        nearest = np.floor(position + 0.5)
+        cell = np.uint64(np.int64(np.ceil(position))) + passed
+        is_close = abs(position - nearest) < 1e-9
+        is_above = value > beyond
+        if is_close or is_above or value <= near:
+            if is_above or value <= near:
+                distance[0] = 1.0 - value if is_above else value
+                place = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
+                cell = starts[np.uint64(is_above), place]
+                second, third = min(cell + one, last), min(cell + one + one, last)
+                cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
+                cell += np.uint64(value > edges[third])
+            else:
+                cell = min(np.uint64(np.int64(nearest)) + passed, last)
+                cell += np.uint64(value > edges[cell])
+        cell = min(max(cell, one), last) - one
+        own = min(np.uint64(group[i]), last_group)
+        rest = sums[own, cell, 3] + np.int64(value * SCALE)
+        sums[own, cell, 0] += 1
+        sums[own, cell, 1] += np.int64(outcome[i])
+        sums[own, cell, 2] += rest >> rest_bits
+        sums[own, cell, 3] = rest & rest_mask
+
+
+def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
     """Add the contributions of rows of probabilities to brier, nll and ecd; `probs` is flat, and a single column is class 1 of two.
 
-    ``sums`` holds the square's high and low parts, the own probability's, the surprise, the entropy, and how many own
-    probabilities are 0. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
+    ``sums`` holds, for each group, the high and low parts of the square, the own probability, the surprise and the entropy, and how
+    many own probabilities are 0; without `groups` (an empty array) there is one. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
     """
     width = max(columns, 2)
     single = columns == 1
     scratch = np.empty(2, np.float64)
     bits = scratch.view(np.int64)
-    high = low = own_high = own_low = surprises = entropy = impossible = np.int64(0)
+    last = np.uint64(sums.shape[0] - 1)
+    group = np.uint64(0)
     for i in range(labels.size):
+        if groups.size:
+            group = min(np.uint64(groups[i]), last)
+        squares = entropy = np.int64(0)
         own = np.int64(labels[i])
         own_value = own_surprise = 0.0
         for k in range(width):
@@ -270,19 +313,21 @@ def add_rows(probs: Any, labels: Any, columns: int, inverse: Any, logs: Any, sum
             surprise = logs[place] - series
             surprise = surprise - np.float64(exponent) * 0.6931471805599453
             surprise = surprise if value > 0.0 else 0.0
-            square = np.int64(value * value * SCALE)
-            high += square >> 31
-            low += square & 2147483647
+            squares += np.int64(value * value * SCALE)
             entropy += np.int64(np.floor(value * surprise * 1099511627776.0 + 0.5))
             own_value = value if k == own else own_value
             own_surprise = surprise if k == own else own_surprise
         fixed = np.int64(own_value * SCALE)
-        own_high += fixed >> 31
-        own_low += fixed & 2147483647
-        surprises += np.int64(np.floor(own_surprise * 1099511627776.0 + 0.5))
-        impossible += np.int64(own_value == 0.0)
-    for number, found in enumerate((high, low, own_high, own_low, surprises, entropy, impossible)):
-        sums[number] += found
+        surprises = np.int64(np.floor(own_surprise * 1099511627776.0 + 0.5))
+        sums[group, 0] += squares >> 31
+        sums[group, 1] += squares & 2147483647
+        sums[group, 2] += fixed >> 31
+        sums[group, 3] += fixed & 2147483647
+        sums[group, 4] += surprises >> 31
+        sums[group, 5] += surprises & 2147483647
+        sums[group, 6] += entropy >> 31
+        sums[group, 7] += entropy & 2147483647
+        sums[group, 8] += np.int64(own_value == 0.0)
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:

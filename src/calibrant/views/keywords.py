@@ -19,6 +19,7 @@ __all__ = [
     "PREDICTION_KEYWORDS",
     "SHARED",
     "VIEW_KEYWORDS",
+    "check_fields",
     "check_keywords",
     "checks_keywords",
     "documents_keywords",
@@ -290,7 +291,7 @@ OTHER_SPELLINGS = {
 # Those without one, and what to do instead.
 OTHER_USES = {
     **dict.fromkeys(("y_pred", "y_proba", "y_score", "preds", "probs"), "use y_prob (the second argument)"),
-    "target": "use y_true (the first argument)",
+    **dict.fromkeys(("target", "targets", "y"), "use y_true (the first argument)"),
     **dict.fromkeys(
         ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "confidence_level"),
         "use the function interval for confidence intervals",
@@ -338,6 +339,16 @@ def unknown_keyword(owner: str, word: str, value: Any, known: Sequence[str]) -> 
     else:
         hint = f"{owner} accepts {', '.join(known)}"
     return UnknownArgumentError(word, f"unexpected keyword of {owner}", hint)
+
+
+def check_fields(kind: type[Any], keywords: Mapping[str, Any]) -> None:
+    """Raise for the first keyword that the constructor of a dataclass does not accept; for use in ``__new__``."""
+    if all(word in getattr(kind, "__dataclass_fields__", ()) for word in keywords):
+        return
+    taken = inspect.signature(kind.__init__).parameters
+    word = next((word for word in keywords if word not in taken), "")
+    if word and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        raise unknown_keyword(kind.__name__, word, keywords[word], list(taken)[1:])
 
 
 def checks_keywords(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FileError, MissingDependencyError
+from .remote import address_of
 
 __all__ = ["as_tables", "original_of"]
 
@@ -61,8 +62,9 @@ def _remove(kept: int) -> None:
 
 
 def original_of(path: str) -> str:
-    """The file that a converted copy was made from; other paths unchanged."""
-    return next((key[0] for key, copy in _converted.items() if copy == path), path)
+    """The file or address that a copy was made from; other paths unchanged."""
+    path = next((key[0] for key, copy in _converted.items() if copy == path), path)
+    return address_of(path) or path
 
 
 def _from_excel(path: str, target: Path) -> None:

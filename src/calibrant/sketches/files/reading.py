@@ -17,6 +17,7 @@ from ...util.database import connect
 from ...util.files import read_start
 from .columns import check_expression, condition_error, first_line, quoted
 from .converting import as_tables, original_of
+from .remote import fetched, is_remote
 
 __all__ = [
     "FILE",
@@ -119,12 +120,14 @@ class Source:
         place = next((found for path in self.paths if (found := self._broken(path))), None)
         if place is None and self.where is not None:
             return condition_error(error, self.names)
-        name, part = place if place is not None else (", ".join(self.paths[:3]), "")
+        name, part = place if place is not None else (", ".join(map(original_of, self.paths[:3])), "")
         if not_read_as_utf8(error, name):
             return not_utf8(name)
         if self.kind in ("csv", "tsv") and (mixed := mixed_line_ends(name)):
             return mixed
-        return FileError(name, f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out")
+        return FileError(
+            original_of(name), f"cannot be read{part}: {first_line(error)}", "write the file again, or leave it out"
+        )
 
     def _broken(self, path: str) -> tuple[str, str] | None:
         import duckdb
@@ -169,6 +172,11 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
     """
     found: list[str] = []
     for name in _names_of(source):
+        if name == "-":
+            raise FileError(name, "standard input cannot be read here", "write it to a file first")
+        if is_remote(name):
+            found += fetched(name)
+            continue
         pattern = any(sign in name for sign in "*?[") and not Path(name).exists()
         matched = sorted(glob.glob(name, recursive=True)) if pattern else [name]
         if not matched:
@@ -180,8 +188,10 @@ def paths_of(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             raise FileError(name, "no such file", "check the path")
         if path.is_dir():
             raise FileError(name, "is a folder; expected files", f"for example {name}/*.parquet")
+        if not path.is_file():
+            raise FileError(name, "is a pipe or a device; expected a file", "write its content to a file first")
         if path.stat().st_size == 0:
-            raise FileError(name, "is empty (0 bytes)", "check the program that wrote it")
+            raise FileError(original_of(name), "is empty (0 bytes)", "check the program that wrote it")
     if not found:
         raise FileError("source", "is empty", "give a path, a pattern or a list of them")
     once: dict[tuple[int, int], str] = {}

@@ -17,7 +17,6 @@ from ...errors import (
     FileError,
     GroupError,
     LabelError,
-    MissingDependencyError,
     ProbabilityError,
     Use,
 )
@@ -25,7 +24,10 @@ from ...input.convert import SUM_TOLERANCE, missing_values, rounding_of
 from ...input.frames import opposite_of, positive_of
 from ...input.grouping import Factor, parse_by
 from ...input.missing import DROP, Dropped, all_missing, is_missing_text
-from ..collection import ALL, Sketches, default_lenses
+from ...input.predictions import Predictions
+from ...util.database import is_interrupt
+from ..collection import ALL, GroupSums, Sketches, default_lenses
+from .arrow import batches
 from .columns import (
     Columns,
     as_booleans,
@@ -99,8 +101,8 @@ def scan(
     table : str, optional
         Table of a database.
     engine : {"auto", "arrow", "sql"}, default "auto"
-        ``"arrow"`` streams batches into compiled loops and needs pyarrow; ``"sql"`` computes the sums in DuckDB. Both give identical results.
-        ``"auto"`` uses ``"arrow"`` if pyarrow is installed.
+        ``"arrow"`` streams batches of Arrow memory into NumPy or compiled loops; pyarrow is not needed. ``"sql"`` computes the sums in
+        DuckDB, which takes several times as long and gives identical results. ``"auto"`` is ``"arrow"``.
     progress : callable, optional
         Called with the number of rows read so far.
     missing : {"raise", "drop"}, default "raise"
@@ -119,7 +121,7 @@ def scan(
     ArgumentError
         If a column, class or option is invalid; invalid values are reported with their file and row.
     MissingDependencyError
-        If DuckDB, or pyarrow for ``engine="arrow"``, is not installed.
+        If DuckDB is not installed, or pyarrow or openpyxl for the files that need them.
 
     See Also
     --------
@@ -292,8 +294,8 @@ def _filled(
 ) -> Sketches | None:
     """The sketches, computed by either engine; errors name the invalid row."""
     try:
-        if engine == "arrow" or (engine == "auto" and _has_arrow()):
-            return _streamed(opened, found, lenses, scores, progress)
+        if engine != "sql":
+            return _streamed(opened, found, kind, lenses, scores, progress)
         sketches = _summed(opened, found, kind, lenses, scores)
         if progress is not None:
             progress(sketches.n)
@@ -315,7 +317,11 @@ def _named_failures(opened: Source) -> Iterator[None]:
         raise
     except duckdb.BinderException as error:
         raise condition_error(error, opened.names) from error
-    except (duckdb.Error, OSError) as error:
+    except (duckdb.Error, OSError, RuntimeError) as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        if not isinstance(error, (duckdb.Error, OSError)):
+            raise
         raise opened.failure(error) from error
 
 
@@ -463,35 +469,60 @@ def _named(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]
     return tuple(dict.fromkeys(found))
 
 
-def _has_arrow() -> bool:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def _streamed(
-    opened: Source, found: Scores, lenses: tuple[str, ...], scores: bool, progress: Callable[[int], None] | None
+    opened: Source,
+    found: Scores,
+    kind: str,
+    lenses: tuple[str, ...],
+    scores: bool,
+    progress: Callable[[int], None] | None,
 ) -> Sketches | None:
-    """Merge the sketches of successive batches of rows."""
-    if not _has_arrow():
-        raise MissingDependencyError("pyarrow", "is not installed", ("run pip install pyarrow", Use("engine", "sql")))
+    """Add up successive batches of rows."""
     opened.connection.execute("SET preserve_insertion_order = false")
-    query = f"SELECT * FROM {found.columns(found.number)}"  # noqa: S608 - quoted names
+    names = None if found.group is None else _group_names(opened, found)
+    coded = _coded(lenses, found.classes)
     total: Sketches | None = None
+    sums = None if names is None else GroupSums(len(names), coded, scores)
     own = opened.connection.cursor()  # after an error the connection stays free to look for its cause
     try:
-        for batch in _read_ahead(own.sql(query).to_arrow_reader(BATCH_ROWS)):
-            if not batch.num_rows:
-                continue
-            part = _batch(batch, found, lenses, scores)
-            total = part if total is None else total.merge(part)
+        for batch in _read_ahead(batches(own.sql(_numbers_query(found)), BATCH_ROWS)):
+            predictions = _batch(batch, found)
+            if sums is None:
+                part = Sketches.of(predictions, lenses=coded, scores=scores)
+                total = part if total is None else total.merge(part)
+            else:
+                sums.add(predictions, batch[-1])
             if progress is not None:
-                progress(total.n)
+                progress(sums.n if sums is not None else total.n if total is not None else 0)
     finally:
         own.close()
-    return total
+    if sums is not None and names is not None and sums.n:
+        total = Sketches(kind, (), sums.parts(names))
+    return None if total is None else total.renamed(found.classes, dict(zip(coded, lenses, strict=True)))
+
+
+# Groups by their number, so that rows carry numbers only.
+GROUPS = "groups_of_rows"
+
+
+def _group_names(opened: Source, found: Scores) -> list[Any]:
+    """The groups in the order of their numbers in the table `GROUPS`."""
+    values = f'SELECT DISTINCT "group" AS name FROM (SELECT {found.group} AS "group" FROM {found.table})'  # noqa: S608
+    coded = f"SELECT name, CAST(row_number() OVER () - 1 AS INTEGER) AS code FROM ({values}) WHERE name IS NOT NULL"  # noqa: S608
+    opened.connection.execute(f"CREATE OR REPLACE TABLE {GROUPS} AS {coded}")  # a temporary one is hidden from a cursor
+    query = f"SELECT name FROM {GROUPS} ORDER BY code"  # noqa: S608 - a constant
+    return [row[0] for row in opened.connection.execute(query).fetchall()]
+
+
+def _numbers_query(found: Scores) -> str:
+    """A query for label, probabilities and the number of the group."""
+    rows = found.columns(found.number)
+    if found.group is None:
+        return f"SELECT * FROM {rows}"  # noqa: S608 - quoted names
+    return f'SELECT rows_read.* EXCLUDE ("group"), code FROM {rows} AS rows_read LEFT JOIN {GROUPS} ON "group" = name'  # noqa: S608
+
+
+END = object()
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
@@ -499,26 +530,20 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as ahead:
-        waiting = ahead.submit(next, batches, None)
-        while (batch := waiting.result()) is not None:
-            waiting = ahead.submit(next, batches, None)
+        waiting = ahead.submit(next, batches, END)
+        while (batch := waiting.result()) is not END:
+            waiting = ahead.submit(next, batches, END)
             yield batch
 
 
-def _batch(batch: Any, found: Scores, lenses: tuple[str, ...], scores: bool) -> Sketches:
-    columns = [batch.column(place) for place in range(batch.num_columns)]
-    if any(column.null_count for column in columns):
+def _batch(batch: list[Any] | None, found: Scores) -> Predictions:
+    if batch is None:
         raise ProbabilityError("prob", "a probability, label or group is missing")
-    label = columns[0].to_numpy(zero_copy_only=False)
+    label, *probs = batch[: 1 + len(found.probs)]
     label = label if label.dtype == np.uint8 else label.astype(np.int64)
-    probs = [column.to_numpy(zero_copy_only=False) for column in columns[1 : 1 + len(found.probs)]]
-    scored = probs[0] if len(probs) == 1 else np.column_stack(probs)
-    keywords: dict[str, Any] = {"sum_tolerance": found.tolerance} if len(probs) > 1 else {}
-    if found.group is not None:
-        keywords["groups"] = columns[-1].to_numpy(zero_copy_only=False)
-    coded = _coded(lenses, found.classes)
-    made = Sketches.of(label, scored, lenses=coded, scores=scores, **keywords)
-    return made.renamed(found.classes, dict(zip(coded, lenses, strict=True)))
+    if len(probs) == 1:
+        return Predictions(label, probs[0])
+    return Predictions(label, np.column_stack(probs), sum_tolerance=found.tolerance)
 
 
 def _coded(lenses: tuple[str, ...], classes: tuple[Any, ...]) -> tuple[str, ...]:

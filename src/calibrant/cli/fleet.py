@@ -1,0 +1,456 @@
+"""``calibrant monitor run``: update the models of a fleet, each from its sources, and report on all of them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..monitoring.fleet import FleetModel, FleetStatus
+    from ..monitoring.monitor import Monitor
+
+__all__ = ["run"]
+
+EXIT_ALARM, EXIT_FAILED, EXIT_FAULT = 3, 2, 70
+# Entries of a model that are not options of `monitor init`, `update` or `labels`.
+OWN = ("predictions", "labels", "stale")
+# Options of the commands that have no meaning in a model, or are given by it.
+EXCLUDED = ("fail-on-alarm", "json", "delivery")
+SHOWN = 20
+
+
+@click.command(cls=options.OnceCommand, short_help="Update the models of a fleet.")
+@click.option("--all", "all_models", is_flag=True, help="Update every model of the configuration.")
+@click.option("--model", "names", metavar="NAME", multiple=True, help="Update this model only; can be repeated.")
+@options.written_option("--out", suffixes=(".html", ".htm"), help="Write the page of the fleet.")
+@options.written_option("--json", help="Write the status of the fleet as JSON.")
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="False discovery rate among the models that the e-BH procedure selects as miscalibrated.",
+)
+@click.option("--now", metavar="TIME", help="Current time; by default that of this machine.")
+@click.option("--no-alerts", is_flag=True, help="Send no alerts; they are sent by a later run.")
+@click.option(
+    "--fail-on-alarm",
+    "fail_on",
+    type=click.Choice(["any", "calibration", "selected", "never"]),
+    default="any",
+    show_default=True,
+    help="Alarms that are not acknowledged for which the command exits with 3: any, those about calibration, those of models that "
+    "the e-BH procedure selects, or none.",
+)
+@click.option(
+    "--config",
+    metavar="FILE|FOLDER",
+    help="File that names the models, or folder of such files; by default the calibrant.toml that commands find here.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def run(
+    context: click.Context,
+    all_models: bool,
+    names: tuple[str, ...],
+    out: str | None,
+    json: str | None,
+    fdr: float,
+    now: str | None,
+    no_alerts: bool,
+    fail_on: str,
+    config: str | None,
+    debug: bool,
+) -> None:
+    """Update the models named in a configuration from their sources, one after the other, and send alerts.
+
+    Files that have not changed since the last run are not read again. A model that fails stops no other: its error is reported, and the
+    command exits with 2 at the end. Otherwise the exit code is 3 if an alarm is not acknowledged, and 0 if there is none.
+    """
+    import time
+
+    from ..monitoring.fleet import fleet_status, load_fleet
+    from ..monitoring.windows import SECOND, read_time
+    from ..util.checks import check_fraction
+    from ..util.files import write_atomic
+    from .screen import clean, say
+
+    check_fraction(fdr, "--fdr", 0.05)
+    moment = int(time.time() * SECOND) if now is None else read_time(now, "--now")
+    models = _chosen(load_fleet(config), all_models, names)
+    errors: dict[str, str] = {}
+    faults: list[str] = []
+    for model in models:
+        with _noted(model, errors, faults, debug):
+            _update(context, model, now)
+    if not no_alerts:
+        blocked: dict[str, set[str]] = {}
+        for model in models:
+            if model.alerts and model.exists:
+                with _noted(model, errors, faults, debug):
+                    _alert(model, moment, blocked)
+    found = fleet_status(models, alpha=fdr, now=now, errors=errors)
+    if json is not None:
+        write_atomic(json, (found.to_json() + "\n").encode())
+    if out is not None:
+        from ..reporting.fleet import write_fleet
+
+        write_fleet(out, found)
+    _show(found)
+    for name in found.failed:
+        error = next(each.error for each in found.models if each.model == name)
+        say(clean(f"error: {name}: {error}"), err=True)
+    if faults:
+        raise click.exceptions.Exit(EXIT_FAULT)
+    if found.failed:
+        raise click.exceptions.Exit(EXIT_FAILED)
+    if _is_alarming(found, fail_on):
+        raise click.exceptions.Exit(EXIT_ALARM)
+
+
+def _chosen(models: tuple[FleetModel, ...], all_models: bool, names: tuple[str, ...]) -> list[FleetModel]:
+    from difflib import get_close_matches
+
+    from ..errors import ArgumentError
+
+    if all_models == bool(names):
+        problem = "cannot be combined with --model" if names else "which models are to be updated is not given"
+        raise ArgumentError("--all", problem, "give --all, or --model NAME")
+    if not models:
+        raise ArgumentError("--config", "names no models", "add a table [models.NAME] with the store of each model")
+    known = {model.name: model for model in models}
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"the models are {', '.join(list(known)[:20])}"
+            raise ArgumentError("--model", f"unknown model {name!r}", remedy)
+    return list(models) if all_models else [known[name] for name in dict.fromkeys(names)]
+
+
+@contextmanager
+def _noted(model: FleetModel, errors: dict[str, str], faults: list[str], debug: bool) -> Iterator[None]:
+    """Note an error of a model, so that the others go on; the first one of a model is kept."""
+    from traceback import format_exc
+
+    from ..errors import CalibrantError
+    from .places import forget_read
+    from .screen import say
+    from .wording import in_options
+
+    try:
+        yield
+    except click.exceptions.Exit:
+        raise
+    except Exception as error:
+        expected = isinstance(error, CalibrantError | OSError | click.ClickException)
+        if debug or not expected:
+            say(format_exc(), err=True)
+        if isinstance(error, CalibrantError):
+            text = in_options(error)
+        elif isinstance(error, click.ClickException):
+            text = error.format_message()
+        else:
+            text = " ".join(str(error).split()) if expected else f"internal error ({type(error).__name__})"
+        errors.setdefault(model.name, text)
+        if not expected:
+            faults.append(model.name)
+    finally:
+        forget_read()
+
+
+class _Source(NamedTuple):
+    """Files that are read in the same way."""
+
+    names: list[str]
+    options: dict[str, Any]
+    query: str | None
+    """A query of the database that is the only file."""
+
+
+def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
+    """Bring one model up to date; what was read of an earlier version of a file is known to the store."""
+    from ..monitoring.fleet import SOURCES
+
+    settings = _settings(context, model)
+    sources = {kind: _sources(model, kind) for kind in SOURCES}
+    opened = _open(context, model, settings)
+    with opened._store.read() as db:
+        before: dict[str, Any] = db.meta("sources") or {"files": {}, "fed": 0}
+    seen: dict[str, list[Any]] = {}
+    new = []
+    for kind, each in sources.items():
+        for source in each:
+            for name in source.names:
+                key = os.path.relpath(name, model.folder)
+                mark = _mark(name, source)
+                if before["files"].get(f"{kind} {key}") == mark:
+                    seen[f"{kind} {key}"] = mark
+                else:
+                    new.append((kind, key, mark, name, source))
+    fed = before["fed"]
+    try:
+        for kind, key, mark, name, source in new:
+            _add(context, opened, kind, key, name, source, settings, now)
+            seen[f"{kind} {key}"] = mark
+            fed = max(fed, os.stat(name).st_mtime_ns // 1000)
+    finally:
+        if seen != before["files"]:
+            with opened._store.write() as db:
+                db.set_meta("sources", {"files": seen, "fed": fed})
+
+
+def _settings(context: click.Context, model: FleetModel) -> dict[str, dict[str, Any]]:
+    """Values of the options of each command, by parameter, as configured for a model."""
+    from difflib import get_close_matches
+
+    from ..monitoring.fleet import model_error
+    from .config import configurable_options, model_values
+
+    parent = context.parent
+    assert parent is not None
+    assert isinstance(parent.command, click.Group)
+    commands = {name: parent.command.commands[name] for name in ("init", "update", "labels")}
+    known = {key for command in commands.values() for key in configurable_options(command)} - set(EXCLUDED)
+    for key in model.options:
+        if key not in known and key not in OWN:
+            near = get_close_matches(key, [*known, *OWN, "store", "owner", "alerts"], 1)
+            remedy = f"did you mean {near[0]!r}?" if near else "see `calibrant monitor init --help` and `update --help`"
+            raise model_error(model, "unknown entry of a model", remedy, key)
+    options = {key: value for key, value in model.options.items() if key not in OWN}
+    return {
+        name: model_values(model.configuration, context, command, ["monitor", name], f"models.{model.name}", options)
+        for name, command in commands.items()
+    }
+
+
+def _parameters(context: click.Context, name: str, arguments: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a command of one monitor, as if they were given on its command line."""
+    parent = context.parent
+    assert parent is not None
+    assert isinstance(parent.command, click.Group)
+    made = parent.command.commands[name].make_context(
+        name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
+    )
+    # An empty text removes what all models have.
+    return {option: None if value == "" else value for option, value in made.params.items()}
+
+
+def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
+    """The monitor of a model, created from its reference data by the first run."""
+    from ..errors import FileError
+    from ..monitoring.fleet import model_error
+    from ..monitoring.monitor import Monitor
+    from .feeding import create_monitor
+
+    missing: FileError | None = None
+    if model.exists:
+        try:
+            return Monitor.open(model.store)
+        except FileError as error:
+            if "://" not in model.store or "reference" not in settings["init"]:
+                raise
+            missing = error
+    if "reference" not in settings["init"]:
+        remedy = "name reference data (reference = FILE), or create it with `calibrant monitor init`"
+        raise model_error(model, "its store does not exist", remedy, "store")
+    parameters = _parameters(context, "init", [model.store], settings["init"])
+    del parameters["store"]
+    try:
+        return create_monitor(model.store, parameters)[0]
+    except FileError as error:
+        raise missing if missing is not None and error.argument == missing.argument else error from None
+
+
+def _sources(model: FleetModel, kind: str) -> list[_Source]:
+    """The files of a model, as they exist now."""
+    from ..monitoring.fleet import model_error
+    from ..sketches.files.reading import paths_of
+
+    listed = model.options.get(kind, [])
+    found = []
+    for entry in listed if isinstance(listed, list) else [listed]:
+        table = {"file": entry} if isinstance(entry, str) else entry
+        keys = {"file", "where", "format"} | ({"table"} if kind == "predictions" else set())
+        wrong = "expected a file, a pattern, or a table with file, or with database and query"
+        if not isinstance(table, dict) or not all(isinstance(value, str) and value for value in table.values()):
+            raise model_error(model, wrong, "", kind)
+        if set(table) == {"database", "query"}:
+            name, rest, query = table["database"], {}, table["query"]
+        elif "file" in table and set(table) <= keys:
+            name, rest, query = table["file"], {key: table[key] for key in table if key != "file"}, None
+        else:
+            raise model_error(model, wrong, "", kind)
+        place = name if "://" in name else str(model.folder / name)
+        is_pattern = any(sign in name for sign in "*?[") and not Path(place).exists()
+        if is_pattern and query is None and not _matches(place):
+            continue  # nothing has arrived yet
+        found.append(_Source([place] if query is not None else paths_of(place), rest, query))
+    return found
+
+
+def _matches(pattern: str) -> bool:
+    import glob
+
+    return next(glob.iglob(pattern, recursive=True), None) is not None
+
+
+def _mark(name: str, source: _Source) -> list[Any]:
+    """What shows that a file has changed, or that it is to be read in another way."""
+    status = os.stat(name)
+    mark: list[Any] = [status.st_size, status.st_mtime_ns, *source.options.values()]
+    if source.query is not None:
+        journal = Path(f"{name}.wal")
+        mark += [source.query, journal.stat().st_mtime_ns if journal.exists() else 0]
+    return mark
+
+
+def _add(
+    context: click.Context,
+    opened: Monitor,
+    kind: str,
+    key: str,
+    name: str,
+    source: _Source,
+    settings: Mapping[str, Mapping[str, Any]],
+    now: str | None,
+) -> None:
+    """Add the predictions or labels of a file; an error names the file."""
+    from ..errors import ArgumentError, CalibrantError
+    from .feeding import add_label_file, add_predictions
+
+    store = str(opened.path)
+    command = "update" if kind == "predictions" else "labels"
+    more = {option: value for option, value in source.options.items() if option != "file"}
+    values = {option: value for option, value in settings[command].items() if option != "now"}
+    if kind == "labels":  # a condition on predictions is not one on labels
+        values = {option: value for option, value in values.items() if option not in ("where", "format")}
+    parameters = _parameters(context, command, [store, name], {**values, **more})
+    try:
+        with _rows(name, source) as file:
+            if kind == "labels":
+                columns = {option: parameters[option] for option in ("id_column", "label")}
+                where, format = parameters["where"], parameters["format"]
+                add_label_file(opened, file, columns, now=None, where=where, format=format)
+                return
+            taken = {
+                option: value
+                for option, value in parameters.items()
+                if option not in ("store", "file", "fail_on", "as_json")
+            }
+            has_ids = taken["id_column"] is not None or "id" in opened.settings.columns
+            if source.query is not None and not has_ids:
+                raise ArgumentError(
+                    "id", "is required for a query, whose rows are read again", "name the column of ids"
+                )
+            taken |= {"now": now, "delivery": None if has_ids else key}
+            add_predictions(opened, file, taken, label_required=False)
+    except CalibrantError as error:
+        raise error if name in str(error) else _located(error, key) from None
+
+
+def _located(error: Any, key: str) -> Any:
+    from ..errors import FileError
+    from .wording import in_options
+
+    return FileError(key, in_options(error))
+
+
+@contextmanager
+def _rows(name: str, source: _Source) -> Iterator[str]:
+    """A file, or the result of a query of a DuckDB database as a file."""
+    if source.query is None:
+        yield name
+        return
+    import duckdb
+
+    from ..errors import FileError
+    from ..sketches.files.columns import first_line
+    from ..sketches.files.reading import text
+    from ..util.database import connect
+
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "rows.duckdb")
+        connection = connect()
+        try:
+            connection.execute(f"ATTACH {text(name)} AS data (READ_ONLY)")
+            connection.execute(f"ATTACH {text(copy)} AS result")
+            # The query, and views of the database, read its own tables and no other file.
+            connection.execute("SET enable_external_access = false")
+            connection.execute("USE data")
+            connection.execute(f"CREATE TABLE result.rows AS FROM ({source.query.rstrip().rstrip(';')})")
+        except duckdb.Error as error:
+            raise FileError(name, f"the query failed: {first_line(error)}", "check the query") from None
+        finally:
+            connection.close()
+        yield copy
+
+
+def _alert(model: FleetModel, moment: int, blocked: dict[str, set[str]]) -> None:
+    """Send what is due; a channel that fails is left alone for the models that use the same one in this run."""
+    import json
+
+    from ..errors import FileError
+    from ..monitoring.alerts import read_channels
+    from ..monitoring.monitor import Monitor
+    from ..monitoring.outbox import deliver, queue_alarms
+    from .screen import clean, say
+
+    channels = read_channels(model.alerts, model.folder)
+    if not channels:
+        return
+    try:
+        opened = Monitor.open(model.store)
+        queue_alarms(opened, model.name, model.owner, channels, moment)
+        same = blocked.setdefault(json.dumps([str(model.folder), model.alerts], sort_keys=True, default=str), set())
+        for problem in deliver(opened._store, channels, moment, same):
+            say(clean(f"alert: {model.name}: {problem}"), err=True)
+    except FileError as error:  # the store is read-only or gone; the status states it
+        say(clean(f"alert: {model.name}: {error}"), err=True)
+
+
+def _is_alarming(found: FleetStatus, fail_on: str) -> bool:
+    if fail_on == "never":
+        return False
+    for each in found.models:
+        kinds = {alarm.kind for alarm in each.alarms}
+        if fail_on == "any" and kinds:
+            return True
+        if kinds & {"calibration", "change"} and (
+            fail_on == "calibration" or (fail_on == "selected" and each.selected)
+        ):
+            return True
+    return False
+
+
+def _show(found: FleetStatus) -> None:
+    from ..util.results import number
+    from .screen import print_lines, print_table
+
+    print_lines([found.verdict, ""])
+    noted = [each for each in found.models if each.state != "quiet" or each.selected]
+    shown = (noted or list(found.models))[:SHOWN]
+    rows = [
+        [
+            each.model,
+            each.owner or "-",
+            each.state + ("*" if each.selected else ""),
+            each.last_window or "-",
+            f"{each.n:,}",
+            number(each.e_value),
+            str(len(each.alarms)),
+            each.words,
+        ]
+        for each in shown
+    ]
+    print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
+    more = len(found.models) - len(shown)
+    print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
+    print_lines(["* selected by e-BH"] if found.selected else [])

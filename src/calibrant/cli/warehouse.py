@@ -1,0 +1,51 @@
+"""``calibrant sql``: print the query that fills a sketch in a warehouse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ArgumentError
+from ..sketches.warehouse import cells_query
+from .screen import say
+from .streaming import class_list
+
+__all__ = ["run"]
+
+
+def run(
+    table: str,
+    *,
+    dialect: str,
+    label: str,
+    prob: str | None,
+    probs: str | None,
+    confidence: str | None,
+    by: str | None,
+    counts: str | None,
+    where: str | None,
+    classes: str | None,
+    pos_label: str | None,
+    no_scores: bool,
+    **rest: Any,
+) -> None:
+    """Print the query."""
+    given = {"--prob": prob, "--probs": probs, "--confidence-column": confidence}
+    named = [option for option, value in given.items() if value]
+    if len(named) != 1:
+        problem = "is required" if not named else f"cannot be combined with {named[0]}"
+        raise ArgumentError(named[1] if named else "--prob", problem, f"give one of {', '.join(given)}")
+    columns: str | list[str] = prob or confidence or [name.strip() for name in (probs or "").split(",")]
+    query = cells_query(
+        table,
+        dialect=dialect,
+        prob=columns[0] if isinstance(columns, list) and len(columns) == 1 else columns,
+        label=label,
+        by=by,
+        counts=counts,
+        classes=None if classes is None else class_list(classes),
+        pos_label=pos_label,
+        where=where,
+        input="confidence" if confidence else "prob",
+        scores=not no_scores,
+    )
+    say(query.removesuffix("\n"))

@@ -1,0 +1,195 @@
+"""Channels of alerts: a webhook, e-mail and a command, as described in the table ``[alerts]`` of a configuration.
+
+Secrets are named by environment variables and read when a message is sent. Nothing here prints or stores them: an error names the variable,
+the status of a response or the class of an exception, never an address or the text of a server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from .outbox import AlertError, Channels
+
+__all__ = ["read_channels"]
+
+TIMEOUT = 5.0
+"""Seconds for each step of a connection, and for a command."""
+LONGEST = 60.0
+KEYS = {
+    "": ("webhook-env", "authorization-env", "command", "email", "timeout"),
+    "email": ("host", "port", "from", "to", "tls", "user", "password-env"),
+}
+PORTS = {"starttls": 587, "ssl": 465, "none": 25}
+SHOWN = 3000
+"""Characters of a text; chat services truncate longer ones."""
+
+
+def read_channels(alerts: Mapping[str, Any], folder: Path) -> Channels:
+    """Check the table ``[alerts]`` and return the function that sends a message for each of its channels."""
+    _check_keys(alerts, "")
+    timeout = alerts.get("timeout", TIMEOUT)
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
+        raise _wrong("timeout", f"must be a number of seconds up to {LONGEST:g}; got {timeout!r}")
+    channels: dict[str, Any] = {}
+    if "webhook-env" in alerts:
+        headers = None if "authorization-env" not in alerts else _text(alerts, "authorization-env")
+        channels["webhook"] = partial(_post, _text(alerts, "webhook-env"), headers, timeout)
+    elif "authorization-env" in alerts:
+        raise _wrong("authorization-env", "has no effect without webhook-env", "name the variable with the address")
+    if "email" in alerts:
+        channels["email"] = partial(_mail, _mailbox(alerts["email"]), timeout)
+    if "command" in alerts:
+        command = alerts["command"]
+        if not isinstance(command, list) or not command or not all(isinstance(part, str) and part for part in command):
+            raise _wrong("command", "must be a list of a program and its arguments", 'for example ["./notify.sh"]')
+        channels["command"] = partial(_call, command, folder, timeout)
+    return channels
+
+
+def _wrong(key: str, problem: str, remedy: str = "") -> ArgumentError:
+    return ArgumentError(f"[alerts] {key}", problem, remedy)
+
+
+def _check_keys(table: Mapping[str, Any], place: str) -> None:
+    from difflib import get_close_matches
+
+    for key in table:
+        if key not in KEYS[place]:
+            if key in ("webhook", "password", "authorization"):
+                problem, remedy = "is a secret", f"write {key}-env with the name of an environment variable"
+            else:
+                near = get_close_matches(key, KEYS[place], 1)
+                problem = "unknown key"
+                remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(KEYS[place])}"
+            raise _wrong(f"{place}.{key}" if place else key, problem, remedy)
+
+
+def _text(table: Mapping[str, Any], key: str, place: str = "") -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value or "\n" in value:
+        raise _wrong(f"{place}.{key}" if place else key, "must be text" if key in table else "is required")
+    return value
+
+
+def _secret(variable: str) -> str:
+    value = os.environ.get(variable)
+    if not value:
+        raise AlertError(f"the environment variable {variable} is not set")
+    return value.strip()
+
+
+def _post(variable: str, authorization: str | None, timeout: float, message: dict[str, Any]) -> None:
+    """Post a message as JSON; its `text` is what Slack, Mattermost and similar services show."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.parse import urlsplit
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        """A message goes to the configured address and nowhere else."""
+
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    address = _secret(variable)
+    try:
+        if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
+            raise ValueError
+        headers = {"Content-Type": "application/json", "User-Agent": "calibrant", "Idempotency-Key": message["id"]}
+        headers |= {} if authorization is None else {"Authorization": _secret(authorization)}
+        content = json.dumps({**message, "text": _escaped(message["text"])}).encode()
+        request = Request(address, content, headers, method="POST")  # noqa: S310 - checked above
+    except ValueError:
+        raise AlertError(f"{variable} does not contain an address that begins with https:// or http://") from None
+    try:
+        with build_opener(Stay).open(request, timeout=timeout) as response:
+            response.read(4096)
+    except HTTPError as error:
+        error.close()
+        raise AlertError(f"the webhook answered with status {error.code}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise AlertError(f"the webhook could not be reached ({_kind(error)})") from None
+
+
+def _kind(error: BaseException) -> str:
+    """The class of an error, or of its reason; its text may contain an address."""
+    reason = getattr(error, "reason", None)
+    return type(reason if isinstance(reason, BaseException) else error).__name__
+
+
+def _escaped(text: str) -> str:
+    """Text in which names from data cannot become links or mentions."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
+
+
+def _mailbox(table: Any) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise _wrong("email", "must be a table", "write [alerts.email]")
+    _check_keys(table, "email")
+    tls, port = table.get("tls", "starttls"), table.get("port")
+    if tls not in PORTS:
+        raise _wrong("email.tls", f"must be one of {', '.join(PORTS)}; got {tls!r}")
+    if port is not None and (isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536):
+        raise _wrong("email.port", f"must be a port; got {port!r}")
+    to = table.get("to")
+    to = [to] if isinstance(to, str) else to
+    if not isinstance(to, list) or not to or not all(isinstance(each, str) and "@" in each for each in to):
+        raise _wrong("email.to", "must be one or more addresses")
+    if ("user" in table) != ("password-env" in table):
+        raise _wrong("email.user", "user and password-env belong together", "give both or none")
+    if "user" in table and tls == "none":
+        raise _wrong("email.tls", "a password is not sent without encryption", 'use "starttls" or "ssl"')
+    own = {key: _text(table, key, "email") for key in ("user", "password-env") if key in table}
+    named = {key: _text(table, key, "email") for key in ("host", "from")}
+    return {**named, **own, "tls": tls, "port": port or PORTS[tls], "to": to}
+
+
+def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> None:
+    """Send a message as plain text; its Message-ID is the id of the message."""
+    import smtplib
+    import ssl
+    from email.errors import MessageError
+    from email.message import EmailMessage
+
+    mail = EmailMessage()
+    first = message["text"].partition("\n")[0]
+    secret = _secret(box["password-env"]) if "user" in box else ""
+    try:
+        mail["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in f"[calibrant] {first}").split())[:200]
+        mail["From"], mail["To"] = box["from"], ", ".join(box["to"])
+        mail["Message-ID"] = f"<{message['id']}@calibrant>"
+        mail.set_content(message["text"] + "\n")
+        secured = ssl.create_default_context()
+        kind = partial(smtplib.SMTP_SSL, context=secured) if box["tls"] == "ssl" else smtplib.SMTP
+        with kind(box["host"], box["port"], timeout=timeout) as server:
+            if box["tls"] == "starttls":
+                server.starttls(context=secured)
+            if "user" in box:
+                server.login(box["user"], secret)
+            server.send_message(mail)
+    except smtplib.SMTPResponseException as error:
+        raise AlertError(f"the mail server answered with status {error.smtp_code}") from None
+    except (OSError, MessageError, ValueError, smtplib.SMTPException) as error:
+        raise AlertError(f"the mail could not be sent ({_kind(error)})") from None
+
+
+def _call(command: list[str], folder: Path, timeout: float, message: dict[str, Any]) -> None:
+    """Call a program, without a shell, with the message as JSON on its standard input."""
+    content = json.dumps(message).encode()
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    try:
+        done = subprocess.run(command, input=content, timeout=timeout, check=False, **quiet)  # noqa: S603 - named in the configuration
+    except subprocess.TimeoutExpired:
+        raise AlertError(f"the command did not end within {timeout:g} s") from None
+    except (OSError, ValueError) as error:
+        raise AlertError(f"the command could not be started ({_kind(error)})") from None
+    if done.returncode:
+        raise AlertError(f"the command ended with exit code {done.returncode}")

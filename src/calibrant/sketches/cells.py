@@ -1,0 +1,329 @@
+"""Reading the result of the query of `warehouse`: integers of cells, checked and added."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.exact_sums import CellSums
+from ..errors import (
+    CalibrantError,
+    GroupError,
+    InputTypeError,
+    LabelError,
+    ProbabilityError,
+    ShapeError,
+    Use,
+    WeightError,
+)
+from ..input.convert import _native, is_frame, missing_values
+from ..input.frames import opposite_of
+from ..input.missing import DROP, Dropped, all_missing
+from ..util.checks import check_choice
+from .files.columns import names_as_written, quoted
+from .files.reading import PRINTED, open_source
+from .grid import CELLS, grid
+from .row_sums import RowSums
+from .sketch import MOST_ROWS, Sketch
+from .warehouse import FAULTS, HALF, LOG_HALF, ROW_SUMS, VERSION
+
+__all__ = ["Cells", "read_cells"]
+
+Counts = NDArray[np.int64]
+# Doubles represent every integer up to this one.
+EXACT = 1 << 53
+QUERY = "run the query again, and keep its columns as they are"
+# The fields of the plan that a missing value belongs to, and the error for each.
+MISSING: dict[int, tuple[str, type[CalibrantError]]] = {
+    4: ("label", LabelError),
+    1: ("prob", ProbabilityError),
+    16: ("by", GroupError),
+    32: ("counts", WeightError),
+}
+INVALID: dict[int, tuple[str, type[CalibrantError]]] = {
+    2: ("prob", ProbabilityError),
+    8: ("label", LabelError),
+    64: ("counts", WeightError),
+    128: ("prob", ProbabilityError),
+}
+
+
+class Cells(NamedTuple):
+    """The sketch and the sums over rows of each group, and of all rows under None."""
+
+    kind: str
+    classes: tuple[Any, ...]
+    parts: dict[Any, tuple[Sketch, RowSums | None]]
+    dropped: Dropped | None
+
+
+class _Spec(NamedTuple):
+    """What the query stated about itself."""
+
+    names: dict[str, str]
+    """The column of each role."""
+    kind: str
+    classes: tuple[Any, ...]
+    scores: bool
+
+
+def read_cells(table: Any, missing: str = "raise") -> Cells:
+    """Read, check and add the integers of a result."""
+    check_choice(missing, "missing", ("raise", "drop"))
+    columns = {str(name).lower(): values for name, values in _columns(table).items()}
+    spec = _spec(columns)
+    cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
+    _check_complete(columns, len(cell))
+    groups, named = _groups(columns, cell > 0) if "group_name" in columns else (np.zeros(len(cell), np.int64), [])
+    dropped = _faults(cell, rows, spec, missing)
+    good = (cell > 0) & (rows > 0)
+    if not good.any():
+        if spec.names.get("counts") and (cell > 0).any():
+            raise WeightError("counts", "all counts are zero", "check the table or the condition")
+        raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
+    cell, outcome, rows, groups = (values[good] for values in (cell, outcome, rows, groups))
+    if (cell > CELLS).any() or not np.isin(outcome, (0, 1)).all():
+        raise InputTypeError("table", "has cells or outcomes that the query does not return", QUERY)
+    _check_unique(cell, outcome, groups)
+    if float(rows.sum(dtype=np.float64)) > MOST_ROWS:
+        raise WeightError("counts", f"sum to more than {MOST_ROWS:,} rows")
+    sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
+    lens = "binary" if spec.kind == "binary" else "top_label"
+    scores = _row_sums(columns, good, rows) if spec.scores else None
+
+    def part(chosen: Any) -> tuple[Sketch, RowSums | None]:
+        found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
+        held = np.flatnonzero(found.rows)
+        return Sketch(held, CellSums(*(values[held] for values in found)), lens), scores and scores(chosen)
+
+    parts = {None: part(slice(None))}
+    if named:
+        order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups, minlength=len(named)))
+        for name, chosen in zip(named, np.split(order, ends[:-1]), strict=True):
+            if len(chosen):
+                parts[name] = part(chosen)
+    return Cells(spec.kind, _classes(spec, columns), parts, dropped)
+
+
+def _columns(table: Any) -> Mapping[str, Any]:
+    """The columns of a table of any kind, by name."""
+    if isinstance(table, (str, os.PathLike)):
+        with open_source(table) as opened:
+            group = next((name for name in opened.names if name.lower() == "group_name"), None)
+            read = opened if group is None else opened.with_text(group)
+            listed = ", ".join(map(quoted, opened.names))
+            found = dict(opened.connection.execute(f"SELECT {listed} FROM {read.rows}").fetchnumpy())  # noqa: S608
+            if group is not None and opened.kind in PRINTED:
+                texts = ["" if text is None else text for text in _listed(found[group])]
+                names = names_as_written(texts)
+                found[group] = [names[text] for text in texts]
+            return found
+    if hasattr(table, "fetchnumpy"):  # a result of DuckDB, which needs no other package
+        return dict(table.fetchnumpy())
+    if isinstance(table, Mapping):
+        return table
+    if is_frame(table):
+        frame = _native(table, "table")
+        frame = frame.collect() if hasattr(frame, "collect") else frame
+        return {name: frame[name].to_list() for name in frame.columns}
+    if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
+        names = table[0] if len(table) else {}
+        return {name: [row[name] for row in table] for name in names}
+    raise InputTypeError("table", f"must be a table, a dict of columns or a path; got {type(table).__name__}")
+
+
+def _listed(values: Any) -> list[Any]:
+    """The values of a column, None for those that are missing."""
+    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
+
+
+def _spec(columns: Mapping[str, Any]) -> _Spec:
+    if "cell" not in columns or "calibrant" not in columns:
+        known = ", ".join(map(str, list(columns)[:10]))
+        problem = f"is not the result of a query of calibrant; its columns are {known}"
+        raise InputTypeError("table", problem, "write the query with `calibrant sql` or cells_query")
+    texts = set(_listed(columns["calibrant"]))
+    if not texts:
+        raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
+    if len(texts) > 1:
+        raise InputTypeError("table", "has the results of several queries", "read each of them, and merge the sketches")
+    pairs = parse_qsl(str(texts.pop()), keep_blank_values=True)
+    version = dict(pairs).get("calibrant", "?")
+    if version != str(VERSION):
+        raise InputTypeError("table", f"has version {version}; this version of calibrant reads {VERSION}", QUERY)
+    classes = tuple(text if key == "text" else _number(text) for key, text in pairs if key in ("text", "number"))
+    names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by", "counts")}
+    shown = {role: ", ".join(found) for role, found in names.items() if found}
+    return _Spec(shown, dict(pairs)["kind"], classes, dict(pairs).get("scores") == "1")
+
+
+def _number(text: str) -> Any:
+    booleans = {"True": True, "False": False}
+    if text in booleans:
+        return booleans[text]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _whole(columns: Mapping[str, Any], name: str) -> Counts:
+    """A column of integers. Doubles are accepted as long as they represent every integer."""
+    if name not in columns:
+        raise InputTypeError("table", f"lacks the column {name!r}", QUERY)
+    values = columns[name]
+    array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if np.ma.getmaskarray(array).any():
+        raise InputTypeError("table", f"has a missing value in the column {name!r}", QUERY)
+    array = np.asarray(array)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64)
+    try:
+        if array.dtype.kind == "f":
+            if not (np.abs(array) < EXACT).all() or (array != np.floor(array)).any():
+                raise OverflowError
+            return array.astype(np.int64)
+        numbers = [int(value) for value in array.tolist()]
+        if any(isinstance(value, float) and not abs(value) < EXACT for value in array.tolist()):
+            raise OverflowError
+        return np.array(numbers, np.int64)
+    except (ValueError, TypeError, OverflowError):
+        problem = f"the column {name!r} does not hold exact integers of 64 bits (its type is {array.dtype})"
+        raise InputTypeError("table", problem, "read the result without conversion to floating point") from None
+
+
+def _check_complete(columns: Mapping[str, Any], count: int) -> None:
+    """Raise if the result was cut off or repeated, as the downloads of many consoles are."""
+    if "result_rows" not in columns:
+        return
+    stated = set(_whole(columns, "result_rows").tolist())
+    if stated != {count}:
+        problem = f"has {count:,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
+        raise ShapeError("table", problem, "export the whole result, without a limit")
+
+
+def _check_unique(cell: Counts, outcome: Counts, groups: Counts) -> None:
+    if len(np.unique((groups * (CELLS + 1) + cell) * 2 + outcome)) < len(cell):
+        raise ShapeError("table", "has a cell twice", "read each result, and merge the sketches")
+
+
+def _groups(columns: Mapping[str, Any], valid: Any) -> tuple[Counts, list[Any]]:
+    """The index of the group of each row, and the names."""
+    listed = _listed(columns["group_name"])
+    kept = [value for value, is_valid in zip(listed, valid.tolist(), strict=True) if is_valid]
+    # A column of integers with missing values, those of invalid rows, becomes one of doubles in pandas.
+    widened = len(kept) < len(listed) and all(isinstance(value, float) and value.is_integer() for value in kept)
+    named: dict[Any, int] = {}
+    codes = np.zeros(len(listed), np.int64)
+    for place, (value, is_valid) in enumerate(zip(listed, valid.tolist(), strict=True)):
+        if not is_valid:
+            continue
+        if value != value:
+            raise GroupError("by", "a group is not a number (NaN)", "select the other rows")
+        codes[place] = named.setdefault(_name(int(value) if widened else value), len(named))
+    return codes, list(named)
+
+
+def _name(value: Any) -> Any:
+    """A name as a value that can be serialized; empty text, which many formats write as missing, is a name."""
+    if value is None:
+        return ""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, int, float)) else str(value)
+
+
+def _faults(cell: Counts, rows: Counts, spec: _Spec, missing: str) -> Dropped | None:
+    """Raise for invalid rows; return how many rows with missing values are dropped, or None."""
+    fault, count = -cell[cell <= 0], rows[cell <= 0]
+    if not len(fault):
+        return None
+    if (fault <= 0).any() or (fault >= 2 * max(FAULTS)).any():
+        raise InputTypeError("table", "has cells that the query does not return", QUERY)
+
+    def number(bits: int) -> int:
+        return int(count[(fault & bits) > 0].sum())
+
+    absent = {spec.names[role]: number(bit) for bit, (role, _) in MISSING.items() if role in spec.names and number(bit)}
+    if absent and missing == "raise":
+        bit = next(bit for bit in MISSING if number(bit))
+        role, kind = MISSING[bit]
+        total = sum(absent.values())
+        listed = ", ".join(f"{name} {n:,}" for name, n in absent.items())
+        problem = missing_values(total) + (f" ({listed})" if len(absent) > 1 else f" in column {next(iter(absent))!r}")
+        raise kind(role, problem, DROP, count=total)
+    every_missing = sum(MISSING)
+    for bit, (role, kind) in INVALID.items():
+        # Rows that are dropped because of a missing value need not be valid otherwise.
+        wrong = int(count[((fault & bit) > 0) & ((fault & every_missing) == 0)].sum())
+        if wrong:
+            columns = spec.names.get(role, role)
+            problem = f"{wrong:,} {'row has' if wrong == 1 else 'rows have'} {FAULTS[bit]} in {columns!r}"
+            if bit == 8:
+                problem += f"; the classes are {', '.join(map(str, spec.classes))}"
+            remedy: Any = Use("classes") if bit == 8 else "correct the rows, or exclude them by a condition"
+            raise kind(role, problem, remedy)
+    n = int(count[(fault & every_missing) > 0].sum())
+    dropped = Dropped(int(rows.sum()), n, absent)
+    if dropped.n == dropped.rows:
+        raise all_missing(dropped, "prob")
+    return dropped
+
+
+def _cell_sums(cell: Counts, outcome: Counts, rows: Counts, high: Counts, low: Counts) -> CellSums:
+    """The sums of each row of the result; the mean score must lie in the cell, so that an overflow in the engine is noticed."""
+    edges = grid().edges
+    mean = (high / HALF + low / HALF / HALF) / rows
+    slack = 1e-12
+    if (low < 0).any() or not ((mean >= edges[cell - 1] - slack) & (mean <= edges[cell] + slack)).all():
+        problem = "has sums that do not belong to their cells: the engine rounded or overflowed"
+        raise InputTypeError("table", problem, "query fewer than 4e9 rows at a time, and merge the sketches")
+    high = high + (low >> 31)
+    low = low & (HALF - 1)
+    return CellSums(rows, rows * outcome, high >> 31, ((high & (HALF - 1)) << 31) + low)
+
+
+def _row_sums(columns: Mapping[str, Any], good: Any, rows: Counts) -> Callable[[Any], RowSums]:
+    """The function from rows of the result to their sums over whole rows."""
+    parts = {name: [_whole(columns, f"{name}_{half}_sum")[good] for half in ("high", "low")] for name in ROW_SUMS}
+    impossible = _whole(columns, "impossible_sum")[good]
+    units = {"surprise": LOG_HALF, "entropy": LOG_HALF}
+
+    def added(chosen: Any) -> RowSums:
+        totals = {
+            name: _total(high[chosen]) * units.get(name, HALF) + _total(low[chosen])
+            for name, (high, low) in parts.items()
+        }
+        return RowSums(_total(rows[chosen]), **totals, impossible=_total(impossible[chosen]))
+
+    return added
+
+
+def _total(values: Counts) -> int:
+    """The exact sum of integers of 64 bits."""
+    return (int((values >> 32).sum()) << 32) + int((values & ((1 << 32) - 1)).sum())
+
+
+def _classes(spec: _Spec, columns: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The classes; that of the negative rows by their label, where only the positive one was named."""
+    if len(spec.classes) > 1:
+        return spec.classes
+    positive = spec.classes[0]
+    others = {
+        value for name in ("other_first", "other_last") for value in _listed(columns[name]) if isinstance(value, str)
+    }
+    if not others:
+        others = set(filter(None, [opposite_of(str(positive))]))
+        if not others:
+            raise LabelError("label", f"all labels are {positive!r}", Use("classes", None, "with both labels"))
+    if len(others) > 1:
+        listed = ", ".join(repr(name) for name in sorted(others)[:3])
+        raise LabelError("label", f"has further labels besides {positive!r}: {listed}", Use("classes"))
+    other = others.pop()
+    names = names_as_written([str(positive), other])
+    return names[other], names[str(positive)]

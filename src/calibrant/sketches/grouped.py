@@ -1,0 +1,211 @@
+"""Sums by group and cell in one pass over the rows: the bits that the sketch of each group's rows alone has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning.exact_sums import REST_BITS, REST_MASK, CellSums
+from ..util.blocks import map_blocks
+from ..util.kernels import compiled, fill_groups
+from .grid import CELLS, grid, shortcuts, slots
+from .sketch import Sketch
+
+__all__ = ["MOST_GROUPS", "GroupCells"]
+
+Array = NDArray[Any]
+
+# Rows that are sorted at once; the lowest bits of a key are their number.
+ROW_BITS = 22
+BUFFER_ROWS, ROW_MASK = 1 << ROW_BITS, np.uint64((1 << ROW_BITS) - 1)
+# Most groups whose keys fit beside it: a cell has 15 bits, the outcome one.
+MOST_GROUPS = 1 << (64 - ROW_BITS - 16)
+BLOCK_ROWS = 1 << 16
+# Up to this number of groups the compiled loop holds all their cells (0.6 MB for a group).
+FEW_GROUPS = 1024
+_HALF = 31
+_HALF_MASK = (1 << _HALF) - 1
+
+
+class GroupCells:
+    """Sums of the cells of each group, for one lens.
+
+    Rows are collected, sorted by group and cell, and summed. Many groups with few rows each take as much memory as their sketches.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+        self.waiting: list[tuple[Array, Array]] = []
+        self.rows = 0
+        self.runs: list[tuple[Array, CellSums]] = []
+        self.dense: CellSums | None = None
+        self.sums: Array = np.zeros(0, np.int64)
+        """The sums of all cells, empty ones as well; None while they are in `runs`."""
+
+    def add(self, score: Array, outcome: Array, group: Array) -> None:
+        """Add rows, given the number of the group of each."""
+        fits = score.dtype in (np.float32, np.float64) and outcome.dtype in (np.uint8, np.int64)
+        kernel = compiled(fill_groups, len(score)) if fits and self.groups <= FEW_GROUPS else None
+        if kernel is not None:
+            guide, _, starts = shortcuts()
+            kernel(score, outcome, group, guide, grid().edges, starts, self._in_place())
+            return
+        for start in range(0, len(score), BUFFER_ROWS // 4):
+            part = slice(start, start + BUFFER_ROWS // 4)
+            pair = _keys(score[part], outcome[part], group[part])
+            if self.rows + len(pair[0]) > BUFFER_ROWS:
+                self._sum()
+            self.waiting.append(pair)
+            self.rows += len(pair[0])
+
+    def sketches(self, lens: str) -> tuple[Sketch, list[Sketch]]:
+        """The sketch of all rows, and the sketch of each group."""
+        if self.waiting:
+            self._sum()
+        if self.dense is not None:
+            return self._sketches_in_place(lens)
+        key, sums = _merged(self.runs)
+        self.runs = []
+        cells = key % CELLS
+        ends = np.searchsorted(key, np.arange(self.groups + 1) * CELLS)
+        parts = [
+            Sketch(cells[start:end], CellSums(*(part[start:end] for part in sums)), lens)
+            for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+        ]
+        return _total(cells, sums, lens), parts
+
+    def _sketches_in_place(self, lens: str) -> tuple[Sketch, list[Sketch]]:
+        total = CellSums(*(np.zeros(CELLS, np.int64) for _ in CellSums._fields))
+        parts = []
+        for block in self.sums:  # which fits into cache
+            cells = np.flatnonzero(block[:, 0])
+            sums = CellSums(*np.ascontiguousarray(block[cells].T))
+            parts.append(Sketch(cells, sums, lens))
+            _add(total, (cells, sums))
+        self.dense, self.sums = None, np.zeros(0, np.int64)
+        held = np.flatnonzero(total.rows)
+        return Sketch(held, CellSums(*(part[held] for part in total)), lens), parts
+
+    def _sum(self) -> None:
+        """Sum the collected rows."""
+        key, fixed = (np.concatenate(parts) for parts in zip(*self.waiting, strict=True))
+        self.waiting, self.rows = [], 0
+        run = _summed(key, fixed)
+        if self.dense is not None:
+            _add(self.dense, run)
+            return
+        self.runs.append(run)
+        # The list is merged when it has doubled, so that a row takes part in few merges.
+        if sum(len(keys) for keys, _ in self.runs[1:]) > len(self.runs[0][0]):
+            self.runs = [_merged(self.runs)]
+            if 2 * len(self.runs[0][0]) > self.groups * CELLS:
+                self._in_place()
+
+    def _in_place(self) -> Array:
+        """The sums of all cells as one array; from now on rows are added there."""
+        if self.dense is None:
+            self.sums = np.zeros((self.groups, CELLS, len(CellSums._fields)), np.int64)
+            self.dense = CellSums(*self.sums.reshape(-1, len(CellSums._fields)).T)
+            for run in self.runs:
+                _add(self.dense, run)
+            self.runs = []
+        return self.sums
+
+
+def _keys(score: Array, outcome: Array, group: Array) -> tuple[Array, Array]:
+    """Group, cell and outcome of each row in one number, and its score in units of 2^-62."""
+    key, fixed = np.empty(len(score), np.uint64), np.empty(len(score), np.int64)
+
+    def work(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        value = score[rows].astype(np.float64)
+        cell = slots(value)
+        cell += group[rows].astype(np.int64) * CELLS - 1
+        key[rows] = (cell << 1) + outcome[rows]
+        value *= 2.0**62
+        fixed[rows] = value
+
+    map_blocks(work, len(score), BLOCK_ROWS)
+    return key, fixed
+
+
+def _summed(key: Array, fixed: Array) -> tuple[Array, CellSums]:
+    """Sums of at most 2^22 rows by key, in the order of the keys."""
+    order = key << np.uint64(ROW_BITS)
+    order |= np.arange(len(key), dtype=np.uint64)
+    order.sort()
+    value = fixed[(order & ROW_MASK).view(np.int64)]
+    order >>= np.uint64(ROW_BITS)
+    positive = (order & np.uint64(1)).view(np.int64)
+    order >>= np.uint64(1)
+    cell = order.view(np.int64)
+    first = _first(cell)
+    rows = np.diff(first, append=len(cell))
+    high = np.add.reduceat(value >> _HALF, first)
+    low = np.add.reduceat(value & _HALF_MASK, first)
+    high += low >> _HALF
+    low &= _HALF_MASK
+    low += (high & _HALF_MASK) << _HALF
+    high >>= _HALF
+    return cell[first], CellSums(rows, np.add.reduceat(positive, first), high, low)
+
+
+def _first(key: Array) -> Array:
+    """The places at which another key begins."""
+    return np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, np.int64)
+
+
+def _merged(runs: list[tuple[Array, CellSums]]) -> tuple[Array, CellSums]:
+    """The sums of several lists as one."""
+    if len(runs) == 1:
+        return runs[0]
+    if not runs:
+        none = np.zeros(0, np.int64)
+        return none, CellSums(none, none, none, none)
+    key = np.concatenate([run[0] for run in runs])
+    order = np.argsort(key, kind="stable")  # merges sorted lists in linear time
+    key = key[order]
+    first = _first(key)
+
+    def added(values: Array) -> Array:
+        return np.add.reduceat(values, first)
+
+    rows, positives, whole, rest = (
+        np.concatenate([run[1][place] for run in runs])[order] for place in range(len(CellSums._fields))
+    )
+    low = added(rest & _HALF_MASK)
+    high = added(rest >> _HALF) + (low >> _HALF)
+    whole = added(whole) + (high >> _HALF)
+    return key[first], CellSums(
+        added(rows), added(positives), whole, ((high & _HALF_MASK) << _HALF) + (low & _HALF_MASK)
+    )
+
+
+def _add(dense: CellSums, run: tuple[Array, CellSums]) -> None:
+    """Add sums in place; no key occurs twice."""
+    key, sums = run
+    dense.rows[key] += sums.rows
+    dense.positives[key] += sums.positives
+    rest = dense.rest[key] + sums.rest
+    dense.whole[key] += sums.whole + (rest >> REST_BITS)
+    dense.rest[key] = rest & REST_MASK
+
+
+def _total(cells: Array, sums: CellSums, lens: str) -> Sketch:
+    """The sketch of the rows of all groups."""
+    # Double precision represents these sums: parts have 21 bits, and counts at most 53 in all.
+    held = np.flatnonzero(np.bincount(cells, minlength=CELLS))
+    rows, positives, whole = (np.bincount(cells, part, CELLS).astype(np.int64)[held] for part in sums[:3])
+    bits, mask = 21, (1 << 21) - 1
+    low, middle, high = (
+        np.bincount(cells, (sums.rest >> shift) & mask, CELLS).astype(np.int64)[held] for shift in (0, bits, 2 * bits)
+    )
+    middle += low >> bits
+    high += middle >> bits
+    # The highest part of the rest has 20 bits.
+    whole += high >> (REST_BITS - 2 * bits)
+    high &= (1 << (REST_BITS - 2 * bits)) - 1
+    rest = (high << (2 * bits)) + ((middle & mask) << bits) + (low & mask)
+    return Sketch(held, CellSums(rows, positives, whole, rest), lens)

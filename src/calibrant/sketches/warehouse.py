@@ -1,0 +1,482 @@
+"""The query that fills a sketch in a warehouse: one GROUP BY in the dialect of its engine.
+
+Every number of the query is an integer, or a double made by additions, products, quotients and floors, which IEEE 754 determines to the
+last bit. Logarithms and powers only guess a position, which a comparison corrects. So an engine with IEEE doubles returns the integers
+that `Sketches.of` computes, in any order of the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlencode
+
+from ..errors import ArgumentError, ColumnError, InputTypeError, ShapeError, Use
+from ..input.convert import SUM_TOLERANCE
+from ..util.checks import check_choice
+from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
+from .row_sums import LN2, log_table
+
+__all__ = ["DIALECTS", "FAULTS", "KEYS", "SUMS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
+
+# Version of the columns that a query returns.
+VERSION = 1
+HALF = 1 << 31
+"""Sums of scores and squares have a high and a low part of 31 bits."""
+LOG_HALF = 1 << 20
+"""Sums of logarithms, in units of 2^-40, have a low part of 20 bits."""
+# The table of logarithms as integers, and the logarithm of 2 as a quotient of integers: no literal has a fraction that could be rounded.
+LOG_PLACES, LN2_PLACES = 1 << 50, 1 << 53
+# Multiplied by this power of two, the smallest and the largest positive number at hand have exponents that doubles represent.
+LIFT = 1000
+
+# What may be wrong with a row, as a sum of these numbers, which is the negative cell of the row.
+FAULTS = {
+    1: "missing probability",
+    2: "probability outside of [0, 1]",
+    4: "missing label",
+    8: "unknown label",
+    16: "missing group",
+    32: "missing count",
+    64: "invalid count",
+    128: "probabilities that do not sum to 1",
+}
+KEYS = ("cell", "outcome")
+SUMS = ("score",)
+ROW_SUMS = ("own", "square", "surprise", "entropy")
+
+Steps = list[dict[str, str]]
+
+
+class Dialect(NamedTuple):
+    """What differs between engines."""
+
+    double: str = "DOUBLE"
+    whole: str = "BIGINT"
+    text: str = "VARCHAR"
+    nan: str = "isnan({})"
+    """The condition that a double is not a number."""
+    quote: str = '"'
+    """The sign around names."""
+    escaped: bool = False
+    """Whether a backslash escapes the next character in text."""
+    names_escaped: bool = False
+    """The same in names."""
+    upper: bool = False
+    """Whether names without quotes are in capitals."""
+    entry: str = ""
+    """An entry of a list of constants, counted from 1; empty where a CASE takes its place."""
+
+
+_EQUALS_NAN = "{} = CAST('NaN' AS DOUBLE PRECISION)"
+DIALECTS = {
+    "duckdb": Dialect(entry="[{values}][{place}]"),
+    "postgres": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, entry="(CAST(ARRAY[{values}] AS BIGINT[]))[{place}]"),
+    "spark": Dialect(text="STRING", quote="`", escaped=True, entry="element_at(array({values}), {place})"),
+    "bigquery": Dialect("FLOAT64", "INT64", "STRING", "IS_NAN({})", "`", True, True),
+    "snowflake": Dialect(nan="{} = CAST('NaN' AS DOUBLE)", escaped=True, upper=True),
+    "redshift": Dialect("DOUBLE PRECISION", nan=_EQUALS_NAN, escaped=True),
+    "trino": Dialect(nan="is_nan({})"),
+}
+
+
+class Plan(NamedTuple):
+    """What a query reads: names of columns, and names of classes."""
+
+    prob: tuple[str, ...]
+    label: str
+    by: str | None = None
+    counts: str | None = None
+    classes: tuple[Any, ...] = (0, 1)
+    """The classes in order; without the first, the second stands for itself and all other labels for the first."""
+    kind: str = "binary"
+    scores: bool = True
+
+    @property
+    def sums_rows(self) -> bool:
+        """Whether the sums over whole rows are kept, as `Sketches.of` does."""
+        return self.scores and self.kind == "binary" and self.counts is None
+
+    @property
+    def spec(self) -> str:
+        """The plan as text, made of letters, digits and signs that no dialect changes."""
+        pairs = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
+        pairs += [("prob", name) for name in self.prob]
+        pairs += [(name, value) for name, value in (("by", self.by), ("counts", self.counts)) if value is not None]
+        pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes if name is not None]
+        return urlencode([*pairs, ("scores", int(self.sums_rows))])
+
+
+def cells_query(
+    table: str,
+    *,
+    dialect: str,
+    prob: str | Sequence[str],
+    label: str,
+    by: str | None = None,
+    counts: str | None = None,
+    classes: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    where: str | None = None,
+    input: Literal["prob", "confidence"] = "prob",
+    scores: bool = True,
+) -> str:
+    """Write the SQL query that fills a sketch in a database or warehouse.
+
+    The query reads the table once and returns a few integers for each cell, outcome and group, at most about 39,000 rows for each group. No row
+    of the table leaves the warehouse. `Sketches.from_cells` reads the result; it has the same bits as the sketches of the rows.
+
+    Parameters
+    ----------
+    table : str
+        Name of the table, such as ``"analytics.predictions"``. A part that contains a dot is written in double quotes.
+    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "redshift", "trino"}
+        Dialect of the engine.
+    prob : str or sequence of str
+        Column of the probability of the positive class; or columns of one probability per class, of at least three classes, for the lens
+        ``"top_label"``.
+    label : str
+        Column of the labels: numbers from 0 or booleans; other labels require `classes` or `pos_label`.
+    by : str, optional
+        Column of groups; each group has sketches of its own.
+    counts : str, optional
+        Column with the number of identical rows that each row represents.
+    classes : sequence, optional
+        Labels of the classes in the order of the columns, for two classes the negative one first.
+    pos_label : object, optional
+        Label of the positive class of two. All other rows must have one and the same label, which is checked when the result is read.
+    where : str, optional
+        SQL condition that selects rows, in the dialect of the engine. It is inserted as it is.
+    input : {"prob", "confidence"}, default "prob"
+        Whether `prob` is a probability, or the confidence in a predicted class. In the latter case the label is whether the prediction
+        is correct.
+    scores : bool, default True
+        Whether to add the sums over whole rows that `brier`, `nll` and `ecd` need. Without them the query is shorter and faster. Sums
+        of this kind exist for two classes and without `counts` only.
+
+    Returns
+    -------
+    str
+        One SELECT statement.
+
+    Raises
+    ------
+    ArgumentError
+        If the dialect is unknown, or classes and columns do not match.
+    ColumnError
+        If a name cannot be the name of a column.
+
+    See Also
+    --------
+    Sketches.from_cells : Read the result of the query.
+    scan : Sketches of files.
+
+    Notes
+    -----
+    Rows with a missing or invalid value are counted separately, and `Sketches.from_cells` raises an error for them. Names are quoted, so that
+    they cannot change the query. In the dialect of Snowflake a name in small letters stands for the name in capitals, as it does without
+    quotes; ``'"name"'`` stands for itself.
+
+    Examples
+    --------
+    >>> import calibrant as cal, duckdb
+    >>> connection = duckdb.connect()
+    >>> _ = connection.execute("CREATE TABLE preds AS SELECT * FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8), (1, 0.9)) AS t(y, p)")
+    >>> query = cal.sketches.cells_query("preds", dialect="duckdb", prob="p", label="y")
+    >>> found = cal.Sketches.from_cells(connection.sql(query))
+    >>> found == cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])
+    True
+    """
+    check_choice(dialect, "dialect", tuple(DIALECTS))
+    check_choice(input, "input", ("prob", "confidence"))
+    own = DIALECTS[dialect]
+    plan = _plan(prob, label, by, counts, classes, pos_label, input, scores)
+    steps = row_steps(plan, own)
+    source = ".".join(quoted(part, own, "table") for part in _parts(table))
+    if where is not None and not where.strip():
+        raise ArgumentError("where", "is empty", "leave it out")
+    # The closing parenthesis stands on a line of its own, since the condition may end in a comment.
+    chosen = "" if where is None else f"\n  WHERE (\n{where}\n  )"
+    # Nested, since DuckDB copies the expressions of a WITH into every place that names them.
+    text = f"{source}{chosen}"
+    for number, step in enumerate(steps):
+        listed = ",\n  ".join(f"{expression} AS {name}" for name, expression in step.items())
+        text = f"(\nSELECT{' *,' if number else ''}\n  {listed}\nFROM {text}\n) step{number}"
+    keys = [*KEYS, *(["group_name"] if by is not None else [])]
+    sums = [f"{expression} AS {name}" for name, expression in sums_of(plan, own).items()]
+    shown = [f"'{plan.spec}' AS calibrant", "COUNT(*) OVER () AS result_rows", *keys, *sums]
+    return (
+        "-- Read the result with calibrant.Sketches.from_cells, or: calibrant scan RESULT --cells --out NAME.sketch\n"
+        "SELECT\n  " + ",\n  ".join(shown) + f"\nFROM {text}\nGROUP BY {', '.join(keys)}\n"
+    )
+
+
+def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: Any, input: str, scores: bool) -> Plan:
+    """The checked arguments of a query."""
+    probs = (prob,) if isinstance(prob, str) else tuple(prob) if isinstance(prob, (list, tuple)) else ()
+    for argument, name in (
+        ("label", label),
+        *(("prob", name) for name in probs or (prob,)),
+        ("by", by),
+        ("counts", counts),
+    ):
+        if name is None and argument in ("by", "counts"):
+            continue
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise ColumnError(argument, f"must be the name of a column; got {name!r}")
+    patterns = [name for name in probs if "*" in name]
+    if patterns and len(probs) == 1:
+        raise ColumnError("prob", f"the pattern {patterns[0]!r} requires the table", "list the columns")
+    if len(probs) == 2:
+        problem = f"names the columns {probs[0]!r} and {probs[1]!r} of two classes"
+        raise ShapeError("prob", problem, "name the column of the positive class only")
+    k = max(2, len(probs))
+    if len(probs) > 1 and input == "confidence":
+        raise ShapeError("prob", "a confidence has one column", Use("input", "prob"))
+    given = None if classes is None else tuple(classes)
+    if given is not None and (len(given) != k or len({str(name) for name in given}) != k):
+        raise ArgumentError("classes", f"must be {k} different labels; got {list(given)}")
+    if pos_label is not None:
+        if k > 2:
+            raise ArgumentError("pos_label", "applies to two classes", "use classes")
+        if given is not None and str(given[1]) != str(pos_label):
+            given = given[::-1]
+        if given is not None and str(given[1]) != str(pos_label):
+            raise ArgumentError("pos_label", f"{pos_label!r} is not among the classes {list(given)}")
+        given = (None, pos_label) if given is None else given
+    kind = "confidence" if input == "confidence" else "binary" if k == 2 else "multiclass"
+    return Plan(probs, label, by, counts, tuple(range(k)) if given is None else given, kind, scores)
+
+
+def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
+    """The columns that each SELECT adds to those of the one before, up to the cell and the integers that are summed.
+
+    `code` is the index of the label as SQL where the type of its column is known; otherwise labels are compared as text.
+    """
+    several = len(plan.prob) > 1
+    xs = [f"x{place}" for place in range(len(plan.prob))]
+    read = {x: f"CAST({quoted(name, own, 'prob')} AS {own.double})" for x, name in zip(xs, plan.prob, strict=True)}
+    read["label_text"] = f"CAST({quoted(plan.label, own, 'label')} AS {own.text})" if code is None else code
+    if plan.by is not None:
+        read["group_name"] = quoted(plan.by, own, "by")
+    if plan.counts is not None:
+        read["times"] = quoted(plan.counts, own, "counts")
+    checked = {"class_index": _code(plan.classes, own) if code is None else "label_text"}
+    steps = [read, checked, {"fault": _faults(plan, own, xs)}]
+    # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well.
+    steps.append({f"v{x}": f"CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} ELSE 0 END" for x in xs})
+    if several:
+        values = [f"v{x}" for x in xs]
+        steps.append({"p": f"GREATEST({', '.join(values)})"})
+        first = " ".join(f"WHEN {value} = p THEN {place}" for place, value in enumerate(values))
+        steps.append({"outcome": f"CASE WHEN fault = 0 AND class_index = CASE {first} END THEN 1 ELSE 0 END"})
+    else:
+        steps.append({"p": "vx0", "outcome": "CASE WHEN fault = 0 AND class_index = 1 THEN 1 ELSE 0 END"})
+    return [*steps, *_cell_steps(own), *(_row_sum_steps(own) if plan.sums_rows else []), _parts_of_sums(plan, own)]
+
+
+def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
+    """The sum of the faults of a row as SQL. Comparisons with NaN differ between engines, so it is looked for first."""
+    absent = " OR ".join(f"{x} IS NULL OR {own.nan.format(x)}" for x in xs)
+    inside = " AND ".join(f"{x} >= 0 AND {x} <= 1" for x in xs)
+    parts = [f"CASE WHEN {absent} THEN 1 WHEN {inside} THEN 0 ELSE 2 END"]
+    parts.append("CASE WHEN label_text IS NULL THEN 4 WHEN class_index IS NULL THEN 8 ELSE 0 END")
+    if plan.by is not None:
+        parts.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
+    if plan.counts is not None:
+        parts.append("CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times = FLOOR(times) THEN 0 ELSE 64 END")
+    if len(xs) > 1:
+        # The columns may have single precision, which the query cannot know.
+        limit = round(1 / SUM_TOLERANCE["float32"])
+        gap = f"({' + '.join(xs)} - 1) * {limit}"
+        sums = f"WHEN {gap} > 1 OR {gap} < -1 THEN 128 ELSE 0 END"
+        parts.append(f"CASE WHEN {absent} THEN 0 WHEN NOT ({inside}) THEN 0 {sums}")
+    return " + ".join(parts)
+
+
+def _code(classes: tuple[Any, ...], own: Dialect) -> str:
+    """The index of a label, which is compared as text; NULL if it is unknown."""
+    pairs = []
+    for place, name in enumerate(classes):
+        if name is not None:
+            listed = ", ".join(literal(text, own) for text in _spellings(name, classes == (0, 1)))
+            pairs.append(f"WHEN label_text IN ({listed}) THEN {place}")
+    others = "WHEN label_text IS NOT NULL THEN 0 " if classes[0] is None else ""
+    return f"CASE {' '.join(pairs)} {others}END"
+
+
+def _spellings(name: Any, booleans: bool) -> list[str]:
+    """The texts that engines make of a label: whole numbers with and without decimals, booleans in full and as a letter.
+
+    >>> _spellings(1, True), _spellings("no", False)
+    (['1', '1.0', '1.00', '1.000', '1E0', '1.0E0', 'true', 't'], ['no'])
+    """
+    text = str(name)
+    found = [text]
+    if re.fullmatch(r"-?\d+", text):
+        found += [
+            f"{text}{rest}" for rest in (".0", ".00", ".000", *(("E0", ".0E0") if len(text.lstrip("-")) == 1 else ()))
+        ]
+    if booleans:
+        found += ["true", "t"] if name else ["false", "f"]
+    elif text.lower() in ("true", "false"):
+        found += [text.lower(), text.lower()[0]]
+    return list(dict.fromkeys(found))
+
+
+def _cell_steps(own: Dialect) -> Steps:
+    """The cell of the score p: the number of edges of the grid below it, at least 1.
+
+    Edges of equal width are guessed by rounding, and so are the narrow ones near 0 and 1 by the logarithm of the distance from there, in
+    units of 2^-48: all of these edges are such integers. Then the nearest edge is compared with the score. From the other side the
+    comparison includes the edge itself, hence the addition of half of the smallest difference of two distances there.
+    """
+    least, most, count = (int(grid().near[0] * PLACES), int(grid().near[-1] * PLACES), len(grid().near))
+    units, finest = int(PLACES), f"{FINEST * PLACES:.6f}"
+    guess = f"FLOOR(LN(s / {finest}) * {PER_OCTAVE / LN2:.12f} + 0.5)"
+    edge = f"FLOOR(POWER(2, nearest / {PER_OCTAVE}) * {finest} + 0.5)"
+    narrow = f"nearest + CASE WHEN nearest < {count} AND s > {edge} THEN 1 ELSE 0 END"
+    equal = f"(equal_cell + CASE WHEN p > equal_cell / {EQUAL} THEN 1 ELSE 0 END)"
+    side = f"CASE WHEN p <= 0.5 THEN narrow ELSE {2 * count} - narrow END"
+    return [
+        {
+            "equal_cell": f"FLOOR(p * {EQUAL} + 0.5)",
+            "s": f"CASE WHEN p <= 0.5 THEN p * {units} ELSE (1 - p) * {units} + 0.015625 END",
+        },
+        {"nearest": f"CASE WHEN s <= {least} THEN 0 WHEN s > {most} THEN {count} ELSE {guess} END"},
+        {"narrow": narrow},
+        {"cell": f"CAST(CASE WHEN fault > 0 THEN -fault ELSE GREATEST(1, {equal} + {side}) END AS {own.whole})"},
+    ]
+
+
+def _row_sum_steps(own: Dialect) -> Steps:
+    """The squares and logarithms of p and 1 - p, by the same steps as `row_sums.minus_log`.
+
+    One of them is at least 1/2, so that only the other needs the search for its exponent.
+    """
+    one = f"CAST(1 AS {own.double})"
+    two = f"CAST(2 AS {own.double})"
+    ln2 = f"(CAST({int(LN2 * LN2_PLACES)} AS {own.double}) / {LN2_PLACES})"
+    steps: Steps = [
+        {
+            "small": "LEAST(p, 1 - p)",
+            "large": "GREATEST(p, 1 - p)",
+            "own": "CASE WHEN outcome = 1 THEN p ELSE 1 - p END",
+        },
+        # The square of a number below 1e-10 is less than a unit of 2^-62; PostgreSQL raises an error where it underflows.
+        {
+            "square1": "CASE WHEN small < 0.0000000001 THEN 0 ELSE small * small END",
+            "square2": "large * large",
+            "z": f"small * POWER({two}, {LIFT})",
+        },
+        # The nearest power of two, where 0 counts as the smallest positive number; then whether the number is below it.
+        {"octave": f"FLOOR(LN(GREATEST(z, POWER({two}, {LIFT - 1074}))) / {LN2:.12f} + 0.5)"},
+        {"power": f"octave + CASE WHEN z >= POWER({two}, octave) THEN 1 ELSE 0 END"},
+        {
+            "exponent1": f"power - {LIFT}",
+            "part1": f"GREATEST(z * POWER({two}, -power), 0.5)",
+            "exponent2": "CASE WHEN large < 1 THEN 0 ELSE 1 END",
+            "part2": "CASE WHEN large < 1 THEN large ELSE 0.5 END",
+        },
+        {f"place{n}": f"FLOOR(part{n} * 256) - 128" for n in (1, 2)},
+        {f"r{n}": f"part{n} * (FLOOR(524288 / (2 * place{n} + 257) + 0.5) / 1024) - 1" for n in (1, 2)},
+    ]
+    logs = {}
+    for n in (1, 2):
+        series = f"(((r{n} * ({one} / 5) - 0.25) * r{n} + {one} / 3) * r{n} - 0.5) * r{n}"
+        entry = f"CAST({_entry(f'place{n}', own)} AS {own.double}) / {LOG_PLACES}"
+        logs[f"log{n}"] = f"({entry} - ({series} + 1) * r{n}) - exponent{n} * {ln2}"
+    logs["log1"] = f"CASE WHEN small > 0 THEN {logs['log1']} ELSE 0 END"
+    steps.append(logs)
+    unit = 1 << 40
+    surprise = "CASE WHEN own = small THEN log1 ELSE log2 END"
+    entropy = " + ".join(f"FLOOR({v} * {log} * {unit} + 0.5)" for v, log in (("small", "log1"), ("large", "log2")))
+    steps.append({"surprise": f"FLOOR(({surprise}) * {unit} + 0.5)", "entropy": entropy})
+    return steps
+
+
+def _entry(place: str, own: Dialect) -> str:
+    """An entry of the table of logarithms, in units of 2^-50, counted from 0."""
+    values = [round(value * LOG_PLACES) for value in log_table()[1].tolist()]
+    if own.entry:
+        return own.entry.format(values=", ".join(map(str, values)), place=f"CAST({place} AS INTEGER) + 1")
+    return f"CASE {place} {' '.join(f'WHEN {n} THEN {value}' for n, value in enumerate(values))} END"
+
+
+def _parts_of_sums(plan: Plan, own: Dialect) -> dict[str, str]:
+    """Integers whose sums fit into 64 bits: a high and a low part of each number."""
+
+    def high(value: str) -> str:
+        return f"FLOOR({value} * {HALF})"
+
+    def low(value: str) -> str:
+        return f"FLOOR(({value} * {HALF} - {high(value)}) * {HALF})"
+
+    parts = {"score_high": high("p"), "score_low": low("p")}
+    if plan.sums_rows:
+        squares = ("square1", "square2")
+        parts |= {"own_high": high("own"), "own_low": low("own")}
+        parts |= {"square_high": " + ".join(map(high, squares)), "square_low": " + ".join(map(low, squares))}
+        for name in ("surprise", "entropy"):
+            upper = f"FLOOR({name} / {LOG_HALF})"
+            parts |= {f"{name}_high": upper, f"{name}_low": f"{name} - {upper} * {LOG_HALF}"}
+        parts["impossible"] = "CASE WHEN own = 0 THEN 1 ELSE 0 END"
+    if plan.counts is not None:
+        parts["copies"] = "CASE WHEN fault = 0 THEN times ELSE 0 END"
+    return {name: f"CAST({part} AS {own.whole})" for name, part in parts.items()}
+
+
+def sums_of(plan: Plan, own: Dialect) -> dict[str, str]:
+    """The sums of each cell, by name."""
+    times = "" if plan.counts is None else " * copies"
+    found = {
+        "row_count": "COUNT(*)" if plan.counts is None else _sum("CASE WHEN fault = 0 THEN copies ELSE 1 END", own)
+    }
+    names = [name for name in _parts_of_sums(plan, own) if name != "copies"]
+    found |= {f"{name}_sum": _sum(f"{name}{times}", own) for name in names}
+    if plan.classes[0] is None:
+        other = "CASE WHEN class_index = 0 THEN label_text END"
+        found |= {"other_first": f"MIN({other})", "other_last": f"MAX({other})"}
+    return found
+
+
+def _sum(value: str, own: Dialect) -> str:
+    return f"CAST(SUM({value}) AS {own.whole})"
+
+
+def quoted(name: str, own: Dialect, argument: str) -> str:
+    """A name as an identifier of the dialect."""
+    if "\0" in name or not name:
+        raise InputTypeError(argument, f"must be a name; got {name!r}")
+    given = re.fullmatch(r'"((?:[^"]|"")+)"', name, re.S)
+    if given is not None:
+        name = given[1].replace('""', '"')
+    elif own.upper and re.fullmatch(r"[a-z_][a-z0-9_$]*", name):
+        name = name.upper()
+    if own.names_escaped:
+        return own.quote + _escaped(name, own.quote) + own.quote
+    return own.quote + name.replace(own.quote, own.quote * 2) + own.quote
+
+
+def literal(text: str, own: Dialect) -> str:
+    """Text as a constant of the dialect."""
+    if "\0" in text:
+        raise ArgumentError("classes", f"a label cannot have the character NUL; got {text!r}")
+    return f"'{_escaped(text, chr(39))}'" if own.escaped else "'" + text.replace("'", "''") + "'"
+
+
+def _escaped(text: str, quote: str) -> str:
+    for sign, replaced in (("\\", "\\\\"), (quote, f"\\{quote}"), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(sign, replaced)
+    return text
+
+
+def _parts(table: Any) -> list[str]:
+    """The parts of the name of a table: ``a.b`` has two, ``"a.b"`` one."""
+    if not isinstance(table, str) or not table or "\0" in table:
+        raise InputTypeError("table", f"must be the name of a table; got {table!r}")
+    found = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
+    if ".".join(found) != table:
+        raise ArgumentError("table", f"{table!r} is not a name", 'write schema.table, and a part with a dot as "a.b"')
+    return list(found)

@@ -1,0 +1,142 @@
+"""Independent pieces of work in several processes, where the program that runs allows it; results do not depend on their number."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import os
+import pickle
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from .blocks import cores
+
+__all__ = ["in_processes", "run_all"]
+
+T = TypeVar("T")
+
+# Each process needs memory for what it computes; what was computed before is shared.
+MOST_PROCESSES = 2
+# With fewer, starting a process takes longer than it saves.
+FEWEST_ENTRIES = 5_000
+# PR_SET_PDEATHSIG of Linux: a copy ends with the process that started it, however that ends.
+END_WITH_PARENT = 1
+# Bytes of the number of a task; all numbers fit into the buffer of a pipe.
+WIDTH = 2
+
+_allowed: ContextVar[Callable[[], Any] | None] = ContextVar("processes", default=None)
+
+
+@contextmanager
+def in_processes(first: Callable[[], Any]) -> Iterator[None]:
+    """Allow `run_all` to start processes: for a program that is not embedded in another one, such as the command line.
+
+    Each process calls `first`, for example to show no progress beside that of the others.
+    """
+    token = _allowed.set(first)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list[T]:
+    """Call independent tasks and return their results in order; long tasks should come first.
+
+    Inside `in_processes`, and if each task reads enough `entries`, the tasks are distributed over copies of this process (fork), each of which takes the
+    next task when it is free. Warnings are given in the order of the tasks. What a copy could not do, or could not return, is done here.
+
+    >>> run_all([lambda: 1, lambda: 2])
+    [1, 2]
+    """
+    first = _allowed.get()
+    processes = 1 if first is None or entries < FEWEST_ENTRIES else min(MOST_PROCESSES, len(tasks), cores())
+    if (
+        first is None or processes < 2 or sys.platform != "linux"
+    ):  # a fork is not safe with the libraries of macOS, and Windows has none
+        return [task() for task in tasks]
+    token = _allowed.set(None)
+    try:
+        return _distributed(tasks, processes, first)
+    finally:
+        _allowed.reset(token)
+
+
+def _distributed(tasks: Sequence[Callable[[], T]], processes: int, first: Callable[[], Any]) -> list[T]:
+    # Each process reads the number of its next task from the same pipe.
+    waiting, given = os.pipe()
+    os.write(given, b"".join(number.to_bytes(WIDTH, "big") for number in range(len(tasks))))
+    os.close(given)
+    children: list[tuple[int, int]] = []
+    done: dict[int, tuple[T, list[Any]]] = {}
+    try:
+        for _ in range(processes - 1):
+            children.append(_start(tasks, waiting, first, [results for _, results in children]))
+        for number in _taken(waiting):
+            done[number] = _with_warnings(tasks[number])
+        for _, results in children:
+            with open(results, "rb", closefd=False) as stream:
+                content = stream.read()
+            if content:
+                done.update(pickle.loads(content))  # noqa: S301 (written by our own copy)
+        for number in set(range(len(tasks))) - set(done):
+            done[number] = _with_warnings(tasks[number])
+    finally:
+        os.close(waiting)
+        for process, results in children:
+            os.close(results)
+            os.kill(process, signal.SIGKILL)  # it has ended already, unless this process is interrupted
+            os.waitpid(process, 0)
+    for number in range(len(tasks)):
+        for warning in done[number][1]:
+            warnings.warn_explicit(*warning)
+    return [done[number][0] for number in range(len(tasks))]
+
+
+def _taken(waiting: int) -> Iterator[int]:
+    while taken := os.read(waiting, WIDTH):
+        yield int.from_bytes(taken, "big")
+
+
+def _start(
+    tasks: Sequence[Callable[[], T]], waiting: int, first: Callable[[], Any], others: list[int]
+) -> tuple[int, int]:
+    """Start a copy of this process; return its number and the end of the pipe with its results."""
+    results, out = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forks with several threads; those of the database and of the progress bar are idle, and are not used in the copy.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process:
+        os.close(out)
+        return process, results
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        with suppress(Exception):
+            ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+        gc.freeze()  # collecting garbage would copy the memory that both processes share
+        for other in (results, *others):
+            os.close(other)
+        done: dict[int, Any] = {}
+        with suppress(BaseException):  # the process that waits does the task again, and raises
+            first()
+            for number in _taken(waiting):
+                done[number] = _with_warnings(tasks[number])
+        content = pickle.dumps(done, protocol=pickle.HIGHEST_PROTOCOL)
+        with open(out, "wb") as stream:
+            stream.write(content)
+    finally:
+        os._exit(0)  # nothing of the copied process is closed or printed twice
+
+
+def _with_warnings(task: Callable[[], T]) -> tuple[T, list[Any]]:
+    """The result of a task, and the warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        result = task()
+    return result, [(one.message, one.category, one.filename, one.lineno) for one in caught]

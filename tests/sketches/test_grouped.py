@@ -1,0 +1,91 @@
+"""Groups that are summed together have the bits of their rows alone, however the rows are divided and ordered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.sketches import grouped
+from calibrant.sketches.collection import ALL, GroupSums
+from calibrant.util import kernels
+
+
+def rows_of(n: int, classes: int, kind: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and probabilities with ties, rare events, and exact 0 and 1."""
+    rng = np.random.default_rng([n, classes])
+    if classes == 2:
+        p = np.concatenate([rng.beta(0.2, 20, n // 2), rng.integers(0, 5, n - n // 2) / 4]).astype(kind)
+        return (rng.random(n) < p).astype(np.int64), p
+    p = np.repeat(rng.dirichlet([0.1] * classes, n // 2), 2, axis=0)
+    p[:4] = np.eye(classes)[[0, 1, 2, 2]]
+    return rng.integers(0, classes, n), p.astype(kind)
+
+
+@pytest.mark.parametrize("form", ["plain", "compiled"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_groups_have_the_bits_of_their_rows(form: str, classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if form == "compiled":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(kernels, "MIN_ENTRIES", 0 if form == "compiled" else np.inf)
+    monkeypatch.setattr(kernels, "loaded", dict(kernels.loaded) if form == "compiled" else {})
+    monkeypatch.setattr(
+        grouped, "BUFFER_ROWS", 256
+    )  # summed in many parts, and kept in place where few cells are empty
+    rng = np.random.default_rng(7)
+    lenses = ("binary",) if classes == 2 else ("top_label", "classwise")
+    for n, groups, kind in ((1200, 3, np.float64), (600, 60, np.float64), (600, 2000, np.float32)):
+        y, p = rows_of(n, classes, kind)
+        g = rng.integers(0, groups, n)
+        g[:40] = groups - 1  # one that is larger
+        order = rng.permutation(n)
+        ends = np.sort(rng.integers(0, n, 4))
+        sums = GroupSums(groups, lenses, scores=True)
+        for rows in np.split(order, ends):
+            if len(rows):
+                sums.add(cal.Predictions(y[rows], p[rows]), g[rows])
+        parts = sums.parts(range(groups))
+        assert list(parts) == [ALL, *np.unique(g)]
+        assert parts[ALL] == cal.Sketches.of(y, p).parts[ALL]
+        for name in np.unique(g)[:: 1 if groups < 10 else groups // 25]:
+            alone = cal.Sketches.of(y[g == name], p[g == name]).parts[ALL]
+            assert parts[name] == alone
+            assert [sketch.to_bytes() for sketch in parts[name].lenses.values()] == [
+                sketch.to_bytes() for sketch in alone.lenses.values()
+            ]
+        assert cal.Sketches.of(y, p, groups=g).parts == parts
+
+
+def test_cells_move_from_a_list_into_place() -> None:
+    held = grouped.GroupCells(2)
+    edges = grouped.grid().edges
+    score = np.tile((edges[1:] + edges[:-1]) / 2, 2)
+    group, outcome = np.repeat([0, 1], len(edges) - 1), np.zeros(len(score), np.uint8)
+    whole = cal.Sketch.of(np.tile(outcome, 3), np.tile(score, 3))
+    for _ in range(3):  # each time every cell receives a row
+        held.add(score, outcome, group)
+        held._sum()
+    assert held.dense is not None
+    total, parts = held.sketches("binary")
+    assert total == whole
+    assert (
+        parts[0]
+        == parts[1]
+        == cal.Sketch.of(np.tile(outcome, 3)[: len(score) * 3 // 2], np.tile(score[: len(score) // 2], 3))
+    )
+
+
+def test_sums_carry_beyond_one() -> None:
+    n = 5000
+    score, one = np.full(n, 1 - 2**-53), np.ones(n, np.int64)
+    for form in (GroupSums(1, ("binary",), scores=True),):
+        for part in (slice(0, 10), slice(10, 4000), slice(4000, n)):
+            form.add(cal.Predictions(one[part], score[part], classes=[0, 1]), np.zeros(len(score[part]), np.int64))
+        assert form.parts(["a"])["a"] == cal.Sketches.of(one, score, classes=[0, 1]).parts[ALL]
+
+
+def test_too_many_groups_are_refused() -> None:
+    with pytest.raises(cal.GroupError, match="at most 67,108,864 groups are supported"):
+        GroupSums(1 << 27, ("binary",), scores=False)

@@ -1,0 +1,334 @@
+"""The query that fills a sketch in a warehouse: the bits of `Sketches.of` from every engine that runs here, and errors in place of wrong numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.errors import (
+    ArgumentError,
+    CalibrantError,
+    ColumnError,
+    GroupError,
+    InputTypeError,
+    LabelError,
+    ProbabilityError,
+    ShapeError,
+    WeightError,
+)
+from calibrant.sketches import cells_query
+from calibrant.sketches.grid import grid
+from calibrant.sketches.warehouse import DIALECTS, quoted
+from tests.postgres import Server
+
+ODD = 'odd "name` \\ of; -- 1'
+
+
+def unfriendly() -> dict[str, np.ndarray]:
+    """Scores at, just below and just above edges, exact 0 and 1, denormals, ties; groups whose names need quotes; counts."""
+    rng = np.random.default_rng(0)
+    edges = grid().edges[np.r_[0:240, 240:19300:61, 19300:19577]]
+    tiny = [5e-324, 1e-320, 2.0**-1022, 2.0**-600, 2.0**-500, 1e-181, 1e-10, 3e-10, 2.0**-31, 2.0**-52, 0.5, 0.5, 0.5]
+    p = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1), tiny, 1 - np.array(tiny)])
+    p = np.clip(np.concatenate([p, rng.beta(0.1, 0.1, 500), rng.random(500)]), 0, 1)
+    y = rng.integers(0, 2, len(p))
+    names = np.array(["a", "it's", "two\nlines", 'a "quote"', "back\\slash", "", "ö, x"], object)
+    return {"y": y, "p": p, ODD: names[rng.integers(0, len(names), len(p))], "n": rng.integers(0, 4, len(p))}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, np.ndarray]:
+    return unfriendly()
+
+
+@pytest.fixture
+def ask(rows: dict[str, np.ndarray]) -> Callable[..., Any]:
+    """Run a query in DuckDB on a table of the unfriendly rows, or on one made by a statement."""
+    connection = duckdb.connect()
+
+    def run(made: str = "", **words: Any) -> Any:
+        connection.execute("DROP TABLE IF EXISTS preds")
+        if made:
+            connection.execute(f"CREATE TABLE preds AS {made}")
+        else:
+            listed = ", ".join(
+                f"{kind} AS {quoted(name, DIALECTS['duckdb'], '')}"
+                for kind, name in zip(("unnest(?)",) * 4, rows, strict=True)
+            )
+            connection.execute(f"CREATE TABLE preds AS SELECT {listed}", [v.tolist() for v in rows.values()])
+        # Sums over rows make planning slow, and matter where bits are compared.
+        words = {"dialect": "duckdb", "prob": "p", "label": "y", "scores": not made, **words}
+        return connection.execute(cells_query("preds", **words))
+
+    return run
+
+
+def columns_of(result: Any) -> dict[str, list[Any]]:
+    names = [column[0] for column in result.description]
+    return dict(zip(names, map(list, zip(*result.fetchall(), strict=True)), strict=True))
+
+
+def test_duckdb_has_the_bits_of_the_rows(ask: Callable[..., Any], rows: dict[str, np.ndarray]) -> None:
+    y, p, group, n = rows.values()
+    found, expected = cal.Sketches.from_cells(ask(by=ODD)), cal.Sketches.of(y, p, groups=group)
+    assert found == expected
+    assert found.to_bytes() == expected.to_bytes()
+    assert found.scores == expected.scores
+    assert found.classes == (0, 1)
+    counted = cal.Sketches.from_cells(ask(counts="n", by=ODD))
+    assert counted.to_bytes() == cal.Sketches.of(y, p, counts=n, groups=group).to_bytes()
+    short = cal.Sketches.from_cells(ask(scores=False, where="p > 0.25 -- and no more"))
+    assert short == cal.Sketches.of(y[p > 0.25], p[p > 0.25], scores=False)
+    sure = cal.Sketches.from_cells(ask(input="confidence"))
+    assert sure == cal.Sketches.of(y, p, input="confidence")
+
+
+def test_every_container_and_file(ask: Callable[..., Any], rows: dict[str, np.ndarray], tmp_path: Path) -> None:
+    pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
+    columns = columns_of(ask(by=ODD))
+    expected = cal.Sketches.of(rows["y"], rows["p"], groups=rows[ODD])
+    table = pa.table(columns)
+    listed = table.to_pylist()
+    for form in (
+        columns,
+        table,
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+        listed,
+        pd.DataFrame(columns).rename(columns=str.upper),
+    ):
+        assert cal.Sketches.from_cells(form) == expected, type(form)
+    duckdb.from_arrow(table).write_parquet(str(tmp_path / "a.parquet"))
+    duckdb.from_arrow(table).write_csv(str(tmp_path / "a.csv"))
+    assert cal.Sketches.from_cells(tmp_path / "a.parquet") == expected
+    assert cal.Sketches.from_cells(str(tmp_path / "a.csv")) == expected
+    lost = pd.DataFrame(columns).astype({"square_low_sum": float}) * 1
+    lost["square_low_sum"] *= 2.0**30
+    with pytest.raises(InputTypeError, match="'square_low_sum' does not hold exact integers of 64 bits"):
+        cal.Sketches.from_cells(lost)
+
+
+def test_labels_of_every_kind(ask: Callable[..., Any]) -> None:
+    p = [0.1, 0.4, 0.8, 0.9]
+    plain = cal.Sketches.of([0, 1, 1, 0], p, scores=False)
+    for kind in ("INTEGER", "BOOLEAN", "DOUBLE", "DECIMAL(5, 2)", "VARCHAR", "FLOAT"):
+        made = f"SELECT CAST(y AS {kind}) AS y, p FROM (VALUES (0, 0.1), (1, 0.4), (1, 0.8), (0, 0.9)) t(y, p)"
+        assert cal.Sketches.from_cells(ask(made)) == plain, kind
+    words = "SELECT * FROM (VALUES ('no', 0.1), ('it''s \\', 0.4), ('it''s \\', 0.8), ('no', 0.9)) t(y, p)"
+    named = cal.Sketches.of(["no", "it's \\", "it's \\", "no"], p, classes=["no", "it's \\"], scores=False)
+    assert cal.Sketches.from_cells(ask(words, classes=["no", "it's \\"])) == named
+    assert cal.Sketches.from_cells(ask(words, pos_label="it's \\")) == named
+    assert cal.Sketches.from_cells(ask(words, pos_label="it's \\", classes=["it's \\", "no"])) == named
+    minus = "SELECT * FROM (VALUES (-1, 0.1), (1, 0.4), (1, 0.8), (-1, 0.9)) t(y, p)"
+    assert cal.Sketches.from_cells(ask(minus, classes=[-1, 1])).classes == (-1, 1)
+    assert cal.Sketches.from_cells(ask(minus, pos_label=1)).classes == (-1, 1)
+    assert cal.Sketches.from_cells(ask("SELECT 'yes' AS y, 0.5 AS p", pos_label="yes")).classes == ("no", "yes")
+
+
+def test_top_label_of_several_columns(ask: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet([0.5] * 4, 300)
+    probs[:3] = [0.25] * 4, [0.4, 0.1, 0.4, 0.1], [0, 0, 0, 1]
+    y = rng.integers(0, 4, len(probs))
+    listed = ", ".join(
+        f"({label}, {', '.join(map(repr, row))})" for label, row in zip(y.tolist(), probs.tolist(), strict=True)
+    )
+    made = f"SELECT * FROM (VALUES {listed}) t(y, a, b, c, d)"
+    found = cal.Sketches.from_cells(ask(made, prob=["a", "b", "c", "d"]))
+    assert found == cal.Sketches.of(y, probs, lenses=["top_label"], scores=False)
+    wrong = "SELECT 1 AS y, 0.5 AS a, 0.3 AS b, 0.1 AS c"
+    with pytest.raises(ProbabilityError, match="1 row has probabilities that do not sum to 1 in 'a, b, c'"):
+        cal.Sketches.from_cells(ask(wrong, prob=["a", "b", "c"]))
+
+
+FAULTY: dict[str, tuple[str, dict[str, Any], type[CalibrantError], str]] = {
+    "null": ("(0, NULL, 'a', 1), (1, 0.5, 'a', 1)", {}, ProbabilityError, r"prob: missing value in column 'p'.*missing='drop'"),
+    "nan": ("(0, CAST('NaN' AS DOUBLE), 'a', 1), (1, 0.5, 'a', 1)", {}, ProbabilityError, "missing value in column 'p'"),
+    "outside": ("(0, 1.5, 'a', 1), (1, -0.5, 'a', 1)", {}, ProbabilityError, r"2 rows have probability outside of \[0, 1\] in 'p'"),
+    "infinite": ("(0, CAST('Infinity' AS DOUBLE), 'a', 1), (1, 0.5, 'a', 1)", {}, ProbabilityError, "1 row has probability outside"),
+    "label": ("(2, 0.5, 'a', 1)", {}, LabelError, "1 row has unknown label in 'y'; the classes are 0, 1"),
+    "soft": ("(0.7, 0.5, 'a', 1)", {}, LabelError, "unknown label"),
+    "no label": ("(NULL, 0.5, 'a', 1), (1, NULL, 'a', 1)", {}, LabelError, r"2 missing values \(y 1, p 1\)"),
+    "further": ("(2, 0.5, 'a', 1), (0, 0.5, 'a', 1), (1, 0.5, 'a', 1)", {"pos_label": "1"}, LabelError, "has further labels besides '1': '0', '2'"),
+    "group": ("(1, 0.5, NULL, 1)", {"by": "g"}, GroupError, "missing value in column 'g'"),
+    "count": ("(1, 0.5, 'a', 1.5)", {"counts": "n"}, WeightError, "1 row has invalid count in 'n'"),
+    "negative": ("(1, 0.5, 'a', -1)", {"counts": "n"}, WeightError, "invalid count"),
+    "zero": ("(1, 0.5, 'a', 0)", {"counts": "n"}, WeightError, "all counts are zero"),
+    "no count": ("(1, 0.5, 'a', NULL)", {"counts": "n"}, WeightError, "missing value in column 'n'"),
+    "empty": ("(1, 0.5, 'a', 1)", {"where": "p > 2"}, ShapeError, "has no rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "words", "kind", "message"), FAULTY.values(), ids=FAULTY)
+def test_invalid_rows_are_errors(ask: Callable[..., Any], values: str, words: dict[str, Any], kind: type[CalibrantError], message: str) -> None:  # fmt: skip
+    made = f"SELECT y, CAST(p AS DOUBLE) AS p, g, n FROM (VALUES {values}) t(y, p, g, n)"
+    with pytest.raises(kind, match=message):
+        cal.Sketches.from_cells(ask(made, **words))
+
+
+def test_missing_values_are_dropped_on_request(ask: Callable[..., Any]) -> None:
+    made = "SELECT * FROM (VALUES (NULL, 0.5, 1), (1, NULL, 1), (1, 0.5, NULL), (NULL, NULL, 2), (0, 0.25, 2), (NULL, 7, 1)) t(y, p, g)"
+    pd = pytest.importorskip("pandas")
+    result = columns_of(ask(made, by="g"))
+    found = cal.Sketches.from_cells(pd.DataFrame(result), missing="drop")
+    assert found == cal.Sketches.of([0], [0.25], groups=[2], scores=False)
+    assert found.to_bytes() == cal.Sketches.of([0], [0.25], groups=[2], scores=False).to_bytes()
+    assert found.dropped is not None
+    assert str(found.dropped) == "5 of 6 rows dropped because of missing values (y 3, p 2, g 1)"
+    with pytest.raises(CalibrantError, match="all 1 rows have missing values"):
+        cal.Sketches.from_cells(ask("SELECT 1 AS y, CAST(NULL AS DOUBLE) AS p"), missing="drop")
+
+
+def test_a_damaged_result_is_an_error(ask: Callable[..., Any]) -> None:
+    columns = columns_of(ask(scores=False))
+    cut = {name: values[:-1] for name, values in columns.items()}
+    with pytest.raises(ShapeError, match=r"has [\d,]+ rows; the query returned [\d,]+; export the whole result"):
+        cal.Sketches.from_cells(cut)
+    with pytest.raises(ShapeError, match="has a cell twice"):
+        cal.Sketches.from_cells({n: [*v, v[0]] for n, v in columns.items() if n != "result_rows"})
+    changed = {**columns, "score_high_sum": [value + 2**40 for value in columns["score_high_sum"]]}
+    with pytest.raises(InputTypeError, match="the engine rounded or overflowed"):
+        cal.Sketches.from_cells(changed)
+    for name, value, message in (
+        ("calibrant", "calibrant=2&kind=binary", "has version 2"),
+        ("outcome", list(range(2, 2 + len(columns["cell"]))), "cells or outcomes"),
+        ("cell", -512, "cells that the query does not return"),
+        ("row_count", None, "does not hold exact integers"),
+        ("row_count", 0.5, "does not hold exact integers"),
+    ):
+        values = value if isinstance(value, list) else [value] * len(columns[name])
+        with pytest.raises(InputTypeError, match=message):
+            cal.Sketches.from_cells({**columns, name: values})
+    for table, message in (
+        ({"a": [1]}, "is not the result of a query"),
+        (3, "must be a table"),
+        ([], "is not the result"),
+    ):
+        with pytest.raises(InputTypeError, match=message):
+            cal.Sketches.from_cells(table)
+
+
+def test_arguments_are_checked() -> None:
+    good: dict[str, Any] = {"dialect": "duckdb", "prob": "p", "label": "y"}
+    wrong: list[tuple[dict[str, Any], type[CalibrantError], str]] = [
+        ({"dialect": "mysql"}, ArgumentError, "dialect: must be 'duckdb'"),
+        ({"prob": "p_*"}, ColumnError, "the pattern 'p_\\*' requires the table"),
+        ({"prob": ["p0", "p1"]}, ShapeError, "name the column of the positive class"),
+        ({"prob": 3}, ColumnError, "must be the name of a column"),
+        ({"by": "a\0b"}, ColumnError, "must be the name of a column"),
+        ({"classes": ["a"]}, ArgumentError, "must be 2 different labels"),
+        ({"pos_label": "c", "classes": ["a", "b"]}, ArgumentError, "is not among the classes"),
+        ({"input": "logit"}, ArgumentError, "input: must be 'prob' or 'confidence'"),
+        ({"where": " "}, ArgumentError, "where: is empty"),
+    ]
+    for words, kind, message in wrong:
+        with pytest.raises(kind, match=message):
+            cells_query("preds", **{**good, **words})
+    for table in ("", "a..b", 'a"b', "a."):
+        with pytest.raises(CalibrantError, match="table"):
+            cells_query(table, **good)
+    assert '"a"."b.c"' in cells_query('a."b.c"', **good)
+    snow = cells_query("db.preds", **{**good, "dialect": "snowflake", "by": "MyCol", "label": '"y"'})
+    assert all(name in snow for name in ('"DB"."PREDS"', '"P"', '"MyCol"', '"y"'))
+
+
+def test_the_command_line(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, query, _ = run(
+        "sql", "preds", "--dialect", "duckdb", "--prob", "p", "--label", "y", "--by", "g", "--classes", "no,yes"
+    )
+    assert code == 0
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE preds AS SELECT * FROM (VALUES ('no', 0.1, 7), ('yes', 0.4, 7), ('yes', 0.8, 10)) t(y, p, g)"
+    )
+    connection.execute(f"COPY ({query}) TO 'day.csv'")
+    assert run("scan", "day.csv", "--cells", "--out", "day.sketch")[0] == 0
+    expected = cal.Sketches.of(["no", "yes", "yes"], [0.1, 0.4, 0.8], groups=[7, 7, 10], classes=["no", "yes"])
+    assert cal.Sketches.read("day.sketch").to_bytes() == expected.to_bytes()
+    code, _, err = run("scan", "day.csv", "--cells", "--by", "g", "--out", "x.sketch")
+    assert (code, err) == (2, "error: --by: applies to rows, and --cells reads sums; give it to `calibrant sql`\n")
+    Path("cut.csv").write_text("\n".join(Path("day.csv").read_text().splitlines()[:-1]) + "\n")
+    code, _, err = run("scan", "cut.csv", "--cells", "--out", "x.sketch")
+    assert code == 2
+    assert "cut.csv: has 2 rows; the query returned 3" in err
+    code, _, err = run("sql", "preds", "--dialect", "duckdb", "--label", "y")
+    assert (code, "--prob: is required" in err) == (2, True)
+    code, _, err = run("sql", "preds", "--dialect", "duckdb", "--label", "y", "--prob", "p", "--probs", "a,b,c")
+    assert (code, "--probs: cannot be combined with --prob" in err) == (2, True)
+
+
+def test_postgres_has_the_bits_of_the_rows(postgres: Server, rows: dict[str, np.ndarray]) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    name = quoted(ODD, DIALECTS["postgres"], "by")
+    y, p, group, n = rows.values()
+    with psycopg.connect(postgres.url) as connection, connection.cursor() as cursor:
+        cursor.execute(f'CREATE TEMP TABLE "Pre.ds" (y boolean, p double precision, {name} text, n integer)')
+        with cursor.copy('COPY "Pre.ds" FROM STDIN') as copy:
+            for row in zip((y == 1).tolist(), p.tolist(), group.tolist(), n.tolist(), strict=True):
+                copy.write_row(row)
+
+        def found(**words: Any) -> cal.Sketches:
+            words = {"dialect": "postgres", "prob": "p", "label": "y", **words}
+            return cal.Sketches.from_cells(columns_of(cursor.execute(cells_query('"Pre.ds"', **words))))
+
+        assert found(by=ODD).to_bytes() == cal.Sketches.of(y, p, groups=group).to_bytes()
+        assert found(counts="n").to_bytes() == cal.Sketches.of(y, p, counts=n).to_bytes()
+        assert found(where="p < 0.01").to_bytes() == cal.Sketches.of(y[p < 0.01], p[p < 0.01]).to_bytes()
+        cursor.execute(
+            f"INSERT INTO \"Pre.ds\" ({name}, y, p) VALUES ('a', NULL, 'NaN'), ('a', true, 2), (NULL, false, 'Infinity')"
+        )
+        with pytest.raises(LabelError, match=r"3 missing values \(y 1, p 1, odd .* 1\)"):
+            found(by=ODD)
+        with pytest.raises(ProbabilityError, match=r"2 rows have probability outside of \[0, 1\] in 'p'"):
+            found(where="y IS NOT NULL")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_dialect_parses_and_quotes_names(dialect: str) -> None:
+    sqlglot = pytest.importorskip("sqlglot", reason="NO SQLGLOT: pip install sqlglot to parse the dialects")
+    evil = "x'; DROP TABLE t; --\n\"`\\"
+    words: dict[str, Any] = {"dialect": dialect, "prob": "p", "label": evil, "by": evil, "pos_label": evil}
+    query = cells_query("a.b", **words)
+    statements = [statement for statement in sqlglot.parse(query, dialect=dialect) if statement is not None]
+    assert len(statements) == 1
+    (tree,) = statements
+    own = tree.find(sqlglot.exp.Table)
+    assert (own.db.lower(), own.name.lower()) == ("a", "b")
+    assert [name.alias_or_name for name in tree.selects][:5] == [
+        "calibrant",
+        "result_rows",
+        "cell",
+        "outcome",
+        "group_name",
+    ]
+    # The names and the label come out of the parser as they went in, and nothing else was added.
+    constants = {node.this for node in tree.find_all(sqlglot.exp.Literal) if node.is_string}
+    assert evil in constants
+    named = {node.name for node in tree.find_all(sqlglot.exp.Column)}
+    assert len([name for name in named if "DROP" in name]) == 1
+    assert not list(tree.find_all(sqlglot.exp.Drop))
+    several = cells_query("b", dialect=dialect, prob=["a", "b", "c"], label="y", counts="n")
+    assert sqlglot.parse_one(several, dialect=dialect).find(sqlglot.exp.Group) is not None
