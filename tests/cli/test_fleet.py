@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socketserver
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -22,6 +24,7 @@ from calibrant.monitoring import fleet_status, load_fleet
 from calibrant.monitoring.alerts import read_channels
 from calibrant.monitoring.outbox import ATTEMPTS, AlertError, deliver, queue_alarms
 from calibrant.monitoring.windows import SECOND, read_time
+from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = read_time("2026-03-10")
@@ -392,3 +395,54 @@ def test_status_in_python(fleet: Path) -> None:
     for bad in ([], {}, "x.db", {"a": 3}):
         with pytest.raises((cal.errors.ArgumentError, cal.errors.InputTypeError), match="models"):
             fleet_status(bad)  # type: ignore[arg-type]
+
+
+def test_the_configuration_of_the_documentation(built: Path, tmp_path: Path, run: Run) -> None:
+    """The file of docs/monitor.md runs as it is, with a command that sends alerts."""
+    page = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "calibrant.toml").write_text(shown[0] + "[models.churn.alerts]\n", encoding="utf-8")
+    read_channels(tomllib.loads(shown[1])["alerts"], tmp_path)
+    for model, source in (("churn", "quiet"), ("fraud", "wrong")):
+        (folder := tmp_path / model).mkdir()
+        for name, old in (
+            ("validation", "reference"),
+            ("predictions-1", f"{source}-1"),
+            ("labels-1", f"{source}.labels"),
+        ):
+            lines = (built / f"{old}.csv").read_text(encoding="utf-8").splitlines()
+            head = lines[0].replace("id", "request").replace("at", "predicted_at")
+            more = [",FR" if "p" in head and model == "fraud" else ""] * len(lines)
+            more[0] = ",country" if more[0] else ""
+            text = "\n".join(line + part for line, part in zip([head, *lines[1:]], more, strict=True))
+            (folder / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    late = (tmp_path / "fraud" / "predictions-1.csv").read_text().replace("\n1-", "\n2-").replace("03-01", "03-02")
+    (tmp_path / "fraud" / "predictions-2.csv").write_text(late)
+    arguments = ("monitor", "run", "--all", "--now", "2026-03-03", "--config", tmp_path, "--json", tmp_path / "f.json")
+    code, out, err = run(*arguments)
+    assert (code, err) == (3, ""), err
+    assert [model["model"] for model in json.loads((tmp_path / "f.json").read_text())["models"]] == ["fraud", "churn"]
+    assert "Risk" in out
+    message = json.loads((tmp_path / "alerts.jsonl").read_text())
+    assert (message["model"], message["owner"]) == ("fraud", "Risk")
+
+
+def test_a_store_on_a_server(fleet: Path, run: Run, postgres: Server) -> None:
+    """A model whose store is a schema: created by the first run, sent once, and its password is in no output."""
+    add(
+        fleet,
+        f'[models.far]\nstore = "{postgres.store("fleet_far")}"\npredictions = "wrong-*.csv"\nlabels = "wrong.labels.csv"\n'
+        '[models.far.alerts]\ncommand = ["tee", "-a", "far.jsonl"]\n',
+    )
+    for again in range(2):
+        code, out, err = run("monitor", "run", "--model", "far", "--now", "2026-03-04", "--json", "far.json")
+        assert (code, err) == (3, ""), again
+        found = json.loads((fleet / "far.json").read_text())["models"][0]
+        assert (found["n"], found["labelled"], found["unsent"]) == (240, 240, 0)
+        assert len((fleet / "far.jsonl").read_text().split('"id"')) == 2
+        for text in (out, (fleet / "far.json").read_text(), (fleet / "far.jsonl").read_text()):
+            assert "s3cret" not in text
+    monitor = cal.Monitor.open(postgres.store("fleet_far"))
+    number = monitor.status().open_alarms[0].number
+    assert monitor.acknowledge(number) >= 1
+    assert number not in [alarm.number for alarm in monitor.status().open_alarms]

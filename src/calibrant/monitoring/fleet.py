@@ -210,8 +210,8 @@ class ModelStatus(Record):
     owner : str or None
         Who is responsible for it.
     state : {"alarm", "failed", "drift", "stale", "quiet"}
-        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no new
-        data; or none of these.
+        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no data,
+        or none for long; or none of these.
     selected : bool
         Whether the e-BH procedure over all models selects it as miscalibrated.
     verdict : str
@@ -307,6 +307,12 @@ class FleetStatus(Record):
         return tuple(each.model for each in self.models if each.error is not None)
 
     @property
+    def stale(self) -> tuple[str, ...]:
+        """Models without data, or without new data for long."""
+        found = (each for each in self.models if each.stale_since is not None or (not each.n and each.error is None))
+        return tuple(each.model for each in found)
+
+    @property
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
@@ -315,8 +321,8 @@ class FleetStatus(Record):
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
-        stale = sum(each.stale_since is not None for each in self.models)
-        parts += [f"{stale:,} without new data"] if stale else []
+        if self.stale:
+            parts.append(f"{len(self.stale):,} without new data")
         return "; ".join(parts) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -328,8 +334,8 @@ class FleetStatus(Record):
             JSON values; infinite numbers are text.
         """
         own = {"verdict": self.verdict, "time": self.time, "alpha": self.alpha}
-        lists = {"selected": list(self.selected), "failed": list(self.failed), "models": self.models}
-        found: dict[str, Any] = plain_value({**own, **lists})
+        lists = {"selected": list(self.selected), "failed": list(self.failed), "stale": list(self.stale)}
+        found: dict[str, Any] = plain_value({**own, **lists, "models": self.models})
         return found
 
     def to_json(self) -> str:
@@ -498,8 +504,7 @@ def read_model(
     patience: int | None = None,
 ) -> Reading:
     """What a monitor and its status say about a model among others."""
-    since, unsent = _latest(monitor), count_waiting(monitor._store)
-    width = monitor.settings.rule.width
+    (since, width), unsent = _latest(monitor), count_waiting(monitor._store)
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
     found = ModelStatus(
@@ -527,15 +532,16 @@ def _state(status: MonitorStatus, error: str | None) -> str:
     kinds = {alarm.kind for alarm in status.open_alarms}
     if kinds & {"calibration", "change"}:
         return "alarm"
-    return "failed" if error is not None else "drift" if kinds else "quiet"
+    return "failed" if error is not None else "drift" if kinds else "quiet" if status.n else "stale"
 
 
-def _latest(monitor: Monitor) -> int | None:
-    """Time of the latest data in microseconds: of the newest row, or of the newest file where windows are numbers of rows."""
+def _latest(monitor: Monitor) -> tuple[int | None, int | None]:
+    """Time of the latest data and length of its window in microseconds; where windows are numbers of rows, the time of the newest file."""
     with monitor._store.read() as db:
         newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
     if newest is None:
-        return None
+        return None, None
     if not monitor.settings.rule.by_time:
-        return None if sources is None else int(sources["fed"])
-    return int(min(clock, monitor.settings.rule.span(newest)[1]))
+        return (None if sources is None else int(sources["fed"])), None
+    start, end = monitor.settings.rule.span(newest)
+    return int(min(clock, end)), end - start

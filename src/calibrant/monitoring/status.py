@@ -437,12 +437,14 @@ class MonitorStatus(Record):
 
     @property
     def open_lines(self) -> list[str]:
-        """Open alarms as text: each kind, group and onset once, with the number of repetitions."""
+        """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
         stories: dict[tuple[Any, ...], list[Alarm]] = {}
         for alarm in self.open_alarms:
             stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
-        lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
+        lines = [
+            f"{found[0]!r}{_again(found)} [alarm {found[0].number}]" for found in list(stories.values())[:SHOWN_ALARMS]
+        ]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
