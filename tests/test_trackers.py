@@ -246,3 +246,27 @@ def test_tensorboard(results: tuple[Any, ...], tmp_path: Path) -> None:
     image = events.Images("val/reliability_diagram")[0]
     assert image.width > 300
     assert {"val/evaluation/text_summary", "val/report/text_summary"} <= set(tags["tensors"])
+
+
+def test_a_model_that_could_not_be_served_is_not_written(tmp_path: Any) -> None:
+    """MLflow passes groups only as params of the signature."""
+    pytest.importorskip("mlflow")
+    from mlflow.models.signature import ModelSignature
+    from mlflow.pyfunc import load_model
+    from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+
+    scores, groups = np.tile([0.2, 0.4, 0.6, 0.8], 10), np.repeat(["a", "b"], 20)
+    outcome = np.tile([0, 1, 0, 1, 1], 8)
+    grouped = cal.GroupCalibration(cal.PlattScaling()).fit(scores, outcome, groups=groups)
+    with pytest.raises(
+        ArgumentError, match="GroupCalibration requires groups, which a model of MLflow receives only as"
+    ):
+        save_mlflow_model(grouped, tmp_path / "none")
+    params = ParamSchema([ParamSpec("groups", DataType.string, ["a"], (-1,))])
+    signature = ModelSignature(Schema([ColSpec(DataType.double, "p")]), Schema([ColSpec(DataType.double)]), params)
+    save_mlflow_model(grouped, tmp_path / "model", signature=signature)
+    table = pytest.importorskip("pandas").DataFrame({"p": [0.3, 0.7]})
+    served = load_model(str(tmp_path / "model")).predict(table, params={"groups": ["a", "b"]})
+    assert (served == grouped.predict_proba([0.3, 0.7], groups=["a", "b"])).all()
+    with pytest.raises(InputTypeError, match=r"got LinearSVC; use mlflow.sklearn.log_model"):
+        save_mlflow_model(pytest.importorskip("sklearn.svm").LinearSVC(), tmp_path / "none")

@@ -147,15 +147,33 @@ def differences(peer: str, stored: dict[str, Any]) -> str:
 
 
 def everything(stored: dict[str, Any]) -> str:
-    """Return the table of all functions, each with the closest call of calibrant."""
-    written = [
-        (line.peer, f"| {line.peer} | `{line.theirs}` | `{line.closest.ours}` | {cell(line.found)} |")
-        for line in lines(stored)
-    ]
-    written += [(one.peer, f"| {one.peer} | `{one.theirs}` | `{one.ours}` | no number |") for one in FIGURES]
-    written.sort(key=lambda line: _PLACE[line[0]])
-    head = "| package | function | calibrant | largest difference |\n| --- | --- | --- | --- |\n"
-    return head + "\n".join(line for _, line in written)
+    """Return a table for each package of all functions, each with the closest call of calibrant."""
+    made: dict[str, list[str]] = {peer: [] for peer in _PLACE}
+    for line in lines(stored):
+        made[line.peer].append(f"| `{line.theirs}` | `{line.closest.ours}` | {cell(line.found)} |")
+    for one in FIGURES:
+        made[one.peer].append(f"| `{one.theirs}` | `{one.ours}` | no number |")
+    head = "| function | calibrant | largest difference |\n| --- | --- | --- |\n"
+    return "\n\n".join(f"### All of {peer}\n\n{head}" + "\n".join(rows) for peer, rows in made.items())
+
+
+def index(stored: dict[str, Any]) -> str:
+    """Return the table of packages: how many calls agree, and where to read on."""
+    written = []
+    for peer in _PLACE:
+        own = [line for line in lines(stored) if line.peer == peer]
+        same = sum(agrees(line.found) and any(map(is_same, line.found)) for line in own)
+        figures = sum(one.peer == peer for one in FIGURES)
+        section = "r" if peer.startswith("R ") else anchor(peer)
+        links = f"[what differs](#{section}) | [all functions](#all-of-{anchor(peer)})"
+        written.append(f"| {peer} | {len(own)} | {same} | {figures} | {links} |")
+    head = "| package | calls compared | the same to 1e-6 | figures and reports | differences | table |\n| --- | --- | --- | --- | --- | --- |\n"
+    return head + "\n".join(written)
+
+
+def anchor(heading: str) -> str:
+    """Return the link target of a heading."""
+    return heading.lower().replace(" ", "-")
 
 
 def outside() -> str:
@@ -173,6 +191,7 @@ def tables(stored: dict[str, Any]) -> dict[str, str]:
     versions = ", ".join(f"{name} {version}" for name, version in stored["versions"].items())
     peers = dict.fromkeys(call.peer for call in CALLS)
     return {
+        "index": index(stored),
         "versions": f"Run with {versions}.",
         **{f"{peer}: differences": differences(peer, stored) for peer in peers},
         "everything": everything(stored),

@@ -372,6 +372,8 @@ def log_mlflow_model(calibrator: Calibrator, name: str = "calibrator", **keyword
     ------
     MissingDependencyError
         If MLflow is not installed.
+    ArgumentError
+        If the calibrator requires groups or features, and no ``signature`` with params is passed.
 
     See Also
     --------
@@ -406,6 +408,8 @@ def save_mlflow_model(calibrator: Calibrator, path: str | os.PathLike[str], **ke
     ------
     MissingDependencyError
         If MLflow is not installed.
+    ArgumentError
+        If the calibrator requires groups or features, and no ``signature`` with params is passed.
 
     See Also
     --------
@@ -426,6 +430,12 @@ def _with_model(calibrator: Any, write: Any, keywords: Mapping[str, Any]) -> Any
         kind = type(calibrator).__name__
         remedy = "use mlflow.sklearn.log_model" if hasattr(calibrator, "get_params") else ""
         raise InputTypeError("calibrator", f"must be a fitted calibrator; got {kind}", remedy)
+    if calibrator.needs and "signature" not in keywords:
+        raise ArgumentError(
+            "calibrator",
+            f"{type(calibrator).__name__} requires {calibrator.needs}, which a model of MLflow receives only as params of its signature",
+            ("pass signature, with a params schema", "log the file of calibrant.save with mlflow.log_artifact"),
+        )
     pyfunc = _imported("mlflow.pyfunc")
     with TemporaryDirectory() as place:
         file = Path(place, FILE_NAME)

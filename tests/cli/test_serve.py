@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -22,7 +22,7 @@ import pytest
 
 from calibrant.cli import http_service, serving
 from calibrant.cli.http_service import Service, names_loopback
-from calibrant.cli.model_documents import Models
+from calibrant.cli.model_documents import Document, Models, UnreadableError
 from calibrant.cli.serving import models_of
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
@@ -153,18 +153,20 @@ def test_a_store_is_read_again_only_after_a_change(
     monkeypatch.setattr(Monitor, "status", lambda self, **options: opened.append("") or real(self, **options))
     first = models.status("m")
     assert (models.status("m"), models.gauges().body.count(b"readable")) == (first, 3)
-    assert len(opened) == 1
+    models.index()
+    models.all_statuses()
+    assert len(opened) == 2  # one for the model, one for its line among all
     Monitor.open(tmp_path / "m.db").update([1], [0.5], ids=["new"])
     second = models.status("m")
-    assert len(models._memory["m"]) == 1  # the results of the window that has changed, which are not written
+    assert len(models._memory["m", 90]) == 1  # the results of the window that has changed, which are not written
     assert json.loads(second.body)["n"] == 122
     assert second.tag != first.tag
-    assert len(opened) == 2
+    assert b'calibrant_rows{model="m"} 122' in models.gauges().body
+    assert len(opened) == 4
     monkeypatch.setattr("calibrant.cli.model_documents.KEPT_BYTES", 100)
-    models.gauges()
-    assert len(models._kept) == 2
-    models._keep("m", "other", (0,), None, 1)
-    assert len(models._kept) == 1  # bounded
+    models._keep("m", "page", (0,), None, 99)
+    assert set(models._kept) == {("m", "entry"), ("m", "page")}  # documents are bounded
+    assert models._size == 99
 
 
 def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path: Path) -> None:
@@ -195,7 +197,11 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
     with closing(sqlite3.connect(tmp_path / "odd.db")) as changed:
         changed.execute("UPDATE parts SET outcomes = x'00'")
         changed.commit()
-    names = ("good", "bad", "locked", "text", "odd", "later", "folder")
+    shutil.copy(good, tmp_path / "mixed.db")
+    with closing(sqlite3.connect(tmp_path / "mixed.db")) as changed:
+        changed.execute("UPDATE reference SET content = x'00'")
+        changed.commit()
+    names = ("good", "bad", "locked", "text", "odd", "mixed", "later", "folder")
     (tmp_path / "folder.db").mkdir()
     holder = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -214,7 +220,7 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         assert [name for name, each in read.items() if each["error"] is None] == ["good"]
         assert 'calibrant_readable{model="bad"} 0' in get(service, "/metrics")[2].decode()
         code, _, body = get(service, "/")
-        assert (code, body.count(b"Cannot be read: ")) == (200, 6)
+        assert (code, body.count(b"<b>Failed:</b>")) == (200, 7)
         assert get(service, "/models/good/status.json")[0] == 200
         shutil.copy(good, tmp_path / "later.db")
         assert get(service, "/models/later/status.json")[0] == 200
@@ -310,6 +316,35 @@ def test_slow_and_many_clients(stores: dict[str, Path], monkeypatch: pytest.Monk
             time.sleep(0.05)
 
 
+def test_a_client_that_does_not_read_is_dropped(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_service, "WRITE_SECONDS", 0.2)
+    models, size = Models(stores), 20 << 20
+    large = Document(b"x" * size, "text/plain", "tag")
+    monkeypatch.setattr(models, "index", lambda: large)
+    with serving_models(models) as service:
+        with closing(socket.socket()) as line:
+            line.settimeout(30)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # else the system may take all of it
+            line.connect(("127.0.0.1", service.port))
+            line.sendall(b"GET / HTTP/1.1\r\n" + HOST)
+            deadline, begun = time.monotonic() + 30, False
+            while not begun or service._open:
+                begun = begun or service._open > 0
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            found = 0
+            with suppress(ConnectionResetError):
+                while part := line.recv(1 << 20):
+                    found += len(part)
+            assert found < size
+        assert get(service, "/healthz")[0] == 200
+
+
+def test_a_server_that_does_not_answer_is_not_described() -> None:
+    with pytest.raises(UnreadableError, match=r"^cannot be read from its server$"):
+        Models({"m": "postgresql://anna:secret@127.0.0.1:1/risk"}).status("m")
+
+
 def test_too_much_work(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_service, "MAX_WORK", 1)
     models, go = Models(stores), threading.Event()
@@ -351,11 +386,13 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://anna@host/risk?schema=churn"
     stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
     assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}
-    (tmp_path / "calibrant.toml").write_text('[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\n[models.y]\n')
+    (tmp_path / "calibrant.toml").write_text(
+        '[models]\nstore = "{model}.db"\n[models.x]\nowner = "Risk"\nstale = "2d"\n[models.y]\n'
+    )
     for place in (tmp_path, tmp_path / "calibrant.toml"):
-        paths, owners = models_of((str(place), "z=q.db"))
+        paths, owners, stale = models_of((str(place), "z=q.db"))
         assert paths == {"x": str(tmp_path / "x.db"), "y": str(tmp_path / "y.db"), "z": "q.db"}
-        assert owners == {"x": "Risk"}
+        assert (owners, stale) == ({"x": "Risk"}, {"x": 172_800_000_000})
     for bad in (("a/x.db", "b/x.db"), ("=x.db",), ("x=",), ("..=x.db",), ("a\nb=x.db",), (f"{tmp_path}", "x.db"), ()):
         with pytest.raises(ArgumentError, match=r"^STORE: "):
             models_of(bad)

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import ArgumentError, LensError
-from calibrant.metrics.bin.redrawn import mean_norm
+from calibrant.metrics.bin.resampled_norm import mean_norm
 
 
 def several(seed: int = 0, n: int = 211, k: int = 4) -> tuple[np.ndarray, np.ndarray]:

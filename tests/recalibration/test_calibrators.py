@@ -571,3 +571,13 @@ def test_multicalibration_repairs_a_group():
     assert same.predict_proba(score[4000:], masks[4000:])[:, 1] == pytest.approx(rate)
     with pytest.raises(GroupError, match="columns"):
         same.predict_proba(score[4000:], masks[4000:, :2])
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "uniform"])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_the_share_of_one_class_is_that_among_all_to_the_last_bit(noise: str, classes: int) -> None:
+    rng = np.random.default_rng(2)
+    logits, own = 2 * rng.normal(size=(30, classes)), rng.integers(0, classes, 30)
+    logits[:3] = 0.0
+    shares = winning_shares(logits, 1.7, noise)
+    assert winning_shares(logits, 1.7, noise, own).tolist() == shares[np.arange(30), own].tolist()

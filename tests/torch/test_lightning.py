@@ -219,3 +219,39 @@ def test_the_other_package(tmp_path: Any) -> None:
     assert callback.values["val/ece"] == pytest.approx(cal.ece(Y.numpy(), probs), abs=1e-6)
     assert {"lightning.pytorch", "pytorch_lightning"} <= set(sys.modules)
     assert len(home._bases()) == 2
+
+
+def test_figures_have_the_step_of_the_metrics(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
+    """In the real loggers of MLflow and, in the long form, of Weights & Biases, whose process takes seconds to start."""
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    logger = L.loggers.MLFlowLogger("runs", tracking_uri=tmp_path.as_uri())
+    returned = Net(returns=lambda logits, labels: logits)
+    trainer(tmp_path, CalibrationCallback(["ece"]), logger=logger, max_epochs=1).fit(returned, loader(), loader())
+    client = mlflow.MlflowClient(tmp_path.as_uri())
+    (point,) = client.get_metric_history(logger.run_id, "val/ece")
+    (folder,) = client.list_artifacts(logger.run_id)
+    assert folder.path == f"step_{point.step}"
+    assert [file.path for file in client.list_artifacts(logger.run_id, f"{folder.path}/val")] == [
+        f"step_{point.step}/val/reliability_diagram.png"
+    ]
+    if deep:
+        logger = L.loggers.WandbLogger(project="p", offline=True, save_dir=tmp_path)
+        trainer(tmp_path, CalibrationCallback(["ece"]), logger=logger, max_epochs=1).fit(returned, loader(), loader())
+        summary = dict(logger.experiment.summary)
+        assert summary["trainer/global_step"] == point.step
+        assert "val/reliability_diagram" in summary
+        logger.experiment.finish()
+
+
+def test_a_validation_without_labelled_rows_does_not_end_the_training(tmp_path: Any) -> None:
+    masked = DataLoader(TensorDataset(X, torch.full_like(Y, -100)), batch_size=50)
+    callback = CalibrationCallback(["ece"], ignore_index=-100)
+    run = trainer(tmp_path, callback, max_epochs=1)
+    with pytest.warns(
+        cal.CalibrantWarning, match="logs nothing for this validation: all rows are labelled ignore_index"
+    ):
+        run.fit(Net(returns=lambda logits, labels: logits), loader(), masked)
+    assert callback.values == {}
+    assert callback.temperature_module is None
+    assert "val/ece" not in run.callback_metrics

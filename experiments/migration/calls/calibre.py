@@ -32,11 +32,15 @@ CALLS = [
         ("calibre.plugin_calibration_error(y, p, norm=1)", "cal.ece_em(y, p)"),
         ("calibre.debiased_calibration_error(y, p)", "cal.drmsce(y, p)"),
         ("calibre.sweep_calibration_error(y, p)", "cal.ece_sweep(y, p, norm=2)", "different edges"),
-        ("calibre.smooth_calibration_error(y, p)", "cal.smece(y, p)", "probably it smooths on a grid"),
+        (
+            "calibre.smooth_calibration_error(y, p)",
+            "cal.smece(y, p)",
+            "it follows relplot: a grid, and ten bits of the bandwidth",
+        ),
         (
             "calibre.smooth_calibration_error(y, p, bandwidth=0.05)",
             "cal.smece(y, p, bandwidth=0.05)",
-            "probably as above",
+            "as above",
         ),
         (
             "[calibre.score_decomposition(y, p)[k] for k in ('miscalibration', 'discrimination', 'uncertainty')]",
@@ -58,7 +62,7 @@ CALLS = [
         (
             "calibre.CenteredIsotonicCalibrator().fit(p, y).transform(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
-            "probably it treats the ends of the scale otherwise",
+            "blocks at the ends are placed at their inner score, in calibrant at their centre",
         ),
     ),
     *of(
@@ -100,7 +104,7 @@ CALLS = [
         (
             "calibre.TemperatureScaler().fit(p, y).transform(new)",
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "probably zeros are clipped to other values",
+            "it clips zeros to 2.2e-16",
         ),
         (
             "[[one[k] for k in ('miscalibration', 'discrimination', 'uncertainty')] for one in calibre.classwise_decomposition(y, p)]",

@@ -40,7 +40,7 @@ CALLS = [
         (
             'cs.PlattScaler("probs").fit(p, y).transform(new)',
             'cal.PlattScaling(targets="plain").fit(p, y).predict_proba(new)',
-            "probably its optimizer stops earlier",
+            "its optimizer (BFGS with numerical derivatives) stops at a gradient of 1e-5",
         ),
     ),
     *of(
@@ -63,7 +63,7 @@ CALLS = [
         (
             'cs.TemperatureScaler("probs").fit(p, y).transform(new)',
             "cal.TemperatureScaling().fit(p, y).predict_proba(new)",
-            "probably zeros are clipped to other values",
+            'it clips zeros to 1e-12; `cal.TemperatureScaling(input="logit")` of `np.log(np.clip(p, 1e-12, 1))` agrees',
         ),
         (
             'cs.TemperatureScaler("logits").fit(np.log(p + 1e-9), y).transform(np.log(new + 1e-9))',

@@ -14,17 +14,19 @@ CALLS = [
         (
             "FullDirichletCalibrator().fit(p, y).predict_proba(new)",
             "cal.DirichletCalibration(off_diagonal=0, intercept=0).fit(p, y).predict_proba(new)",
-            "probably its optimizer stops earlier; zeros are clipped to other values",
         ),
         (
             "FullDirichletCalibrator(reg_lambda=0.01, reg_mu=0.01).fit(p, y).predict_proba(new)",
             "cal.DirichletCalibration(off_diagonal=0.01, intercept=0.01).fit(p, y).predict_proba(new)",
-            "probably as above",
+            "it sums the penalty, calibrant averages it (`reg_norm=True`), and fixes the last class at 0 (`ref_row=False` does not)",
+        ),
+        (
+            "FullDirichletCalibrator(reg_lambda=0.01, reg_mu=0.01, reg_norm=True, ref_row=False).fit(p, y).predict_proba(new)",
+            "cal.DirichletCalibration(off_diagonal=0.01, intercept=0.01).fit(p, y).predict_proba(new)",
         ),
         (
             "DiagonalDirichletCalibrator().fit(p, y).predict_proba(new)",
             "cal.VectorScaling().fit(p, y).predict_proba(new)",
-            "probably as above",
         ),
     ),
 ]

@@ -121,7 +121,7 @@ CALLS = [
         (
             "HistogramBinning(10).fit(p, y).transform(new)",
             'cal.HistogramBinning(binning=cal.EqualWidth(10, closed="left", edges="linspace")).fit(p, y).predict_proba(new)',
-            "it applies the bin below to a score on an edge, though it was fitted in the bin above",
+            "it applies the bin below to a score on an edge, though it was fitted in the bin above; equal for a number of bins, such as 7, on whose edges no score lies",
         ),
     ),
     *of(
@@ -130,7 +130,7 @@ CALLS = [
         (
             "BBQ().fit(p, y).transform(new)",
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
-            "probably it averages other numbers of bins, weighted by BIC; calibrant follows the paper",
+            "its bins have equal width and are weighted by BIC; calibrant follows the paper, with quantiles and the marginal likelihood",
         ),
         (
             "ENIR().fit(p, y).transform(new)",

@@ -48,7 +48,7 @@ CALLS = [
             "**not** `cal.cox_intercept`, in which the slope is estimated",
         ),
         (
-            "metrics.calibration_test(y, p).pvalue",
+            "metrics.calibration_test(y, p).p_value",
             'cal.assess(y, p, metric="cox_slope", method="lr").pvalue',
             "joint test of both coefficients; without `method` only the slope is tested",
         ),
@@ -68,9 +68,13 @@ CALLS = [
             'cal.hosmer_lemeshow(y, p, binning=cal.Quantile(10, closed="left", edges="quantile"))',
         ),
         (
-            "metrics.hosmer_lemeshow(y, p).pvalue",
+            "metrics.hosmer_lemeshow(y, p).p_value",
             'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square").pvalue',
             "as for the statistic; without `method`, outcomes are simulated if groups are too small for the chi-squared distribution",
+        ),
+        (
+            "metrics.hosmer_lemeshow(y, p).p_value",
+            'cal.assess(y, p, metric="hosmer_lemeshow", method="chi_square", binning=cal.Quantile(10, closed="left", edges="quantile")).pvalue',
         ),
         ("metrics.spiegelhalter_z(y, p).z", "cal.spiegelhalter_z(y, p)"),
         ("metrics.ecce(y, p).stat_max", "cal.ecce_mad(y, p)"),
@@ -130,12 +134,12 @@ CALLS = [
         (
             "probcal.ScalingBinningCalibrator().fit(p, y).predict_proba(new)",
             "cal.ScalingBinning().fit(p, y).predict_proba(new)",
-            "probably different edges",
+            "its edges are interpolated quantiles of the probabilities after Platt scaling, those of calibrant lie at rows",
         ),
         (
             "probcal.CenteredIsotonicCalibrator().fit(p, y).predict_proba(new)",
             "cal.CenteredIsotonicCalibration().fit(p, y).predict_proba(new)",
-            "probably it treats the ends of the scale otherwise",
+            "it keeps neighbouring blocks of the same rate apart, so that its curve is flat between them; calibrant, as in the paper, joins them",
         ),
     ),
     *of(
@@ -197,7 +201,7 @@ CALLS = [
         (
             'IsotonicCalibrator(interpolation="linear").fit(p, y).predict_proba(new)',
             "cal.IsotonicCalibration().fit(p, y).predict_proba(new)",
-            "probably it interpolates between the middles of blocks",
+            "it interpolates between the middles of blocks, calibrant between the scores at their ends",
         ),
     ),
     *of(
@@ -264,17 +268,17 @@ CALLS = [
         (
             "probcal.BBQCalibrator().fit(p, y).predict_proba(new)",
             "cal.BayesianBinning().fit(p, y).predict_proba(new)",
-            "probably it averages other numbers of bins",
+            "it averages 2 to √N bins, at most 50, with the prior Beta(1/2, 1/2); calibrant follows the paper",
         ),
         (
             "probcal.ENIRCalibrator().fit(p, y).predict_proba(new)",
             "cal.NearIsotonicEnsemble().fit(p, y).predict_proba(new)",
-            "probably it keeps at most 256 models",
+            "between the scores of the fit it uses steps, calibrant linear interpolation; at those scores 0.02, not traced",
         ),
         (
             "probcal.SplineCalibrator().fit(p, y).predict_proba(new)",
             "cal.SplineCalibration().fit(p, y).predict_proba(new)",
-            "probably it chooses a penalty by cross-validation",
+            "a different method: logistic regression on a penalized spline of the log-odds; calibrant differentiates a spline of the cumulative differences",
         ),
     ),
     *of(

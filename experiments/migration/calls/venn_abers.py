@@ -41,7 +41,7 @@ CALLS = [
         (
             'predict_proba_prefitted_va(p, y, new, va_tpe="one_vs_one")[0]',
             'cal.VennAbers(multiclass="one_vs_one").fit(p, y).predict_proba(new)',
-            "probably pairs with two probabilities of 0 have no score",
+            "in a row with two probabilities of 0 the share of that pair is 0/0; shares that are equal, such as 1/3 and 2/6, differ by rounding",
         ),
     ),
 ]

@@ -210,12 +210,13 @@ class Gates(NamedTuple):
         self,
         checked: Sequence[Checked],
         title: str,
-        details: Sequence[str] = (),
+        details: Sequence[str] | Callable[[], Sequence[str]] = (),
         tests: Sequence[Checked] = (),
     ) -> bool:
         """Print and write the results; True if a gate failed, and an error if one could not be evaluated.
 
-        The results of `tests`, which the command prints in its own words, are written as well.
+        The results of `tests`, which the command prints in its own words, are written as well. `details` of the summary may be a function that
+        makes them where a summary is written.
         """
         failed = [each for each in checked if each.failed]
         undefined = [each for each in checked if each.reason]
@@ -232,11 +233,13 @@ class Gates(NamedTuple):
                 say(annotation(f"{title}: gate {'failed' if each.failed else 'undefined'}", str(each)), err=True)
         if self.junit is not None and checked:
             write_atomic(self.junit, junit_xml(checked, title))
-        lines = summary_lines(checked, title, details)
+        step = os.environ.get("GITHUB_STEP_SUMMARY") if github and checked else None
+        lines: list[str] = []
+        if self.summary is not None or step:
+            lines = summary_lines(checked, title, details() if callable(details) else details)
         if self.summary is not None:
             write_atomic(self.summary, ("\n".join(lines) + "\n").encode(errors="replace"))
-        step = os.environ.get("GITHUB_STEP_SUMMARY")
-        if github and step and checked:
+        if step:
             try:
                 with open(step, "a", encoding="utf-8", errors="replace") as stream:
                     stream.write("\n".join(lines) + "\n\n")

@@ -207,8 +207,11 @@ def model_values(
     """Values of the options of a command by parameter, as configured for one model: its `entries` before the tables of the command."""
     options = configurable_options(command)
     values, used = _configured(found, context, options, path)
-    own = [Setting(table, key, value) for key, value in entries.items() if key in options]
-    _add_settings(found, context, options, own, values, used)
+    settings = [Setting(table, key, value) for key, value in entries.items() if key in options]
+    given = found.tables["models"].get(table.removeprefix("models."), {})
+    for is_own in (False, True):  # what a model gives itself replaces what all models have
+        own = [setting for setting in settings if (setting.key in given) == is_own]
+        _add_settings(found, context, options, own, values, used)
     return values
 
 

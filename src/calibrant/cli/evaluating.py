@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from ..evaluation.clinical import ROWS, clinical_summary
-from ..evaluation.group_validation import GroupValidation, validate_by_group, validate_by_period
 from ..evaluation.header import event_name
 from ..evaluation.measure import LEVELS_KEYWORD, Evaluation, calibrated, choose_metrics, evaluate
 from ..evaluation.result import MetricResult, numeric_columns
@@ -37,6 +35,9 @@ from .selecting import cell_options, lens_of, selection_of
 from .source import load, split
 from .streaming import is_sketch, streamed
 from .wording import in_options
+
+if TYPE_CHECKING:
+    from ..evaluation.group_validation import GroupValidation
 
 __all__ = ["like_labels", "named_classes", "positive_class", "rows_of", "run"]
 
@@ -209,7 +210,11 @@ def _evaluate(
             print_lines(["", pooled._title()])
             print_table(*pooled._table(), pooled._numeric)
             print_lines(pooled._notes())
-    details = [*markdown_list(*result.header.lines(), *result._dropped_lines()), "", *markdown_table(*result.table())]
+
+    def details() -> list[str]:
+        lines = markdown_list(*result.header.lines(), *result._dropped_lines())
+        return [*lines, "", *markdown_table(*result.table())]
+
     return gates.finish(checked, title, details)
 
 
@@ -226,6 +231,8 @@ def _clinical(
     gates: Gates,
 ) -> bool:
     """Print the table of a validation study; True if a gate failed."""
+    from ..evaluation.clinical import ROWS, clinical_summary
+
     conditions = gates.conditions(
         lambda name: measure_named(name, ROWS), lambda _: ("value", "low", "high"), "slope < 0.8"
     )
@@ -267,6 +274,8 @@ def _pooled(
     further: Mapping[str, Any],
 ) -> GroupValidation:
     """Validate each group of ``--by`` and pool the results."""
+    from ..evaluation.group_validation import validate_by_group, validate_by_period
+
     p = Predictions(**keywords)
     p = p if calibrator is None else calibrated(p, calibrator)
     validate = validate_by_period if trend else validate_by_group

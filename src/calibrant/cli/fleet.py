@@ -239,7 +239,8 @@ def _parameters(context: click.Context, name: str, arguments: list[str], values:
     made = parent.command.commands[name].make_context(
         name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
     )
-    return dict(made.params)
+    # An empty text removes what all models have.
+    return {option: None if value == "" else value for option, value in made.params.items()}
 
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
@@ -449,7 +450,7 @@ def _show(found: FleetStatus) -> None:
         ]
         for each in shown
     ]
-    print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, (4, 5, 6))
+    print_table(["model", "owner", "state", "last window", "rows", "e-value", "alarms", "verdict"], rows, range(4, 7))
     more = len(found.models) - len(shown)
     print_lines([f"and {more:,} more models"] if more > 1 else ["and 1 more model"] if more else [])
     print_lines(["* selected by e-BH"] if found.selected else [])

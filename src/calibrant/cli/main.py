@@ -14,6 +14,7 @@ from ..util.processes import in_processes
 from ..util.version import __version__
 from . import options
 from .config import forget_configuration, where_set
+from .lazy_modules import load_lazily
 from .monitoring import monitor
 from .places import forget_read
 from .screen import counting_seconds, forget, say, warnings_as_lines
@@ -30,6 +31,8 @@ def main(arguments: list[str] | None = None) -> None:
     The exit code is 0 on success, 1 if a gate failed, 2 for invalid input, 3 for an alarm of a monitor, 70 for an internal error and
     130 if interrupted.
     """
+    if arguments is None:
+        load_lazily()
     forget_read()
     forget_configuration()
     words = sys.argv[1:] if arguments is None else arguments

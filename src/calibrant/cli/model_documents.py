@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..errors import CalibrantError
+from ..monitoring.databases import is_url
+from ..monitoring.fleet import FleetStatus, ModelStatus, Reading, gather, read_model
 from ..monitoring.monitor import Monitor
-from ..monitoring.prometheus import Family, families, family, joined
+from ..monitoring.prometheus import Family, Rows, families, family, joined
 from ..monitoring.store import Store
-from ..util.results import number, plain_value
-
-if TYPE_CHECKING:
-    from ..monitoring.status import MonitorStatus
+from ..monitoring.windows import SECOND
 
 __all__ = ["Document", "Models", "UnreadableError"]
 
@@ -25,6 +26,8 @@ LAST = 90
 """Windows of the page and of the status of a model, as `monitor report` shows by default."""
 KEPT_BYTES = 64 << 20
 """Size of all documents that are kept; the one that was not asked for longest is made anew."""
+ALPHA = 0.05
+"""False discovery rate of the selection among all models, as in `fleet_status`."""
 JSON, HTML = "application/json", "text/html; charset=utf-8"
 GAUGES = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -48,23 +51,28 @@ class Document(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One model among all: the line of the index, the gauges, and its place."""
+    """One model among all."""
 
-    summary: dict[str, Any]
+    reading: Reading
     gauges: list[Family]
-    rank: tuple[Any, ...]
-    """The worst model has the lowest."""
+    readable: bool
 
 
 class Models:
     """Models by name, each with the store of its monitor. Nothing is written, and a store is read anew only after it has changed."""
 
-    def __init__(self, paths: Mapping[str, str | Path], owners: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        paths: Mapping[str, str | Path],
+        owners: Mapping[str, str] | None = None,
+        stale: Mapping[str, int] | None = None,
+    ) -> None:
         self.paths = dict(paths)
         self.owners = dict(owners or {})
+        self.stale = dict(stale or {})
         self._reading = {name: Lock() for name in self.paths}
         self._drawing = Lock()  # a chart takes a second of a processor; several at once would take as long
-        self._memory: dict[str, dict[bytes, Any]] = {name: {} for name in self.paths}
+        self._memory: dict[tuple[str, int], dict[bytes, Any]] = {}
         self._kept: OrderedDict[tuple[str, str], tuple[tuple[int, ...], Any, int]] = OrderedDict()
         self._keeping = Lock()
         self._size = 0
@@ -81,41 +89,37 @@ class Models:
 
     def index(self) -> Document:
         """The page with all models, the worst first."""
-        from ..reporting.html import environment
+        from ..reporting.fleet import render_fleet
 
-        template = environment(number=number).get_template("monitors.html")
-        return Document.of(template.render(models=[each.summary for each in self._entries()]), HTML)
+        status = self._fleet()
+        links = {each.model: _page_of(each.model) for each in status.models if each.state != "failed"}
+        return Document.of(render_fleet(status, title="Monitors", links=links), HTML)
 
     def all_statuses(self) -> Document:
-        """A summary of all models as JSON, the worst first."""
-        import json
-
-        found = {"models": [plain_value(each.summary) for each in self._entries()]}
+        """The status of all models as JSON, the worst first, with the addresses of the models."""
+        found = self._fleet().to_dict()
+        for each in found["models"]:
+            place = _page_of(each["model"])
+            each |= {"page": place, "status": f"{place}status.json"}
         return Document.of(json.dumps(found, indent=2, allow_nan=False) + "\n", JSON)
 
     def gauges(self) -> Document:
         """The gauges of all models; those of a model whose store cannot be read are absent, except ``calibrant_readable``."""
-        entries = sorted(self._entries(), key=lambda each: str(each.summary["model"]))
-        readable = family(
-            "readable",
-            "Whether the store of the monitor can be read.",
-            [({"model": each.summary["model"]}, int(each.summary["error"] is None)) for each in entries],
-        )
-        return Document.of(joined([[readable], *(each.gauges for each in entries)]), GAUGES)
+        entries = {name: self._entry(name) for name in sorted(self.paths)}
+        rows: Rows = [({"model": name}, int(entry.readable)) for name, entry in entries.items()]
+        readable = family("readable", "Whether the store of the monitor can be read.", rows)
+        return Document.of(joined([[readable], *(entry.gauges for entry in entries.values())]), GAUGES)
 
-    def _links(self, name: str) -> dict[str, Any]:
-        place = f"/models/{quote(name, safe='')}/"
-        return {"model": name, "owner": self.owners.get(name), "page": place, "status": f"{place}status.json"}
-
-    def _entries(self) -> list[Entry]:
-        return sorted(map(self._entry, self.paths), key=lambda each: each.rank)
+    def _fleet(self) -> FleetStatus:
+        # To the minute, so that unchanged pages keep their fingerprint for a while.
+        return gather([self._entry(name).reading for name in self.paths], ALPHA, int(time.time() // 60) * 60 * SECOND)
 
     def _entry(self, name: str) -> Entry:
         try:
             found: Entry = self._found(name, "entry")
         except UnreadableError as error:
-            empty = dict.fromkeys(("rows", "labelled", "clock", "open_alarms", "e_value", "window", "gap", "ece"))
-            return Entry({**self._links(name), "verdict": None, "error": str(error), **empty}, [], (1, 0.0, name))
+            failed = ModelStatus(name, self.owners.get(name), "failed", False, "", f"its store: {error}")
+            return Entry(Reading(failed), [], False)
         return found
 
     def _found(self, name: str, kind: str) -> Any:
@@ -131,27 +135,33 @@ class Models:
                 return kept
             try:
                 return self._make(name, kind, version)
-            except CalibrantError as error:
-                # Without the path of the store, which is not for every reader.
-                raise UnreadableError(f"{error.problem}") from error
             except Exception as error:  # a damaged store may raise anything, and concerns its own model only
-                raise UnreadableError(f"cannot be read ({type(error).__name__})") from error
+                problem = f"cannot be read ({type(error).__name__})"
+                if isinstance(error, CalibrantError):
+                    problem = f"{error.problem}"
+                # Without the path of the store, and what a server says, which are not for every reader.
+                if is_url(self.paths[name]):
+                    problem = "cannot be read from its server"
+                raise UnreadableError(problem.replace(str(self.paths[name]), name)) from error
 
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
-        opened = Monitor(Store.open(self.paths[name], read_only=True, memory=self._memory[name]))
-        status = opened.status(last=LAST)
-        entry = _entry_of(self._links(name), status)
-        document = Document.of(status.to_json() + "\n", JSON)
-        self._keep(name, "entry", version, entry, 10_000)
-        self._keep(name, "status", version, document, len(document.body))
-        if kind != "page":
-            return entry if kind == "entry" else document
-        from ..reporting.timeline import render_timeline
+        last = 1 if kind == "entry" else LAST
+        # Results of windows that are not in the store yet, which a later status uses again.
+        memory = self._memory.setdefault((name, last), {})
+        opened = Monitor(Store.open(self.paths[name], read_only=True, memory=memory))
+        status = opened.status(last=last)
+        if kind == "entry":
+            reading = read_model(name, self.owners.get(name), opened, status, patience=self.stale.get(name))
+            made: Any = Entry(reading, families(status, {"model": name}), True)
+        elif kind == "status":
+            made = Document.of(status.to_json() + "\n", JSON)
+        else:
+            from ..reporting.timeline import render_timeline
 
-        with self._drawing:
-            page = Document.of(render_timeline(status, title=name), HTML)
-        self._keep(name, "page", version, page, len(page.body))
-        return page
+            with self._drawing:
+                made = Document.of(render_timeline(status, title=name), HTML)
+        self._keep(name, kind, version, made, 0 if kind == "entry" else len(made.body))
+        return made
 
     def _recall(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         with self._keeping:
@@ -166,28 +176,13 @@ class Models:
             before = self._kept.pop((name, kind), None)
             self._kept[name, kind] = version, value, size
             self._size += size - (0 if before is None else before[2])
-            while self._size > KEPT_BYTES and len(self._kept) > 1:
-                _, (_, _, freed) = self._kept.popitem(last=False)
-                self._size -= freed
+            # What is needed of every model for the index and the gauges stays, else each of them would read all stores again.
+            oldest = [key for key, (_, _, each) in self._kept.items() if each and key != (name, kind)]
+            for key in oldest:
+                if self._size <= KEPT_BYTES:
+                    break
+                self._size -= self._kept.pop(key)[2]
 
 
-def _entry_of(links: Mapping[str, Any], status: MonitorStatus) -> Entry:
-    newest = status.last_labelled
-    measured = None if newest is None else newest.calibration
-    name = str(links["model"])
-    summary = {
-        **links,
-        "verdict": status.verdict,
-        "error": None,
-        "rows": status.n,
-        "labelled": status.labelled,
-        "clock": status.clock,
-        "open_alarms": len(status.open_alarms),
-        "e_value": status.process.value,
-        "window": None if newest is None else newest.window,
-        "gap": None if measured is None else measured.gap,
-        "ece": None if measured is None else measured.ece,
-    }
-    kinds = {alarm.kind for alarm in status.open_alarms}
-    severity = 0 if kinds & {"calibration", "change"} else 2 if kinds else 3
-    return Entry(summary, families(status, {"model": name}), (severity, -status.process.value, name))
+def _page_of(name: str) -> str:
+    return f"/models/{quote(name, safe='')}/"

@@ -144,6 +144,7 @@ def init(store: str, **options: Any) -> None:
 
     with warnings_as_lines():
         made, dropped = create_monitor(store, options)
+    named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     kept = made.settings.columns
     named = store if isinstance(made.path, Path) else f"'{made.path}'"  # a URL without its password
     needed = {"time": made.settings.rule.by_time, "id": True}

@@ -9,6 +9,7 @@ from threading import Thread
 from ..errors import ArgumentError
 from ..monitoring.databases import database_of, is_url
 from ..monitoring.fleet import FleetModel, load_fleet
+from ..monitoring.windows import read_duration
 from .config import configuration_file, is_configured
 from .http_service import Service, is_loopback, print_log
 from .model_documents import Models
@@ -37,33 +38,36 @@ def run(stores: tuple[str, ...], host: str, port: int, verbose: bool) -> None:
         raise ArgumentError("--host", f"cannot listen on {host!r} ({error.strerror})", "use 127.0.0.1") from None
 
 
-def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """The stores by the names of their models, and the owners of those that have one.
+def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], dict[str, int]]:
+    """The stores by the names of their models, and the owners and the durations until they are stale of those that have one.
 
     A store is ``NAME=STORE``, a store with its own name, or a configuration or folder of them with tables ``[models.NAME]``; without
     any, the models are those of the configuration.
     """
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
+    stale: dict[str, int] = {}
 
-    def add(name: str, store: str, owner: str | None = None) -> None:
+    def add(name: str, store: str) -> None:
         if name in found:
             raise ArgumentError("STORE", f"two models have the name {name!r}", "write NAME=STORE for one of them")
         if not name or name in (".", "..") or not name.isprintable() or not store:
             raise ArgumentError("STORE", f"{clean(name)!r} is not a name for a model", "write NAME=STORE")
         found[name] = store
-        owners.update({} if owner is None else {name: owner})
 
     for given in stores or (str(configuration_file() or ""),):
         if not given or given.endswith(".toml") or os.path.isdir(given):
             for model in _fleet(given):
-                add(model.name, model.store, model.owner)
+                add(model.name, model.store)
+                owners |= {} if model.owner is None else {model.name: model.owner}
+                own = model.options.get("stale")
+                stale |= {} if own is None else {model.name: read_duration(own, "stale")}
             continue
         name, equals, store = given.partition("=")
         if not equals or is_url(given) or os.path.exists(given):
             name, store = database_of(given).name, given
         add(name, store)
-    return found, owners
+    return found, owners, stale
 
 
 def _fleet(place: str) -> tuple[FleetModel, ...]:

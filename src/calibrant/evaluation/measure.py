@@ -413,6 +413,9 @@ def _results(
     """Return one result per metric, as time allows: first all values, then intervals and p-values, the fastest first."""
     results, seconds = _values(p, plan, given, deadline)
     if infer is not None:
+        import scipy.special  # noqa: F401  (nearly all tests and intervals use it: loaded once, before processes are started)
+
+        from ..inference import intervals, significance  # noqa: F401
         from ..inference.resampling import sharing
 
         with sharing():

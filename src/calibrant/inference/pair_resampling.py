@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 from ..metrics.kernel.embeddings import number_of_parts, skce_uq
 from ..metrics.kernel.laplace import laplace_pair_sum
-from ..metrics.kernel.pairs import MEDIAN_ROWS, Cloud, Kernel, as_points, choose_kernel, cloud_of, one_column, own_order
+from ..metrics.kernel.pairs import (
+    MEDIAN_ROWS,
+    Cloud,
+    Kernel,
+    as_points,
+    choose_kernel,
+    cloud_of,
+    evenly_spaced,
+    medians_of_selections,
+    one_column,
+    own_order,
+)
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
@@ -107,8 +118,21 @@ def skce_draws(
 
         return np.array(many(value, count, workers), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
-    rates = np.full(count, _rate(kernel)) if fixed else np.array(many(rate, count, workers))
+    if fixed:
+        rates = np.full(count, _rate(kernel))
+    elif view.n > MEDIAN_ROWS and sampler.clusters is None:
+        # As many rows in each replicate as there are, of which some are read for the width of the kernel.
+        chosen = many(lambda number: evenly_spaced(_share(crowd, picked(number)), MEDIAN_ROWS), count, workers)
+        medians = medians_of_selections(crowd.points, chosen, kernel.metric, kernel.scale)
+        rates = np.array([_rate(kernel._replace(width=median)) for median in medians.tolist()])
+    else:
+        rates = np.array(many(rate, count, workers))
     return _values(crowd, kernel, rates, picked)
+
+
+def _share(crowd: Crowd, counts: Floats) -> Floats:
+    weight = counts * crowd.weight
+    return np.asarray(weight / float(weight.sum()))
 
 
 def _crowd(view: VectorView) -> Crowd:

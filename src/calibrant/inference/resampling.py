@@ -364,7 +364,7 @@ def draw_labels(p: Predictions, rng: Generator, paths: Array | None = None) -> A
     aim = rng.random(p.n)
     if paths is not None:
         passed = np.empty(p.n, np.bool_)
-        classes = np.zeros(p.n, np.uint8 if p.k <= 255 else np.intp)
+        classes: NDArray[Any] = np.zeros(p.n, np.uint8 if p.k <= 255 else np.intp)
         for path in paths:
             classes += np.less_equal(path, aim, out=passed)
         return np.minimum(classes.astype(np.intp), p.k - 1)

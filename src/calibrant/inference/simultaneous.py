@@ -187,7 +187,7 @@ def classwise_draws(
                 inside.ravel()[usual] = total - inside.sum(axis=1)
                 sums.append(inside)
             positives = np.bincount(own_cell, own, p.k * bins).astype(np.int64).reshape(p.k, bins)
-            found.append(value(_sums_of_integers(*sums, positives), int(own.sum())))
+            found.append(value(_sums_of_integers(sums[0], sums[1], positives), int(own.sum())))
     return np.array(found, np.float64)
 
 
@@ -211,7 +211,7 @@ def _scores_as_integers(views: list[View]) -> list[Floats]:
     return [upper, lower]
 
 
-def _sums_of_integers(upper: Floats, lower: Floats, positives: NDArray[np.int64]) -> BinSums:
+def _sums_of_integers(upper: NDArray[Any], lower: NDArray[Any], positives: NDArray[np.int64]) -> BinSums:
     """Sums over bins from those of upper and lower bits."""
     above = LOW_BITS - LOWER_BITS
     whole = upper.astype(np.int64)

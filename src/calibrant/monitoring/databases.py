@@ -64,13 +64,20 @@ class Connection(Protocol):
 class Database(Protocol):
     """A place for the tables of one monitor."""
 
-    path: Path | str
-    """File, or URL without password."""
-    name: str
-    """A short name for headings and labels: that of the file without its suffix, or of the schema."""
-    errors: tuple[type[Exception], ...]
-    messages: Sequence[tuple[str, str, str]]
-    remedy: str
+    @property
+    def path(self) -> Path | str:
+        """File, or URL without password."""
+
+    @property
+    def name(self) -> str:
+        """A short name for headings and labels: that of the file without its suffix, or of the schema."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]: ...
+    @property
+    def messages(self) -> Sequence[tuple[str, str, str]]: ...
+    @property
+    def remedy(self) -> str: ...
 
     def connect(self, writing: bool) -> Connection: ...
     def configure(self, connection: Connection) -> None: ...
@@ -151,6 +158,7 @@ class Sqlite:
 
     def compact(self, connection: Connection) -> None:
         """Write the file anew, by way of the journal, and shorten both."""
+        connection.execute("PRAGMA temp_store = FILE")  # not all of it in memory
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, CalibrantError, FileError, InputTypeError
 from ..inference.multiplicity import e_bh, p_to_e
@@ -210,8 +210,8 @@ class ModelStatus(Record):
     owner : str or None
         Who is responsible for it.
     state : {"alarm", "failed", "drift", "stale", "quiet"}
-        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no new
-        data; or none of these.
+        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no data,
+        or none for long; or none of these.
     selected : bool
         Whether the e-BH procedure over all models selects it as miscalibrated.
     verdict : str
@@ -307,6 +307,12 @@ class FleetStatus(Record):
         return tuple(each.model for each in self.models if each.error is not None)
 
     @property
+    def stale(self) -> tuple[str, ...]:
+        """Models without data, or without new data for long."""
+        found = (each for each in self.models if each.stale_since is not None or (not each.n and each.error is None))
+        return tuple(each.model for each in found)
+
+    @property
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
@@ -315,8 +321,8 @@ class FleetStatus(Record):
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
-        stale = sum(each.stale_since is not None for each in self.models)
-        parts += [f"{stale:,} without new data"] if stale else []
+        if self.stale:
+            parts.append(f"{len(self.stale):,} without new data")
         return "; ".join(parts) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -328,8 +334,8 @@ class FleetStatus(Record):
             JSON values; infinite numbers are text.
         """
         own = {"verdict": self.verdict, "time": self.time, "alpha": self.alpha}
-        lists = {"selected": list(self.selected), "failed": list(self.failed), "models": self.models}
-        found: dict[str, Any] = plain_value({**own, **lists})
+        lists = {"selected": list(self.selected), "failed": list(self.failed), "stale": list(self.stale)}
+        found: dict[str, Any] = plain_value({**own, **lists, "models": self.models})
         return found
 
     def to_json(self) -> str:
@@ -425,9 +431,32 @@ def fleet_status(
     for name, owner, store, own in _stores(models):
         error = (errors or {}).get(name)
         patience = allowed if own is None else read_duration(own, "stale")
-        found.append(_status_of(name, owner, store, error, moment, patience))
+        found.append(_reading_of(name, owner, store, error, patience))
     if not found:
         raise ArgumentError("models", "names no model", "name at least one")
+    return gather(found, alpha, moment)
+
+
+class Reading(NamedTuple):
+    """What was read of one model, whatever the time."""
+
+    found: ModelStatus
+    since: int | None = None
+    """Time of its latest data."""
+    due: int | None = None
+    """Time from which the model is stale."""
+
+    def at(self, moment: int) -> ModelStatus:
+        """The status at a time."""
+        if self.since is None or self.due is None or moment <= self.due:
+            return self.found
+        state = "stale" if self.found.state == "quiet" else self.found.state
+        return replace(self.found, state=state, stale_since=time_text(self.since))
+
+
+def gather(readings: Iterable[Reading], alpha: float, moment: int) -> FleetStatus:
+    """The status of all models at a time, with the selections over all of them."""
+    found = [each.at(moment) for each in readings]
     calibration = e_bh([each.e_value if each.e_value is not None else 0.0 for each in found], alpha=alpha)
     drift = e_bh([each.drift_e_value if each.drift_e_value is not None else 0.0 for each in found], alpha=alpha)
     chosen = [
@@ -458,28 +487,35 @@ def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
     return [(model.name, model.owner, model.store, model.options.get("stale")) for model in found]
 
 
-def _status_of(
-    name: str, owner: str | None, store: Any, error: str | None, moment: int, patience: int | None
-) -> ModelStatus:
+def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:
     try:
         monitor = store if isinstance(store, Monitor) else Monitor.open(store)
-        status, since = monitor.status(last=1), _latest(monitor)
-        unsent = count_waiting(monitor._store)
+        return read_model(name, owner, monitor, monitor.status(last=1), error, patience)
     except (CalibrantError, OSError) as problem:
-        return ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split()))
-    width = monitor.settings.rule.width
+        return Reading(ModelStatus(name, owner, "failed", False, "", error or " ".join(str(problem).split())))
+
+
+def read_model(
+    name: str,
+    owner: str | None,
+    monitor: Monitor,
+    status: MonitorStatus,
+    error: str | None = None,
+    patience: int | None = None,
+) -> Reading:
+    """What a monitor and its status say about a model among others."""
+    (since, width), unsent = _latest(monitor), count_waiting(monitor._store)
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
-    is_stale = since is not None and allowed is not None and moment > since + allowed
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
-    return ModelStatus(
+    found = ModelStatus(
         name,
         owner,
-        _state(status, error, is_stale),
+        _state(status, error),
         False,
         status.verdict,
         error,
         status.windows[-1].window if status.windows else None,
-        time_text(since) if is_stale and since is not None else None,
+        None,
         status.n,
         status.labelled,
         status.process.value,
@@ -489,21 +525,23 @@ def _status_of(
         status.open_alarms,
         unsent,
     )
+    return Reading(found, since, None if since is None or allowed is None else since + allowed)
 
 
-def _state(status: MonitorStatus, error: str | None, is_stale: bool) -> str:
+def _state(status: MonitorStatus, error: str | None) -> str:
     kinds = {alarm.kind for alarm in status.open_alarms}
     if kinds & {"calibration", "change"}:
         return "alarm"
-    return "failed" if error is not None else "drift" if kinds else "stale" if is_stale else "quiet"
+    return "failed" if error is not None else "drift" if kinds else "quiet" if status.n else "stale"
 
 
-def _latest(monitor: Monitor) -> int | None:
-    """Time of the latest data in microseconds: of the newest row, or of the newest file where windows are numbers of rows."""
+def _latest(monitor: Monitor) -> tuple[int | None, int | None]:
+    """Time of the latest data and length of its window in microseconds; where windows are numbers of rows, the time of the newest file."""
     with monitor._store.read() as db:
         newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
     if newest is None:
-        return None
+        return None, None
     if not monitor.settings.rule.by_time:
-        return None if sources is None else int(sources["fed"])
-    return int(min(clock, monitor.settings.rule.span(newest)[1]))
+        return (None if sources is None else int(sources["fed"])), None
+    start, end = monitor.settings.rule.span(newest)
+    return int(min(clock, end)), end - start

@@ -328,7 +328,7 @@ class Update(Record):
             ("revised", "labels corrected"),
             ("removed", "rows removed"),
             ("unknown", "labels with unknown ids kept for their predictions"),
-            ("pruned", "rows or labels of pruned predictions ignored"),
+            ("pruned", "pruned rows delivered or labelled again, ignored"),
             ("late_rows", "rows late, their windows were closed"),
             ("late_labels", "labels late, their windows were tested"),
         ):
@@ -337,7 +337,9 @@ class Update(Record):
         for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
-        return re.sub(r"\b1 (duplicate row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes")
+        return re.sub(
+            r"\b1 (duplicate row|pruned row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -435,12 +437,14 @@ class MonitorStatus(Record):
 
     @property
     def open_lines(self) -> list[str]:
-        """Open alarms as text: each kind, group and onset once, with the number of repetitions."""
+        """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
         stories: dict[tuple[Any, ...], list[Alarm]] = {}
         for alarm in self.open_alarms:
             stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
-        lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
+        lines = [
+            f"{found[0]!r}{_again(found)} [alarm {found[0].number}]" for found in list(stories.values())[:SHOWN_ALARMS]
+        ]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
@@ -760,10 +764,10 @@ def _found_in_memory(
     common = blake2b(json.dumps([settings.to_dict(), streams]).encode() + before)
     keys, found = [], []
     for part in parts:
-        key = common.copy()
+        digest = common.copy()
         for sketch in (part.scores, part.outcomes, *part.ood.values()):
-            key.update(sketch.to_bytes())
-        keys.append(key.digest())
+            digest.update(sketch.to_bytes())
+        keys.append(digest.digest())
         drift, measured = store.memory.get(keys[-1], (None, None))
         known = part._replace(drift=part.drift or drift, measured=part.measured or measured)
         found.append(_found(known, settings, reference, clock, streams))

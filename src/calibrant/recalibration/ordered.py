@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..curves.logistic_regression import CLIP
 from ..errors import UndefinedMetricError, warn_caller
@@ -205,8 +206,7 @@ class ConsistencyCalibration(Calibrator):
         some = slice(None) if step == 1 else order_of_content(data)[::step]
 
         def loss(t: float, rows: Any = slice(None)) -> float:
-            probs = winning_shares(z[rows], math.exp(t), self.noise)
-            own = probs[np.arange(len(probs)), labels[rows]]
+            own = winning_shares(z[rows], math.exp(t), self.noise, labels[rows])
             return float(weight[rows] @ -np.log(np.maximum(own, CLIP)) / weight[rows].sum())
 
         grid = np.linspace(math.log(LEAST), math.log(MOST), 29)
@@ -224,30 +224,40 @@ class ConsistencyCalibration(Calibrator):
         return winning_shares(data.logits, self.strength_, self.noise)
 
 
-def winning_shares(logits: Floats, strength: float, noise: str) -> Floats:
-    """The probability that each class has the largest logit after noise is added."""
-    classes = logits.shape[1]
+def winning_shares(logits: Floats, strength: float, noise: str, own: NDArray[np.intp] | None = None) -> Floats:
+    """The probability that each class has the largest logit after noise is added; with `own`, that of one class of each row."""
+    rows, classes = logits.shape
     if noise == "gaussian" and classes == 2:
         from scipy.special import ndtr
 
         gap = (logits[:, 1] - logits[:, 0]) / (strength * math.sqrt(2))
-        return np.column_stack([ndtr(-gap), ndtr(gap)])
-    distribution = _gaussian_shares if noise == "gaussian" else _uniform_shares
+        shares = np.column_stack([ndtr(-gap), ndtr(gap)])
+        return shares if own is None else shares[np.arange(rows), own]
 
     def work(start: int, stop: int) -> Floats:
-        return distribution((logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength)
+        mean = (logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength
+        some = None if own is None else own[start:stop]
+        if noise == "gaussian":
+            return _gaussian_shares(mean, some)
+        shares = _uniform_shares(mean)
+        return shares if some is None else shares[np.arange(len(shares)), some]
 
     width = classes * (len(NODES) if noise == "gaussian" else MOST_NODES)
     return np.concatenate(map_blocks(work, len(logits), rows_per_block(width), columns=width))
 
 
-def _gaussian_shares(mean: Floats) -> Floats:
+def _gaussian_shares(mean: Floats, own: NDArray[np.intp] | None) -> Floats:
     """The integral over the winning value v of phi(v - m_k) times the product of Phi(v - m_j) over the others."""
     from scipy.special import ndtr
 
     z = NODES[None, :, None] - mean[:, None, :]
     below = ndtr(z)
     with np.errstate(under="ignore"):
+        if own is not None:  # with the nodes first, which are then added in the same order as for all classes
+            at = np.arange(len(mean))
+            place = np.ascontiguousarray(z[at, :, own].T)
+            share = np.exp(-0.5 * place * place) / below[at, :, own].T * below.prod(axis=2).T
+            return np.asarray(share.sum(axis=0) * ((NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)))
         # phi / Phi of class k, times the product of all Phi; no Phi is 0, for no mean lies above 0.
         share = np.exp(-0.5 * z * z) / below * below.prod(axis=2, keepdims=True)
         return np.asarray(share.sum(axis=1) * ((NODES[1] - NODES[0]) / math.sqrt(2 * math.pi)))

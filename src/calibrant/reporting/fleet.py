@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..monitoring.fleet import FleetStatus
@@ -56,13 +57,13 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
     ...     store = os.path.join(folder, "churn.db")
     ...     monitor = cal.Monitor.create(store, reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
     ...     page = cal.write_fleet(os.path.join(folder, "fleet.html"), cal.fleet_status({"churn": store})).read_text()
-    >>> "0 of 1 model with an open alarm." in page
+    >>> "0 of 1 model with an open alarm" in page
     True
     """
     return write_atomic(path, render_fleet(status, title=title).encode())
 
 
-def render_fleet(status: FleetStatus, *, title: str = "Fleet") -> str:
+def render_fleet(status: FleetStatus, *, title: str = "Fleet", links: Mapping[str, str] | None = None) -> str:
     """Render the status of a fleet as an HTML page.
 
     Parameters
@@ -71,6 +72,8 @@ def render_fleet(status: FleetStatus, *, title: str = "Fleet") -> str:
         Result of `fleet_status`.
     title : str
         Heading of the page.
+    links : mapping of str to str, optional
+        Addresses of the pages of models, by name.
 
     Returns
     -------
@@ -80,6 +83,6 @@ def render_fleet(status: FleetStatus, *, title: str = "Fleet") -> str:
     page: str = (
         environment(number=number, percent=percent)
         .get_template("fleet.html")
-        .render(title=title, version=__version__, fleet=status, states=STATES)
+        .render(title=title, version=__version__, fleet=status, states=STATES, links=links or {})
     )
     return page

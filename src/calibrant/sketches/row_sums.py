@@ -145,7 +145,7 @@ class GroupRows:
     def sums(self) -> list[RowSums]:
         """The sums of each group."""
         return [
-            RowSums(rows, *((top << 2 * _HALF) + (high << _HALF) + low for top, high, low in parts), impossible)
+            RowSums._make([rows, *((top << 2 * _HALF) + (high << _HALF) + low for top, high, low in parts), impossible])
             for rows, parts, impossible in zip(
                 self.rows.tolist(), self.parts.tolist(), self.impossible.tolist(), strict=True
             )

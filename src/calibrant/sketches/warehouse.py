@@ -257,13 +257,16 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
     several = len(plan.prob) > 1
     xs = [f"x{place}" for place in range(len(plan.prob))]
     read = {x: f"CAST({quoted(name, own, 'prob')} AS {own.double})" for x, name in zip(xs, plan.prob, strict=True)}
-    read["label_text"] = f"CAST({quoted(plan.label, own, 'label')} AS {own.text})" if code is None else code
+    label = quoted(plan.label, own, "label")
+    read["label_text"] = f"CAST({label} AS {own.text})" if code is None else label
+    if code is not None:
+        read["class_index"] = code
     if plan.by is not None:
         read["group_name"] = quoted(plan.by, own, "by")
     if plan.counts is not None:
         read["times"] = quoted(plan.counts, own, "counts")
-    checked = {"class_index": _code(plan.classes, own) if code is None else "label_text"}
-    steps = [read, checked, {"fault": _faults(plan, own, xs)}]
+    coded = [{"class_index": _code(plan.classes, own)}] if code is None else []
+    steps = [read, *coded, {"fault": _faults(plan, own, xs)}]
     # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well.
     steps.append({f"v{x}": f"CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} ELSE 0 END" for x in xs})
     if several:

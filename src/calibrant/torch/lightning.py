@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..errors import ArgumentError, CalibrantWarning, InputTypeError, MissingDependencyError
+from ..errors import (
+    ArgumentError,
+    CalibrantWarning,
+    InputTypeError,
+    MissingDependencyError,
+    UndefinedMetricError,
+    warn_caller,
+)
 from ..figures.reliability_diagrams import reliability_diagram
 from ..trackers import Content, write_mlflow, write_tensorboard, write_wandb
 from ..util.checks import check_whole
@@ -52,7 +60,8 @@ class CalibrationCallback(Base):
     """Log calibration after each validation epoch: metrics, a reliability diagram, and the temperature that would be fitted.
 
     Metrics are logged as ``self.log`` does, so that checkpoints, early stopping and schedulers can monitor ``"val/ece"``. The diagram goes to
-    every logger that takes figures: TensorBoard, Weights & Biases and MLflow. Nothing is logged during the sanity check. The rows of several validation
+    every logger that takes figures: TensorBoard, Weights & Biases and MLflow. Nothing is logged during the sanity check, and nothing but a warning
+    where a metric is undefined, as for a validation in which all rows are ignored. The rows of several validation
     loaders are pooled.
 
     The ``validation_step`` of the model must return the logits: a tensor, or a mapping with ``"logits"``, and with the labels where the
@@ -200,7 +209,14 @@ class CalibrationCallback(Base):
         if self._found is None:
             return
         # A process must not be left waiting for one that found invalid rows: their counts are added like all others.
-        values = {self.prefix + name: float(value) for name, value in self._found.compute().items()}
+        try:
+            values = {self.prefix + name: float(value) for name, value in self._found.compute().items()}
+        except UndefinedMetricError as error:  # on every process: of the rows of all; training goes on
+            self.values, self.temperature_module = {}, None
+            self._start()
+            problem = "all rows are labelled ignore_index" if error.problem == "no rows were added" else str(error)
+            warn_caller(f"CalibrationCallback logs nothing for this validation: {problem}")
+            return
         content = Content(numbers={})
         if self.temperature:
             self.temperature_module = self._fitted()
@@ -218,8 +234,11 @@ class CalibrationCallback(Base):
         logged = {name: torch.tensor(value, **place) for name, value in values.items()}
         pl_module.log_dict(logged, on_step=False, on_epoch=True, sync_dist=trainer.world_size > 1)
         if trainer.is_global_zero and content.pictures:
+            # The step under which Lightning logs the metrics.
+            loop = getattr(trainer.fit_loop, "epoch_loop", None)
+            step = getattr(loop, "_batches_that_stepped", trainer.global_step)
             for logger in trainer.loggers:
-                _write(content, logger, trainer.global_step)
+                _write(content, logger, step)
         self._start()
 
     def _fitted(self) -> TemperatureModule:
@@ -275,6 +294,7 @@ def _write(content: Content, logger: Any, step: int) -> None:
     if "TensorBoardLogger" in kinds:
         write_tensorboard(content, logger.experiment, step)
     elif "WandbLogger" in kinds:
-        write_wandb(content, logger.experiment, None)
+        # As its own figures, which are shown over this number and not over the step of the run.
+        write_wandb(replace(content, numbers={"trainer/global_step": step}), logger.experiment, None)
     elif "MLFlowLogger" in kinds:
         write_mlflow(content, logger.experiment, logger.run_id, step)

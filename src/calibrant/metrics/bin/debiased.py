@@ -161,7 +161,7 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm
     deviation = np.sqrt(rate_variance(table, unbiased=False))
     gap = np.abs(table.gap)
     if norm != 1:
-        from .redrawn import mean_norm
+        from .resampled_norm import mean_norm
 
         plug_in = weighted_power(gap, table.share, norm) ** (1 if norm == math.inf else 1 / norm)
         value = 2 * plug_in - mean_norm(gap, deviation, table.share, norm)
@@ -170,8 +170,8 @@ def ece_db(view: View, *, bins: Bins = 15, binning: Binning = "equal_mass", norm
     # Mean of |normal|: the folded normal in closed form.
     apart = np.minimum(gap / safe, 40.0)  # beyond that both terms are at their limit
     folded = safe * math.sqrt(2 / math.pi) * np.exp(-np.square(apart) / 2) + gap * (1 - 2 * ndtr(-apart))
-    redrawn = np.where(deviation > 0, folded, gap)
-    return math.fsum(table.share * (2 * gap - redrawn))
+    resampled = np.where(deviation > 0, folded, gap)
+    return math.fsum(table.share * (2 * gap - resampled))
 
 
 @metric(

@@ -31,6 +31,7 @@ __all__ = [
     "cloud_of",
     "evenly_spaced",
     "kernel_sums",
+    "medians_of_selections",
     "one_column",
     "own_order",
 ]
@@ -49,6 +50,10 @@ NEAR_PAIRS, MOST_HALVINGS = 4, 40
 # Cache of median distances: resampled labels leave the predictions unchanged, so that every resample needs the same median.
 _KNOWN: dict[bytes, float] = {}
 MOST_KNOWN = 4096
+# Ranks on either side of the median within which distances are kept, as a fraction, and the rows of a tile of distances.
+NEAR_MEDIAN, MEDIAN_TILE = 0.02, 512
+# With fewer columns, a distance is computed as fast as it is looked up.
+MEDIAN_COLUMNS = 20
 # A tile of distances takes half a megabyte, so that it stays in the cache of one core while the kernel is evaluated.
 TILE = 256
 # A pair costs several times as much as an entry of a pass over the data, so that few rows already justify a second thread.
@@ -218,6 +223,45 @@ def _median_of_many(points: Floats, metric: str, scale: float) -> float:
     distance = _distances(points, metric)
     middle = float((scale * _middle_two(distance)).mean())  # equal weights, and an even number
     return middle or scale * float(distance.mean()) or math.inf
+
+
+def medians_of_selections(points: Floats, chosen: list[Array], metric: str, scale: float) -> Floats:
+    """Compute the median distance of each of several selections of the same points: increasing indices, equally many in each.
+
+    The values are those of one selection after the other, but a distance is computed once. Those far from the median of the first selection
+    are only counted.
+    """
+    from scipy.spatial.distance import cdist
+
+    size = len(chosen[0])
+    if len(points) ** 2 > len(chosen) * size**2 / 2 or points.shape[1] < MEDIAN_COLUMNS:
+        return np.array([_median_of_many(points[rows], metric, scale) for rows in chosen])
+    first = np.sort(_distances(points[chosen[0]], metric))
+    low, high = first[int((0.5 - NEAR_MEDIAN) * len(first))], first[int((0.5 + NEAR_MEDIAN) * len(first))]
+    at = np.full(len(chosen), len(first) // 2 - 1)  # minus the number of smaller distances
+    near: list[list[Floats]] = [[] for _ in chosen]
+    spans = [slice(start, start + MEDIAN_TILE) for start in range(0, len(points), MEDIAN_TILE)]
+    starts = [np.searchsorted(rows, [*(span.start for span in spans), len(points)]).tolist() for rows in chosen]
+    for one, a in enumerate(spans):
+        for other, b in enumerate(spans[one:], one):
+            distance = cdist(points[a], points[b], metric)
+            side = (distance >= low).view(np.int8) + (distance > high)
+            for number, (rows, ends) in enumerate(zip(chosen, starts, strict=True)):
+                i = rows[ends[one] : ends[one + 1]] - a.start
+                j = rows[ends[other] : ends[other + 1]] - b.start
+                part = side[i[:, None], j]
+                if one == other:
+                    part[np.tri(len(i), dtype=bool)] = 2  # each pair once
+                at[number] -= part.size - np.count_nonzero(part)
+                places = np.flatnonzero(part == 1)
+                near[number].append(distance[i[places // len(j)], j[places % len(j)]])
+    medians = []
+    for rows, place, parts in zip(chosen, at.tolist(), near, strict=True):
+        values = np.concatenate(parts)
+        inside = 0 <= place <= len(values) - 2
+        middle = float((scale * np.partition(values, [place, place + 1])[place : place + 2]).mean()) if inside else 0.0
+        medians.append(middle or _median_of_many(points[rows], metric, scale))
+    return np.array(medians)
 
 
 def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:

@@ -1,0 +1,125 @@
+"""Reference values: numbers that other sources give for calls of this package, and their comparison with what it gives here."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+
+from ..errors import CalibrantError
+
+# What each file compares with, in the order of the dossier.
+GROUPS = {
+    "definitions": "definitions in exact arithmetic",
+    "r": "packages of R",
+    "stored": "values of an earlier version",
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One number or list of numbers, and where it is from."""
+
+    id: str
+    """Group, topic and number."""
+    topic: str
+    """The metric, test, calibrator or decision."""
+    kind: str
+    """`metric`, `test`, `interval`, `calibrator`, `decision`, `curve` or `monitor`."""
+    call: str
+    """The call, in Python."""
+    data: str
+    """Name of the arrays that the call uses."""
+    value: float | list[float]
+    """The value of the source."""
+    source: str
+    """Package with its version, or how the value was obtained."""
+    source_call: str
+    """The call at the source."""
+    tolerance: float
+    """Largest relative difference, absolute below 1."""
+    reason: str
+    """Why the tolerance is not smaller."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A reference value beside the value found."""
+
+    reference: Reference
+    found: float | list[float] | None
+    error: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Largest difference, relative to the reference value where that exceeds 1."""
+        if self.found is None:
+            return math.inf
+        found, expected = np.ravel(self.found).astype(float), np.ravel(self.reference.value).astype(float)
+        if found.shape != expected.shape:
+            return math.inf
+        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(found - expected) / np.maximum(1, np.abs(expected))
+        return float(np.max(np.where(same, 0, np.where(np.isnan(apart), math.inf, apart)), initial=0.0))
+
+    @property
+    def passed(self) -> bool:
+        """Whether the difference is within the tolerance."""
+        return not self.error and self.difference <= self.reference.tolerance
+
+
+def load(group: str) -> list[Reference]:
+    """All reference values of a group."""
+    found: list[Reference] = []
+    numbers: dict[str, int] = {}
+    for common, rows in _table(group)["rows"]:
+        for row in rows:
+            entry = {**common, **row}
+            numbers[entry["topic"]] = numbers.get(entry["topic"], 0) + 1
+            found.append(Reference(f"{group}/{entry['topic']}/{numbers[entry['topic']]}", **entry))
+    return found
+
+
+def compare(reference: Reference) -> Compared:
+    """Evaluate the call of a reference value here."""
+    found, error = evaluate(reference.call, _arrays(reference.id.partition("/")[0], reference.data))
+    return Compared(reference, found, error)
+
+
+def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] | None, str]:
+    """The value of a call, or the error that it ends in."""
+    names: dict[str, Any] = {"cal": cal, "np": np, "math": math, **arrays}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # The text is the package's own data, shipped beside this file, and shown as it is evaluated.
+            found = np.asarray(eval(call, names), dtype=float)
+    except (CalibrantError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return None, f"{type(error).__name__}: {error}"
+    return found.ravel().tolist() if found.ndim else float(found), ""
+
+
+def every(groups: Mapping[str, str] = GROUPS) -> Iterator[Compared]:
+    """Every reference value beside the one found here."""
+    for group in groups:
+        yield from map(compare, load(group))
+
+
+@lru_cache
+def _table(group: str) -> Any:
+    return json.loads((files(__package__) / "references" / f"{group}.json").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4)
+def _arrays(group: str, name: str) -> dict[str, Any]:
+    return {column: np.array(values) for column, values in _table(group)["data"][name].items()}

@@ -1,0 +1,448 @@
+"""`calibrant monitor run`: a fleet is updated from its files, one failing model stops no other, and alarms are sent once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socketserver
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.monitoring import fleet_status, load_fleet
+from calibrant.monitoring.alerts import read_channels
+from calibrant.monitoring.outbox import ATTEMPTS, AlertError, deliver, queue_alarms
+from calibrant.monitoring.windows import SECOND, read_time
+from tests.postgres import Server
+
+Run = Callable[..., tuple[int, str, str]]
+NOW = read_time("2026-03-10")
+HOSTILE = "<script>alert(1)</script>"
+SHARED = """
+[models]
+store = "{model}.db"
+reference = "reference.csv"
+prob = "p"
+label = "y"
+time = "at"
+id = "id"
+every = "1d"
+resamples = 19
+predictions = "{model}-*.csv"
+labels = ["{model}.labels.csv"]
+"""
+
+
+def table(path: Path, rows: dict[str, Any]) -> None:
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_day(folder: Path, model: str, day: int, shift: float) -> None:
+    """Predictions and labels of a day; the probabilities are too high by `shift` on the logit."""
+    rng = np.random.default_rng(day)
+    p = rng.beta(2, 2, 80).round(4)
+    y = (rng.random(80) < 1 / (1 + np.exp(shift) * (1 / p - 1))).astype(int)
+    ids = [f"{day}-{row}" for row in range(80)]
+    table(folder / f"{model}-{day}.csv", {"id": ids, "at": [f"2026-03-0{day}"] * 80, "p": p})
+    labels = folder / f"{model}.labels.csv"
+    before = labels.read_text(encoding="utf-8") if labels.exists() else "id,y\n"
+    lines = "".join(f"{each},{label}\n" for each, label in zip(ids, y, strict=True))
+    labels.write_text(before + lines, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models, one of which has no file, after their first run."""
+    folder = tmp_path_factory.mktemp("fleet")
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 2, 300).round(4)
+    table(folder / "reference.csv", {"y": (rng.random(300) < p).astype(int), "p": p})
+    for model, shift in (("quiet", 0.0), ("wrong", 2.0)):
+        for day in (1, 2, 3):
+            write_day(folder, model, day, shift)
+    text = f'{SHARED}[models.quiet]\n[models.wrong]\nowner = "{HOSTILE}"\n[models.lost]\npredictions = "none.csv"\n'
+    config = folder / "calibrant.toml"
+    config.write_text(text + "[models.lost.alerts]\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        main(["monitor", "run", "--all", "--now", "2026-03-04", "--config", str(config)])
+    assert stopped.value.code == 2
+    return folder
+
+
+@pytest.fixture
+def fleet(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = Path(shutil.copytree(built, tmp_path / "fleet"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def add(folder: Path, text: str) -> None:
+    with open(folder / "calibrant.toml", "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_a_fleet_is_updated_once_and_the_worst_is_first(run: Run, fleet: Path) -> None:
+    for again in range(2):  # its first run was another one
+        more = ["--out", "fleet.html", "--json", "fleet.json"]
+        code, out, err = run("monitor", "run", "--all", "--now", "2026-03-04", *more)
+        assert code == 2, again
+        assert out.startswith("1 of 3 models with an open alarm; 1 selected by e-BH")
+        assert "error: lost: " in err
+        assert "none.csv: no such file" in err
+        found = json.loads((fleet / "fleet.json").read_text())
+        assert [model["model"] for model in found["models"]] == ["wrong", "lost", "quiet"]
+        assert [model["n"] for model in found["models"]] == [240, 0, 240]
+        assert [model["labelled"] for model in found["models"]] == [240, 0, 240]
+        assert [model["state"] for model in found["models"]] == ["alarm", "failed", "quiet"]
+        assert found["selected"] == ["wrong"]
+    page = (fleet / "fleet.html").read_text()
+    assert HOSTILE not in page
+    assert "&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+    assert "http://" not in page
+    assert "https://" not in page
+    # Without the broken model there are alarms only, and codes as for one monitor.
+    assert run("monitor", "run", "--model", "wrong", "--model", "quiet")[0] == 3
+    assert run("monitor", "run", "--model", "wrong", "--fail-on-alarm", "selected")[0] == 3
+    assert run("monitor", "run", "--model", "wrong", "--fail-on-alarm", "never")[0] == 0
+    code, out, _ = run("monitor", "run", "--model", "quiet", "--now", "2026-04-01")
+    assert code == 0
+    assert "No data since 2026-03-03" in out
+    # A changed file is read again, and its rows are known.
+    write_day(fleet, "quiet", 4, 0.0)
+    os.utime(fleet / "quiet-1.csv", ns=(0, 0))
+    assert run("monitor", "run", "--model", "quiet", "--now", "2026-03-05")[0] == 0
+    assert cal.Monitor.open("quiet.db").status().n == 320
+    # Alarms are acknowledged one by one: both of the change detector have one onset.
+    monitor = cal.Monitor.open("wrong.db")
+    kinds = [alarm.kind for alarm in monitor.status().open_alarms]
+    assert kinds.count("calibration") == 1
+    number = monitor.status().open_alarms[0].number
+    assert run("monitor", "acknowledge", "wrong.db", number)[1] == "1 alarm acknowledged\n"
+    assert len(monitor.status().open_alarms) == len(kinds) - 1
+    code, _, err = run("monitor", "acknowledge", "wrong.db", 99)
+    assert (code, "there is no alarm 99" in err) == (2, True)
+
+
+def test_sources_of_other_kinds(run: Run, fleet: Path) -> None:
+    """A query of a DuckDB database, files with a condition, and files without ids."""
+    import duckdb
+
+    with duckdb.connect("rows.duckdb") as database:
+        database.execute("CREATE TABLE made AS SELECT * FROM read_csv('quiet-*.csv')")
+        database.execute("CREATE VIEW other AS SELECT * FROM read_csv('/etc/passwd')")
+    text = """
+[models.sql]
+predictions = { database = "rows.duckdb", query = '''SELECT * FROM made WHERE "at" < '2026-03-03';''' }
+labels = { database = "rows.duckdb", query = '''SELECT id, 0 AS y FROM made WHERE "at" < '2026-03-02' ''' }
+[models.spy]
+predictions = { database = "rows.duckdb", query = "SELECT * FROM other" }
+labels = []
+[models.some]
+predictions = { file = "quiet-*.csv", where = "p > 0.5" }
+labels = []
+[models.bare]
+predictions = "bare-*.csv"
+labels = []
+rows = 50
+time = ""
+id = ""
+[models.typo]
+prediction = "x"
+"""
+    add(fleet, text)
+    (fleet / "bare-1.csv").write_text("p\n0.3\n0.6\n")
+    code, _, err = run("monitor", "run", "--all", "--now", "2026-03-04", "--json", "f.json")
+    found = {model["model"]: model for model in json.loads((fleet / "f.json").read_text())["models"]}
+    assert code == 2, err
+    assert (found["sql"]["n"], found["sql"]["labelled"]) == (160, 80)
+    assert "the query failed" in found["spy"]["error"]
+    assert 0 < found["some"]["n"] < 240
+    assert found["bare"]["n"] == 2
+    assert "prediction" in found["typo"]["error"]
+    assert "did you mean 'predictions'" in err
+    # A file without ids is one delivery; with other rows it is an error and not counted twice.
+    (fleet / "bare-1.csv").write_text("p\n0.3\n0.6\n0.7\n")
+    code, _, err = run("monitor", "run", "--model", "bare")
+    assert (code, "already added with other rows" in err) == (2, True), err
+    assert cal.Monitor.open("bare.db").status().n == 2
+
+
+def test_messages_about_the_command(run: Run, fleet: Path) -> None:
+    for arguments, problem in (
+        ((), "--all"),
+        (("--all", "--model", "quiet"), "cannot be combined"),
+        (("--model", "quite"), "did you mean 'quiet'"),
+        (("--all", "--fdr", "2"), "--fdr"),
+        (("--all", "--config", "none.toml"), "none.toml"),
+    ):
+        code, _, err = run("monitor", "run", *arguments)
+        assert (code, problem in err) == (2, True), err
+    assert run("config")[0] == 0  # the tables of models are not options
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Notes what is posted, and answers with the status that the server is set to."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.noted.append((self.path, dict(self.headers), json.loads(body)))  # type: ignore[attr-defined]
+        self.send_response(self.server.answer)  # type: ignore[attr-defined]
+        if self.server.answer == 307:  # type: ignore[attr-defined]
+            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class Mailbox(socketserver.StreamRequestHandler):
+    """As much of an SMTP server as a message needs."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 ready\r\n")
+        while line := self.rfile.readline():
+            word = line[:4].upper()
+            if word == b"DATA":
+                self.wfile.write(b"354 go\r\n")
+                lines = []
+                while (part := self.rfile.readline()) != b".\r\n":
+                    lines.append(part.decode())
+                self.server.noted.append("".join(lines))  # type: ignore[attr-defined]
+            self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
+            if word == b"QUIT":
+                return
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[Any, Any]]:
+    web: Any = HTTPServer(("127.0.0.1", 0), Receiver)
+    post: Any = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)
+    post.daemon_threads = True
+    for server in (web, post):
+        server.noted, server.answer = [], 200
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield web, post
+    finally:
+        for server in (web, post):
+            server.shutdown()
+            server.server_close()
+
+
+def test_alarms_are_sent_once_by_every_channel(
+    run: Run, fleet: Path, servers: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, post = servers
+    secret = "T0KEN"
+    monkeypatch.setenv("HOOK", f"http://127.0.0.1:{web.server_port}/services/{secret}")
+    monkeypatch.setenv("NO_PROXY", "*")
+    command = [sys.executable, "-c", "import sys; open('sent.json', 'a').write(sys.stdin.read() + '\\n')"]
+    add(
+        fleet,
+        f'[alerts]\nwebhook-env = "HOOK"\ncommand = {json.dumps(command)}\n[alerts.email]\nhost = "127.0.0.1"\n'
+        f'port = {post.server_address[1]}\ntls = "none"\nfrom = "a@example.org"\nto = "b@example.org"\n',
+    )
+    web.answer = 500
+    outputs = [run("monitor", "run", "--all", "--now", "2026-03-04T00:00:00Z", "--json", "f.json")]
+    assert outputs[0][0] == 2  # that of the model without a file, not of the webhook
+    assert "alert: wrong: webhook: the webhook answered with status 500 (attempt 1 of" in outputs[0][2]
+    wrong = json.loads((fleet / "f.json").read_text())["models"][0]
+    assert (wrong["model"], wrong["unsent"]) == ("wrong", 1)
+    # Not again before its time, then once, and never again.
+    web.answer = 200
+    for now, posted in (("00:00:30", 1), ("00:02:00", 2), ("00:30:00", 2)):
+        outputs.append(run("monitor", "run", "--all", "--now", f"2026-03-04T{now}Z", "--json", "f.json"))
+        assert len(web.noted) == posted
+    assert json.loads((fleet / "f.json").read_text())["models"][0]["unsent"] == 0
+    (_, headers, body), last = web.noted[0], web.noted[-1]
+    assert body == last[2]  # the same id
+    assert headers["Idempotency-Key"] == body["id"]
+    assert body["model"] == "wrong"
+    assert {alarm["kind"] for alarm in body["alarms"]} >= {"calibration"}
+    assert "&lt;script&gt;" in body["text"]
+    assert "<" not in body["text"]
+    assert [json.loads(line)["id"] for line in (fleet / "sent.json").read_text().splitlines()] == [body["id"]]
+    assert len(post.noted) == 1
+    assert f"<{body['id']}@calibrant>" in post.noted[0]
+    assert "Subject: [calibrant] wrong" in post.noted[0]
+    everything = "".join(part for output in outputs for part in output[1:]) + (fleet / "f.json").read_text()
+    files = b"".join(path.read_bytes() for path in fleet.glob("wrong.db*"))
+    assert secret not in everything
+    assert secret.encode() not in files
+    # A redirection is an error: a message goes nowhere else.
+    web.answer = 307
+    channels = read_channels({"webhook-env": "HOOK"}, fleet)
+    with pytest.raises(AlertError, match="status 307"):
+        channels["webhook"](body)
+
+
+def test_an_alarm_is_sent_again_when_it_worsens(fleet: Path) -> None:
+    monitor = cal.Monitor.open("wrong.db")
+    sent: list[dict[str, Any]] = []
+    channels = {"test": sent.append}
+    count = queue_alarms(monitor, "wrong", None, channels, NOW)
+    assert count == len({(a.kind, a.onset) for a in monitor.status().open_alarms})
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 0
+    with monitor._store.write() as db:  # as if the evidence had been a tenth of the root when it was sent
+        db.connection.execute("UPDATE alerted SET level = level / 2 - 1 WHERE story LIKE '%calibration%'")
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 1
+    assert deliver(monitor._store, channels, NOW, set()) == []
+    assert sum(alarm["worse"] for message in sent for alarm in message["alarms"]) == 1
+    assert len({message["id"] for message in sent}) == len(sent) == 2
+    # Acknowledged alarms are not sent, a new one is.
+    monitor.acknowledge()
+    with monitor._store.write() as db:
+        db.connection.execute("UPDATE alerted SET level = 0")
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 0
+    with monitor._store.write() as db:
+        db.add_event(20_515, "null", "scores", 0.001, "new")
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 1
+
+
+def test_a_killed_sender_loses_nothing(fleet: Path) -> None:
+    monitor = cal.Monitor.open("wrong.db")
+    sent: list[dict[str, Any]] = []
+
+    def killed(message: dict[str, Any]) -> None:
+        sent.append(message)
+        raise KeyboardInterrupt
+
+    queue_alarms(monitor, "wrong", None, {"test": killed}, NOW)
+    with pytest.raises(KeyboardInterrupt):
+        deliver(monitor._store, {"test": killed}, NOW, set())
+    channels = {"test": sent.append}
+    assert deliver(monitor._store, channels, NOW, set()) == []
+    assert len(sent) == 1  # it may still be under way in the other process
+    assert deliver(monitor._store, channels, NOW + 120 * SECOND, set()) == []
+    assert len(sent) == 2
+    assert sent[0]["id"] == sent[1]["id"]
+    assert deliver(monitor._store, channels, NOW + 10**13, set()) == []
+    assert len(sent) == 2
+
+    def fails(_: dict[str, Any]) -> None:
+        raise AlertError("down")
+
+    with monitor._store.write() as db:
+        db.add_event(20_515, "null", "scores", 0.001, "new")
+    queue_alarms(monitor, "wrong", None, {"test": fails}, NOW)
+    problems = [deliver(monitor._store, {"test": fails}, NOW + day * 10**12, set()) for day in range(ATTEMPTS + 3)]
+    assert [len(each) for each in problems] == [1] * ATTEMPTS + [0] * 3
+    assert "given up" in problems[ATTEMPTS - 1][0]
+
+
+@pytest.mark.parametrize(
+    ("alerts", "problem"),
+    [
+        ({"webhook": "https://x"}, "webhook: is a secret"),
+        ({"webhok-env": "X"}, "did you mean 'webhook-env'"),
+        ({"authorization-env": "X"}, "without webhook-env"),
+        ({"command": "rm -rf x"}, "must be a list"),
+        ({"timeout": 0}, "timeout"),
+        ({"email": {"host": "h", "from": "a@b"}}, "email.to"),
+        ({"email": {"host": "h", "from": "a@b", "to": "a@b", "password": "x"}}, "is a secret"),
+        (
+            {"email": {"host": "h", "from": "a@b", "to": "a@b", "tls": "none", "user": "u", "password-env": "P"}},
+            "encryption",
+        ),
+    ],
+)
+def test_alerts_are_checked(alerts: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    with pytest.raises(cal.errors.ArgumentError, match=problem):
+        read_channels(alerts, tmp_path)
+
+
+def test_channels_that_cannot_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"id": "1", "text": "t"}
+    monkeypatch.setenv("NO_PROXY", "*")
+    for value in ("", "file:///etc/passwd", "ftp://h/secret", "http://[secret", "http://127.0.0.1:9/secret"):
+        monkeypatch.setenv("HOOK", value)
+        with pytest.raises(AlertError) as caught:
+            read_channels({"webhook-env": "HOOK", "timeout": 0.5}, tmp_path)["webhook"](message)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__cause__ is None
+    for command, problem in (
+        (["no such program"], "could not be started"),
+        ([sys.executable, "-c", "raise SystemExit(4)"], "exit code 4"),
+        ([sys.executable, "-c", "import time; time.sleep(9)"], "did not end"),
+    ):
+        with pytest.raises(AlertError, match=problem):
+            read_channels({"command": command, "timeout": 0.4}, tmp_path)["command"](message)
+
+
+def test_status_in_python(fleet: Path) -> None:
+    status = fleet_status(load_fleet(), now="2026-03-04", alpha=0.1)
+    again = fleet_status(
+        {"quiet": "quiet.db", "wrong": cal.Monitor.open("wrong.db"), "lost": "lost.db"}, now="2026-03-04"
+    )
+    assert status.selected == again.selected == ("wrong",)
+    assert status.failed == again.failed == ("lost",)
+    assert len(status.to_frame()) == 3
+    assert "wrong" in repr(status)
+    assert "calibrated" not in status.verdict
+    for bad in ([], {}, "x.db", {"a": 3}):
+        with pytest.raises((cal.errors.ArgumentError, cal.errors.InputTypeError), match="models"):
+            fleet_status(bad)  # type: ignore[arg-type]
+
+
+def test_the_configuration_of_the_documentation(built: Path, tmp_path: Path, run: Run) -> None:
+    """The file of docs/monitor.md runs as it is, with a command that sends alerts."""
+    page = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "calibrant.toml").write_text(shown[0] + "[models.churn.alerts]\n", encoding="utf-8")
+    read_channels(tomllib.loads(shown[1])["alerts"], tmp_path)
+    for model, source in (("churn", "quiet"), ("fraud", "wrong")):
+        (folder := tmp_path / model).mkdir()
+        for name, old in (
+            ("validation", "reference"),
+            ("predictions-1", f"{source}-1"),
+            ("labels-1", f"{source}.labels"),
+        ):
+            lines = (built / f"{old}.csv").read_text(encoding="utf-8").splitlines()
+            head = lines[0].replace("id", "request").replace("at", "predicted_at")
+            more = [",FR" if "p" in head and model == "fraud" else ""] * len(lines)
+            more[0] = ",country" if more[0] else ""
+            text = "\n".join(line + part for line, part in zip([head, *lines[1:]], more, strict=True))
+            (folder / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    late = (tmp_path / "fraud" / "predictions-1.csv").read_text().replace("\n1-", "\n2-").replace("03-01", "03-02")
+    (tmp_path / "fraud" / "predictions-2.csv").write_text(late)
+    arguments = ("monitor", "run", "--all", "--now", "2026-03-03", "--config", tmp_path, "--json", tmp_path / "f.json")
+    code, out, err = run(*arguments)
+    assert (code, err) == (3, ""), err
+    assert [model["model"] for model in json.loads((tmp_path / "f.json").read_text())["models"]] == ["fraud", "churn"]
+    assert "Risk" in out
+    message = json.loads((tmp_path / "alerts.jsonl").read_text())
+    assert (message["model"], message["owner"]) == ("fraud", "Risk")
+
+
+def test_a_store_on_a_server(fleet: Path, run: Run, postgres: Server) -> None:
+    """A model whose store is a schema: created by the first run, sent once, and its password is in no output."""
+    add(
+        fleet,
+        f'[models.far]\nstore = "{postgres.store("fleet_far")}"\npredictions = "wrong-*.csv"\nlabels = "wrong.labels.csv"\n'
+        '[models.far.alerts]\ncommand = ["tee", "-a", "far.jsonl"]\n',
+    )
+    for again in range(2):
+        code, out, err = run("monitor", "run", "--model", "far", "--now", "2026-03-04", "--json", "far.json")
+        assert (code, err) == (3, ""), again
+        found = json.loads((fleet / "far.json").read_text())["models"][0]
+        assert (found["n"], found["labelled"], found["unsent"]) == (240, 240, 0)
+        assert len((fleet / "far.jsonl").read_text().split('"id"')) == 2
+        for text in (out, (fleet / "far.json").read_text(), (fleet / "far.jsonl").read_text()):
+            assert "s3cret" not in text
+    monitor = cal.Monitor.open(postgres.store("fleet_far"))
+    number = monitor.status().open_alarms[0].number
+    assert monitor.acknowledge(number) >= 1
+    assert number not in [alarm.number for alarm in monitor.status().open_alarms]
