@@ -127,8 +127,8 @@ def test_web_addresses_have_the_bits_of_the_file(
     with pytest.raises(cal.FileError, match=f"^{re.escape(address)}/bucket/plain: unknown format"):
         cal.scan(f"{address}/bucket/plain")
     monkeypatch.setattr(remote, "_pour", lambda source, file: file.write(source.read(5)))
+    (data / "plain").rename(data / "plain.csv")
     with pytest.raises(cal.FileError, match=r"bucket/plain.csv: ended after 5 of [\d,]+ bytes; try again"):
-        (data / "plain").rename(data / "plain.csv")
         cal.scan(f"{address}/bucket/plain.csv")
 
 
