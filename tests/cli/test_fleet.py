@@ -180,6 +180,45 @@ prediction = "x"
     assert cal.Monitor.open("bare.db").status().n == 2
 
 
+def test_names_and_copies_of_sources(run: Run, fleet: Path) -> None:
+    """A name with the signs of a pattern, a file that is read in two ways, and one that is converted are each read once."""
+    feather = pytest.importorskip("pyarrow.feather")
+    odd = Path(shutil.copytree(fleet, fleet / "f[1]", ignore=shutil.ignore_patterns("*.db*")))
+    (odd / "quiet-1.csv").rename(odd / "a[1]-1.csv")
+    feather.write_feather(
+        pytest.importorskip("pyarrow").table({"p": [0.1, 0.7] * 40, "y": [0, 1] * 40}), odd / "x.feather"
+    )
+    text = """
+[models."a[1]"]
+labels = ""
+stale = ""
+[models.twice]
+predictions = [{ file = "wrong-1.csv", where = "p < 0.5" }, { file = "wrong-1.csv", where = "p >= 0.5" }, "wrong-1.cs?"]
+labels = ""
+id = ""
+[models.copied]
+predictions = "*.feather"
+labels = ""
+id = ""
+time = ""
+rows = 40
+[models.late]
+predictions = "wrong-1.csv"
+labels = ""
+stale = "3 parsecs"
+"""
+    (odd / "calibrant.toml").write_text(SHARED + 'stale = "2d"\n' + text, encoding="utf-8")
+    for _ in range(2):
+        code, _, err = run(
+            "monitor", "run", "--all", "--now", "2026-03-02", "--config", str(odd), "--json", "found.json"
+        )
+        assert code == 2
+        assert err.count("error:") == 1
+        assert "[models.late] stale (line" in err
+        found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
+        assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
+
+
 def test_messages_about_the_command(run: Run, fleet: Path) -> None:
     for arguments, problem in (
         ((), "--all"),
