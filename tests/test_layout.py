@@ -1,4 +1,4 @@
-"""The layout of the package: its twenty entries, no import cycle, and no file that nothing imports."""
+"""The layout of the package: its 21 entries, no import cycle, and no file that nothing imports."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ grimp = pytest.importorskip("grimp", reason="import-linter brings it")
 ROOT = Path(cal.__file__).parent
 ENTRIES = {
     "errors.py", "util", "input", "views", "binning", "sketches", "curves", "metrics", "inference", "recalibration", "decision",
-    "evaluation", "monitoring", "figures", "reporting", "sklearn", "spark", "torch", "trackers.py", "cli",
+    "evaluation", "monitoring", "figures", "reporting", "sklearn", "spark", "torch", "trackers.py", "validation",
+    "cli",
 }  # fmt: skip
-NAMESPACES = (*cal._NAMESPACES, "curves", "decision.ood", "inference.simulation", "torch", "torch.losses")
+NAMESPACES = (*cal._NAMESPACES, "curves", "decision.ood", "inference.simulation", "torch", "torch.losses", "validation")
 # What a user or the interpreter starts.
 STARTED = {
     "calibrant.__main__", "calibrant.sklearn", "calibrant.spark", "calibrant.torch.functional", "calibrant.torch.lightning",
@@ -57,10 +58,10 @@ def cycles(imports: dict[str, set[str]]) -> Iterator[list[str]]:
             yield from visit(module)
 
 
-def test_the_root_has_twenty_entries() -> None:
+def test_the_root_has_21_entries() -> None:
     beside = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed", "__pycache__"}
     assert {path.name for path in ROOT.iterdir()} - beside == ENTRIES
-    assert len(ENTRIES) == 20
+    assert len(ENTRIES) == 21
 
 
 def test_there_is_no_import_cycle(imports: dict[str, set[str]]) -> None:

@@ -20,7 +20,7 @@ from calibrant.metrics.signature import build_signature
 
 ROOT = Path(calibrant.__file__).parent
 HEAD = '"""Public names; written by tools/make_stub.py, not by hand."""\n'
-NAMESPACES = (*calibrant._NAMESPACES, "curves", "decision.ood", "inference.simulation")
+NAMESPACES = (*calibrant._NAMESPACES, "curves", "decision.ood", "inference.simulation", "validation")
 NAMESPACES += ("torch", "torch.losses") if find_spec("torch") else ()
 # Types that a metric's file names for itself.
 ALIASES: dict[str, str] = {}

@@ -55,6 +55,7 @@ ROOMS = {
             Section("Data with a known error", ("inference.simulation.simulate", "inference.simulation.*")),
             Section("Curves that can be fitted", ("curves.*",)),
             Section("Errors and warnings", ("errors",)),
+            Section("Validation of the installation", ("validation.*",)),
         ),
     ),
     "assess": Room(
@@ -209,5 +210,6 @@ SPOKEN = {
     "torch.functional.*": "ct.functional.",
     "torch.lightning.*": "ct.lightning.",
     "trackers.*": "calibrant.trackers.",
+    "validation.*": "cal.validation.",
     "torch.losses.*": "ct.losses.",
 }

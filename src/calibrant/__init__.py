@@ -29,7 +29,7 @@ _NAMESPACES = (
     "figures",
     "reporting",
 )
-_MODULES = ("curves", "errors", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
+_MODULES = ("curves", "errors", "validation", *_NAMESPACES[1:])  # a star import must not shadow the builtin input
 _EXTRAS = ("input", "sklearn", "spark", "torch", "trackers")
 # Names in other packages of what is neither a metric nor a calibration method, or has no such name here.
 _ELSEWHERE = {

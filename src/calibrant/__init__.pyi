@@ -12,6 +12,7 @@ from . import monitoring as monitoring
 from . import recalibration as recalibration
 from . import reporting as reporting
 from . import sketches as sketches
+from . import validation as validation
 from . import views as views
 from .binning import Edges as Edges
 from .binning import EqualArea as EqualArea

@@ -28,6 +28,7 @@ from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
 from calibrant.reporting.timeline import render_timeline
+from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(5)
@@ -448,6 +449,20 @@ def test_errors_of_the_command(
     code, _, err = run("monitor", "serve", store, "--host", "0.0.0.0")
     assert code == 0
     assert err.startswith("warning: --host 0.0.0.0: there is no authentication")
+
+
+@pytest.mark.deep
+def test_a_store_on_a_server(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = postgres.store("served")
+    made = Monitor.create(url, reference=([0, 1, 1, 0] * 30, [0.1, 0.4, 0.8, 0.2] * 30), rows=40, n_resamples=19)
+    made.update([0, 1] * 30, [0.3, 0.6] * 30, ids=np.arange(60))
+    models = Models({"m": url})
+    assert json.loads(models.status("m").body)["n"] == 60
+    assert b'calibrant_readable{model="m"} 1' in models.gauges().body
+    assert b"postgres" not in models.index().body
+    made.update([1], [0.5], ids=["new"])
+    monkeypatch.setattr("calibrant.monitoring.databases.SERVER_SECONDS", 1e-3)
+    assert json.loads(models.status("m").body)["n"] == 61
 
 
 def open_files() -> int:

@@ -529,6 +529,32 @@ def demo(out: str, save_data: str | None) -> None:
     demonstration.run(out, save_data)
 
 
+@cli.command(short_help="Compare this installation with reference values.")
+@options.written_option(
+    "--out", suffixes=(".html", ".md", ".json"), help="Where to write the dossier: .html, .md or .json."
+)
+@click.option("--deep", is_flag=True, help="Evaluate all rows; otherwise a third of the tests and intervals.")
+@click.option("--timings", is_flag=True, help="Add time and memory, which differ from run to run.")
+@click.option(
+    "--only",
+    metavar="ROWS",
+    help="Evaluate only the rows whose id begins with this text or matches this pattern, such as definitions/ece/.",
+)
+@options.json_option
+@options.debug_option
+def validate(**options: Any) -> None:
+    """Check that this installation computes what it should, without a network, and write the validation dossier.
+
+    Every metric, test, interval and calibrator is compared with stored values: definitions in exact arithmetic, packages of R, and an
+    earlier version. The dossier lists each row with its source and tolerance, versions and checksums, size, power and coverage, and the
+    known limits. The same installation gives the same bytes. Exits with 1 if a row fails.
+    """
+    from . import validating
+
+    if validating.run(**options):
+        raise _GateFailed
+
+
 @cli.command(short_help="Show the configuration.")
 @click.option(
     "--config", "file", metavar="FILE", help="Configuration to show; by default the one that commands find here."

@@ -99,9 +99,11 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
     def part(chosen: Any) -> tuple[Sketch, RowSums | None]:
         found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
         held = np.flatnonzero(found.rows)
-        return Sketch(held, CellSums(*(values[held] for values in found)), lens), scores and scores(chosen)
+        return Sketch(held, CellSums(*(values[held] for values in found)), lens), None if scores is None else scores(
+            chosen
+        )
 
-    parts = {None: part(slice(None))}
+    parts: dict[Any, tuple[Sketch, RowSums | None]] = {None: part(slice(None))}
     if named:
         order = np.argsort(groups, kind="stable")
         ends = np.cumsum(np.bincount(groups, minlength=len(named)))

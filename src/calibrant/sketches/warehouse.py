@@ -18,7 +18,7 @@ from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
 from .row_sums import LN2, log_table
 
-__all__ = ["DIALECTS", "FAULTS", "KEYS", "SUMS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
+__all__ = ["DIALECTS", "FAULTS", "KEYS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
 
 # Version of the columns that a query returns.
 VERSION = 1
@@ -43,7 +43,6 @@ FAULTS = {
     128: "probabilities that do not sum to 1",
 }
 KEYS = ("cell", "outcome")
-SUMS = ("score",)
 ROW_SUMS = ("own", "square", "surprise", "entropy")
 
 Steps = list[dict[str, str]]
@@ -101,7 +100,7 @@ class Plan(NamedTuple):
     @property
     def spec(self) -> str:
         """The plan as text, made of letters, digits and signs that no dialect changes."""
-        pairs = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
+        pairs: list[tuple[str, Any]] = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
         pairs += [("prob", name) for name in self.prob]
         pairs += [(name, value) for name, value in (("by", self.by), ("counts", self.counts)) if value is not None]
         pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes if name is not None]

@@ -106,7 +106,7 @@ def sketch(
     engine : {"auto", "arrow", "sql"}, default "auto"
         ``"arrow"`` passes batches of rows to Python on the executors. ``"sql"`` computes the sums by a GROUP BY of Spark itself, so
         that executors need no Python, for one column of probabilities or confidences. Both give identical results. ``"auto"`` uses
-        ``"sql"`` where it is faster: for one column, with ``scores=False`` and without `by`.
+        ``"sql"`` for one column with ``scores=False`` and without `by`, and else ``"arrow"``.
 
     Returns
     -------

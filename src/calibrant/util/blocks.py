@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place"]
+__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place", "using_cores"]
 
 T = TypeVar("T")
 
@@ -18,6 +20,7 @@ MAX_THREADS = 16
 # Threads that process small blocks with NumPy spend most of their time waiting for the interpreter lock.
 MAX_THREADS_OF_SMALL_BLOCKS = 2
 LARGE_BLOCK = 1 << 18
+_cores: ContextVar[int | None] = ContextVar("cores", default=None)
 
 
 def rows_per_block(columns: int, entries: int = BLOCK_ENTRIES) -> int:
@@ -71,10 +74,22 @@ def _in_threads(work: Callable[[int, int], T], spans: list[tuple[int, int]], wor
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
+    if (chosen := _cores.get()) is not None:
+        return chosen
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
         return os.cpu_count() or 1
+
+
+@contextmanager
+def using_cores(count: int) -> Iterator[None]:
+    """Work as if this process had so many cores."""
+    token = _cores.set(count)
+    try:
+        yield
+    finally:
+        _cores.reset(token)
 
 
 def sort_in_place(values: Any) -> None:

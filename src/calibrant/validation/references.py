@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ import numpy as np
 
 import calibrant as cal
 
-from ..errors import CalibrantError
+__all__ = ["GROUPS", "Compared", "Reference", "compare", "evaluate", "load", "stored_json"]
 
 # What each file compares with, in the order of the dossier.
 GROUPS = {
@@ -82,7 +82,7 @@ def load(group: str) -> list[Reference]:
     """All reference values of a group."""
     found: list[Reference] = []
     numbers: dict[str, int] = {}
-    for common, rows in _table(group)["rows"]:
+    for common, rows in stored_json(group)["rows"]:
         for row in rows:
             entry = {**common, **row}
             numbers[entry["topic"]] = numbers.get(entry["topic"], 0) + 1
@@ -92,8 +92,11 @@ def load(group: str) -> list[Reference]:
 
 def compare(reference: Reference) -> Compared:
     """Evaluate the call of a reference value here."""
-    found, error = evaluate(reference.call, _arrays(reference.id.partition("/")[0], reference.data))
-    return Compared(reference, found, error)
+    group = reference.id.partition("/")[0]
+    arrays = _arrays("definitions" if group == "reversed" else group, reference.data)
+    if group == "reversed":
+        arrays = {name: values[::-1] for name, values in arrays.items()}
+    return Compared(reference, *evaluate(reference.call, arrays))
 
 
 def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] | None, str]:
@@ -103,23 +106,18 @@ def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # The text is the package's own data, shipped beside this file, and shown as it is evaluated.
-            found = np.asarray(eval(call, names), dtype=float)
-    except (CalibrantError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+            found = np.asarray(eval(call, names), dtype=float)  # noqa: S307
+    except Exception as error:  # whatever it is, it is the finding of this row
         return None, f"{type(error).__name__}: {error}"
     return found.ravel().tolist() if found.ndim else float(found), ""
 
 
-def every(groups: Mapping[str, str] = GROUPS) -> Iterator[Compared]:
-    """Every reference value beside the one found here."""
-    for group in groups:
-        yield from map(compare, load(group))
-
-
 @lru_cache
-def _table(group: str) -> Any:
+def stored_json(group: str) -> Any:
+    """Return the content of a file with stored values."""
     return json.loads((files(__package__) / "references" / f"{group}.json").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=4)
 def _arrays(group: str, name: str) -> dict[str, Any]:
-    return {column: np.array(values) for column, values in _table(group)["data"][name].items()}
+    return {column: np.array(values) for column, values in stored_json(group)["data"][name].items()}

@@ -1,0 +1,133 @@
+"""Bit-identities: calls that must give the same bits for other orders of rows, chunks, threads and engines."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import calibrant as cal
+
+from ..util.blocks import using_cores
+from ..util.database import connect
+from .references import Compared, Reference, evaluate
+
+__all__ = ["compare_identity", "identities", "problem"]
+
+# Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
+ROWS, FILE_ROWS = 600_000, 20_000
+BINARY = "[cal.ece(y, p), cal.rmsce(y, p), cal.mce(y, p), cal.ece(y, p, binning='equal_mass')]"
+CLASSES = "[cal.ece(k, q), cal.cwce(k, q)]"
+WHOLE, FEW = "digest(cal.Sketches.of(y, p))", "digest(cal.Sketches.of(y[:few], p[:few]))"
+# Topic, what is the same, the call, and the call that must give the same bits.
+IDENTITIES = (
+    ("order", "rows in reversed order", BINARY.replace("y, p", "y[::-1], p[::-1]"), BINARY),
+    ("order", "rows in random order", BINARY.replace("y, p", "y[order], p[order]"), BINARY),
+    ("order", "rows in reversed order, four classes", CLASSES.replace("k, q", "k[::-1], q[::-1]"), CLASSES),
+    ("threads", "two threads in place of one", f"on_cores(2, lambda: {BINARY})", f"on_cores(1, lambda: {BINARY})"),
+    ("threads", "two threads, four classes", f"on_cores(2, lambda: {CLASSES})", f"on_cores(1, lambda: {CLASSES})"),
+    ("threads", "two threads, sketch", f"on_cores(2, lambda: {WHOLE})", f"on_cores(1, lambda: {WHOLE})"),
+    ("chunks", "sketch filled in chunks", "digest(in_chunks(y, p))", WHOLE),
+    (
+        "chunks",
+        "sketches of parts, merged",
+        "digest(cal.Sketches.of(y[::2], p[::2]).merge(cal.Sketches.of(y[1::2], p[1::2])))",
+        WHOLE,
+    ),
+    ("chunks", "sketch written and read", "digest(cal.Sketches.from_bytes(cal.Sketches.of(y, p).to_bytes()))", WHOLE),
+    ("duckdb", "CSV file", "digest(cal.scan(csv_file, label='y', prob='p'))", FEW),
+    ("duckdb", "Parquet file", "digest(cal.scan(parquet_file, label='y', prob='p'))", FEW),
+    ("duckdb", "sums in SQL", "digest(cal.scan(parquet_file, label='y', prob='p', engine='sql'))", FEW),
+    ("duckdb", "query for a warehouse", "digest(from_query(parquet_file))", FEW),
+    ("pyarrow", "arrays of pyarrow", "digest(cal.Sketches.of(pyarrow.array(y[:few]), pyarrow.array(p[:few])))", FEW),
+    ("pandas", "columns of pandas", "digest(cal.Sketches.of(pandas.Series(y[:few]), pandas.Series(p[:few])))", FEW),
+    ("polars", "columns of polars", "digest(cal.Sketches.of(polars.Series(y[:few]), polars.Series(p[:few])))", FEW),
+    ("torch", "tensors", "digest(cal.Sketches.of(torch.tensor(y[:few]), torch.tensor(p[:few])))", FEW),
+)
+ENGINES = ("duckdb", "pyarrow", "pandas", "polars", "torch")
+
+
+def identities() -> list[Reference]:
+    """Identities of the engines that are installed; the reference value is found when they are compared."""
+    kept = [entry for entry in IDENTITIES if entry[0] not in ENGINES or find_spec(entry[0])]
+    counts: dict[str, int] = {}
+    found = []
+    for topic, what, call, same in kept:
+        counts[topic] = counts.get(topic, 0) + 1
+        found.append(
+            Reference(
+                f"identities/{topic}/{counts[topic]}", topic, "identity", call, what, [], "calibrant here", same, 0.0,
+                "the same bits",
+            )
+        )  # fmt: skip
+    return found
+
+
+@contextmanager
+def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
+    """Rows with ties, exact 0 and 1 and scores on the edges of bins, as arrays and as files, and functions that the calls use."""
+    rng = np.random.default_rng(25)
+    p = rng.beta(0.7, 1.3, rows)
+    p[::3] = np.round(p[::3], 2)
+    p[:2] = 0.0, 1.0
+    y = (rng.random(rows) < p**0.8).astype(np.int64)
+    q = rng.random((rows // 4, 4)) + 0.01
+    q /= q.sum(axis=1, keepdims=True)
+    k = np.argmax(rng.random(q.shape) * q, axis=1)
+    few = min(rows, FILE_ROWS)
+    with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
+        csv, parquet = Path(folder) / "rows.csv", Path(folder) / "rows.parquet"
+        lines = (f"{label},{score!r}\n" for label, score in zip(y[:few].tolist(), p[:few].tolist(), strict=True))
+        csv.write_text("y,p\n" + "".join(lines), encoding="utf-8")
+        connection = connect()
+        connection.read_csv(str(csv)).write_parquet(str(parquet))
+        connection.close()
+        yield {
+            "y": y, "p": p, "k": k, "q": q, "few": few, "order": rng.permutation(rows),
+            "csv_file": csv, "parquet_file": parquet,
+            "digest": digest, "on_cores": on_cores, "in_chunks": in_chunks, "from_query": from_query,
+        }  # fmt: skip
+
+
+def compare_identity(reference: Reference, arrays: dict[str, Any]) -> Compared:
+    """Evaluate both calls of an identity."""
+    if reference.topic in ENGINES:
+        arrays = {**arrays, reference.topic: import_module(reference.topic)}
+    expected, wrong = evaluate(reference.source_call, arrays)
+    found, error = evaluate(reference.call, arrays)
+    known = Reference(**{**vars(reference), "value": [] if expected is None else expected})
+    return Compared(known, found, wrong or error)
+
+
+def digest(sketches: Any) -> float:
+    """Return the first 48 bits of the SHA-256 of a sketch, which a float holds exactly."""
+    return float(int(hashlib.sha256(sketches.to_bytes()).hexdigest()[:12], 16))
+
+
+def on_cores(count: int, work: Callable[[], Any]) -> Any:
+    """Return the result of `work` on so many threads."""
+    with using_cores(count):
+        return work()
+
+
+def in_chunks(y: Any, p: Any) -> Any:
+    """Return the sketches of rows that arrive in chunks of unequal length."""
+    made = cal.Sketches.of(y[:1], p[:1])
+    for start, stop in pairwise([1, 1000, len(y) // 3, len(y) - 7, len(y)]):
+        made = made.update(y[start:stop], p[start:stop])
+    return made
+
+
+def from_query(file: Path) -> Any:
+    """Return the sketches that the query for a warehouse gives in DuckDB."""
+    connection = connect()
+    connection.read_parquet(str(file)).create("rows")
+    return cal.Sketches.from_cells(connection.execute(cal.cells_query("rows", dialect="duckdb", prob="p", label="y")))

@@ -1,0 +1,50 @@
+"""What is installed: versions, platform, and checksums of the package's files."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ..util.version import __version__
+
+__all__ = ["checksums", "installation"]
+
+REQUIRED = ("numpy", "scipy", "narwhals", "duckdb", "jinja2", "vl-convert-python", "click", "rich")
+OPTIONAL = ("numba", "pyarrow", "pandas", "polars", "scikit-learn", "matplotlib", "torch", "pyspark")
+
+
+def installation() -> dict[str, Any]:
+    """Versions, platform and checksums; without a date or a path, so that one installation always gives the same."""
+    files = checksums(Path(__file__).parent.parent)
+    whole = "".join(f"{digest}  {name}\n" for name, digest in files.items())
+    return {
+        "calibrant": __version__,
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": f"{platform.system()} {platform.machine()}, {sys.byteorder} endian",
+        "packages": {name: _version(name) for name in REQUIRED + OPTIONAL},
+        "checksum": hashlib.sha256(whole.encode()).hexdigest(),
+        "files": files,
+    }
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file below a folder by its name, without compiled files."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    digests = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path.suffix not in (".pyc", ".nbi", ".nbc")
+    }
+    return dict(sorted(digests.items()))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
