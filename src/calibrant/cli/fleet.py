@@ -86,6 +86,7 @@ def run(
     from .screen import clean, say
 
     check_fraction(fdr, "--fdr", 0.05)
+    began = time.monotonic()
     moment = int(time.time() * SECOND) if now is None else read_time(now, "--now")
     models = _chosen(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
@@ -98,7 +99,8 @@ def run(
         for model in models:
             if model.alerts and model.exists:
                 with _noted(model, errors, faults, debug):
-                    _alert(model, moment, blocked)
+                    # Waits begin when a message is sent, not when the run began.
+                    _alert(model, moment + int((time.monotonic() - began) * SECOND), blocked)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)
     if json is not None:
         write_atomic(json, (found.to_json() + "\n").encode())
