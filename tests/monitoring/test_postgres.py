@@ -155,7 +155,8 @@ def test_the_url_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("postgresql://host/db", "postgresql://host/db?schema=calibrant"),
         ("postgres://anna@host:1/db?schema=x", "postgres://anna@host:1/db?schema=x"),
-        ("postgresql://anna:p@ss:w@rd@host/db", "postgresql://anna@host/db?schema=calibrant"),
+        ("postgresql://anna:p?s:s@[::1]:5432,other/db", "postgresql://anna@[::1]:5432,other/db?schema=calibrant"),
+        ("postgresql://host/db?passwd=x&Token=y&passfile=z", "postgresql://host/db?passfile=z&schema=calibrant"),
         (
             "postgresql://host/db?password=x&sslpassword=y&sslmode=require",
             "postgresql://host/db?sslmode=require&schema=calibrant",
@@ -165,3 +166,24 @@ def test_the_url_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_urls_are_shown_without_passwords(url: str, shown: str) -> None:
     assert Postgres(url).path == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://anna:wr0ng@host/db",
+        "PostgreSQL://anna:wr0ng@host/db",
+        "postgresql:/anna:wr0ng@host/db",
+        "mysql://anna:wr0ng@host/db",
+        "host=h password=wr0ng",
+        "postgresql://anna:p@wr0ng@host/db",
+        "postgresql://anna:wr0ng/p@host/db",
+        "postgresql://anna:12/wr0ng@host/db",
+        "postgresql://anna:12?wr0ng/p@host/db",
+    ],
+)
+def test_an_unreadable_url_is_refused_without_showing_it(url: str) -> None:
+    for call in (Monitor.open, lambda place: Monitor.create(place, reference=(YES, SCORE), every="1d")):
+        with pytest.raises(ArgumentError, match="store: ") as raised:
+            call(url)
+        assert "wr0ng" not in str(raised.value)

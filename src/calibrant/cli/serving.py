@@ -52,6 +52,7 @@ def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], 
             raise ArgumentError("STORE", f"two models have the name {name!r}", "write NAME=STORE for one of them")
         if not name or name in (".", "..") or not name.isprintable() or not store:
             raise ArgumentError("STORE", f"{clean(name)!r} is not a name for a model", "write NAME=STORE")
+        database_of(store)  # raises for URLs that cannot be read, which are not shown
         found[name] = store
 
     for given in stores or (str(configuration_file() or ""),):
@@ -63,7 +64,7 @@ def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], 
                 stale |= {} if own is None else {model.name: own}
             continue
         name, equals, store = given.partition("=")
-        if not equals or is_url(given) or os.path.exists(given):
+        if not equals or "://" in name or os.path.exists(given):
             name, store = database_of(given).name, given
         add(name, store)
     return found, owners, stale

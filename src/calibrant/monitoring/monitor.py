@@ -490,13 +490,13 @@ class Monitor:
         chosen = self.settings.keep if keep is None else read_keep(keep, self.settings.rule)
         if chosen is None:
             raise ArgumentError("keep", "is required, since none was given to create", "for example '90d'")
-        self._examine()
         before = self._store.size()
-        if dry_run:
+        if dry_run:  # nothing is written, not even the comparisons that are missing
             with self._store.read() as db:
                 return Pruned(
                     **prune_rows(db, self.settings, chosen, True), size_before=before, size_after=before, dry_run=True
                 )
+        self._examine()
         with self._store.write() as db:
             found = prune_rows(db, self.settings, chosen, False)
             if found["rows"]:

@@ -287,7 +287,10 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
     if plan.by is not None:
         parts.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
     if plan.counts is not None:
-        parts.append("CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times = FLOOR(times) THEN 0 ELSE 64 END")
+        # NaN and infinity are above the limit, or not comparable.
+        parts.append(
+            f"CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times <= {1 << 53} AND times = FLOOR(times) THEN 0 ELSE 64 END"
+        )
     if len(xs) > 1:
         # The columns may have single precision, which the query cannot know.
         limit = round(1 / SUM_TOLERANCE["float32"])

@@ -51,7 +51,8 @@ def grouped(df: Any, columns: Columns, plan: dict[str, Any]) -> Sketches:
     sums = [functions.expr(sql).alias(name) for name, sql in sums_of(asked, OWN).items()]
     table = found.groupBy(*keys).agg(*sums)
     rows = table.toArrow().to_pydict() if hasattr(table, "toArrow") else _listed(table)
-    return Sketches.from_cells({**rows, "calibrant": [asked.spec] * len(rows["cell"])})
+    count = len(rows["cell"])
+    return Sketches.from_cells({**rows, "calibrant": [asked.spec] * count, "result_rows": [count] * count})
 
 
 def _listed(table: Any) -> dict[str, list[Any]]:
