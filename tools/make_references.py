@@ -28,9 +28,10 @@ def definitions() -> dict[str, Any]:
     data, topics = {}, []
     for name in oracles.EVERY:
         rows: list[dict[str, Any]] = []
-        for number in range(TRIES):
+        for number in range(10 * TRIES):
             case = draw_case(name, number, oracles.EVERY)
-            if not 4 <= len(case.labels) <= MOST_ROWS:
+            # A metric that is undefined for few rows has to have more.
+            if len(case.labels) < 4 or (len(case.labels) > MOST_ROWS and number < TRIES):
                 continue
             try:
                 value = oracles.exact_value(name, case)
@@ -55,7 +56,56 @@ def definitions() -> dict[str, Any]:
             "reason": "rounding" if tolerance <= 1e-12 else "a root, an integral or a division by a small number",
         }
         topics.append((common, rows))
+    for name, rows in cumulative(data).items():
+        common = {
+            "kind": "metric",
+            "source": "definition in exact arithmetic",
+            "tolerance": 1e-11,
+            "reason": "rounding",
+        }
+        topics.append((common | {"topic": name, "source_call": f"tests/oracles, {name}"}, rows))
     return {"rows": topics, "data": data}
+
+
+def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The metrics of cumulative differences, whose definitions are in tests/oracles/test_cumulative.py."""
+    from tests.oracles import test_cumulative as oracles
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for seed in (10, 12, 13, 20):
+        y, p, words, groups = oracles.draw(seed)
+        rows, label = oracles.as_rows(y, p, words), f"cumulative {seed}"
+        points, weighted = oracles.path(rows), "sample_weight" in words
+        mean, bridge = oracles.bridge_statistics(rows, weighted)
+        parts = [
+            rows,
+            *([row for row, g in zip(rows, groups, strict=True) if g == code] for code in set(groups.tolist())),
+        ]
+        spread = [max(oracles.path(part)) - min(oracles.path(part)) for part in parts]
+        ratio = max(float(size) / oracles.scale(part, weighted) for size, part in zip(spread, parts, strict=True))
+        more = "".join(f", {word}={word}" for word in words)
+        columns = {"y": y, "p": p, "g": groups, **words}
+        data[label] = {column: values.tolist() for column, values in columns.items()}
+        values = {
+            f"cal.ecce_mad(y, p{more})": max(map(abs, points)),
+            f"cal.ecce_r(y, p{more})": spread[0],
+            f"cal.ecce_mean_abs(y, p{more})": oracles.mean_along(rows, 1, "counts" in words),
+            f"cal.ecce_l2(y, p{more})": oracles.mean_along(rows, 2, "counts" in words),
+            f"cal.bbt(y, p, form='mean'{more})": mean,
+            f"cal.bbt(y, p, form='bridge'{more})": bridge,
+            f"cal.mcm(y, p, groups=g, scale='sigma'{more})": ratio,
+            f"cal.mcm(y, p, groups=g{more})": ratio * oracles.scale(rows, weighted),
+        }
+        for call, value in values.items():
+            row = {"call": call, "data": label, "value": float(value)}
+            found.setdefault(call[4 : call.index("(")], []).append(row)
+    y, p = oracles.D
+    data["ranks"] = {"y": y, "p": p}
+    for name, _, words, value in oracles.CHECKED:
+        if name.startswith("ks_") and value:
+            row = {"call": f"cal.{name}(y, p, r={words['r']})", "data": "ranks", "value": value}
+            found.setdefault(name, []).append(row)
+    return found
 
 
 def arguments(case: Any) -> tuple[dict[str, Any], list[str]]:
@@ -195,6 +245,19 @@ FIT = "cal.{0}({1}).fit(p, y{2}).predict_proba(p[:8]{3})"
 WORDS = dict.fromkeys(("pce", "fece", "mcm"), ", groups=g") | dict.fromkeys(
     ("vece", "piece", "mvce", "klce", "lce", "mlce"), ", features=x"
 )
+DECISIONS = (
+    "cal.aurc(y, p)",
+    "cal.e_aurc(y, p)",
+    "cal.augrc(y, p)",
+    "cal.e_augrc(y, p)",
+    "cal.topk_accuracy(y, p, k=1)",
+    "cal.topk_confidence(y, p, k=1)",
+    "cal.selective_risk(y, p, threshold=0.6)",
+    "cal.selective_accuracy(y, p, threshold=0.6)",
+    "cal.net_benefit(y, p, thresholds=[0.2, 0.4]).net_benefit",
+    "[(c := cal.choose_threshold(y, p, coverage=0.5)).threshold, c.coverage, c.risk]",
+    "[(c := cal.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]",
+)
 # What a calibrator needs to be made, to be fitted and to be applied.
 NEEDS = {
     "PlattScalingWithFeatures": ("", ", features=x", ", features=x[:8]"),
@@ -229,6 +292,7 @@ def stored() -> dict[str, Any]:
             if name != "Identity"
         ),
     ]
+    calls += [("decision", call.partition("cal.")[2].partition("(")[0], call, 1e-9) for call in DECISIONS]
     topics = []
     for kind, topic, call, tolerance in calls:
         common = {
@@ -350,7 +414,7 @@ def write(name: str, content: dict[str, Any]) -> None:
     """Write a group, one value on a line, so that a change shows which."""
     path = FOLDER / f"{name}.json"
     lines = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    for mark in ('},|{"', "]],|[{", *(("],|[",) if "about" in content else ())):
+    for mark in ('},|{"', '},|"', "]],|[{", *(("],|[",) if "about" in content else ())):
         lines = lines.replace(mark.replace("|", ""), mark.replace("|", "\n"))
     path.write_text(lines + "\n", encoding="utf-8")
     print(path.relative_to(ROOT), path.stat().st_size, "bytes")

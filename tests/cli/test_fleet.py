@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import socketserver
+import sqlite3
 import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -180,6 +182,62 @@ prediction = "x"
     assert cal.Monitor.open("bare.db").status().n == 2
 
 
+def test_names_and_copies_of_sources(run: Run, fleet: Path) -> None:
+    """A name with the signs of a pattern, a file that is read in two ways, and one that is converted are each read once."""
+    feather = pytest.importorskip("pyarrow.feather")
+    odd = Path(shutil.copytree(fleet, fleet / "f[1]", ignore=shutil.ignore_patterns("*.db*")))
+    (odd / "quiet-1.csv").rename(odd / "a[1]-1.csv")
+    feather.write_feather(
+        pytest.importorskip("pyarrow").table({"p": [0.1, 0.7] * 40, "y": [0, 1] * 40}), odd / "x.feather"
+    )
+    text = """
+[models."a[1]"]
+labels = ""
+stale = ""
+[models.twice]
+predictions = [{ file = "wrong-1.csv", where = "p < 0.5" }, { file = "wrong-1.csv", where = "p >= 0.5" }, "wrong-1.cs?"]
+labels = ""
+id = ""
+[models.copied]
+predictions = "*.feather"
+labels = ""
+id = ""
+time = ""
+rows = 40
+[models.late]
+predictions = "wrong-1.csv"
+labels = ""
+stale = "3 parsecs"
+"""
+    (odd / "calibrant.toml").write_text(SHARED + 'stale = "2d"\n' + text, encoding="utf-8")
+    for _ in range(2):
+        code, _, err = run(
+            "monitor", "run", "--all", "--now", "2026-03-02", "--config", str(odd), "--json", "found.json"
+        )
+        assert code == 2
+        assert err.count("error:") == 1
+        assert "[models.late] stale (line" in err
+        found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
+        assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
+
+
+def test_the_creation_of_a_store_that_was_interrupted(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run completes what a killed one began, and uses what another run was faster to create; it replaces no empty file."""
+    Path("wrong.db").unlink()
+    with closing(sqlite3.connect("wrong.db")) as begun:
+        begun.execute("PRAGMA journal_mode = WAL")
+    code, out, _ = run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")
+    assert (code, cal.Monitor.open("wrong.db").status().n) == (3, 240)
+    monkeypatch.setattr("calibrant.monitoring.fleet.FleetModel.exists", False)
+    assert run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")[:2] == (3, out)
+    monkeypatch.undo()
+    (fleet / "wrong.db").write_bytes(b"")
+    code, _, err = run("monitor", "run", "--model", "wrong", "--config", str(fleet))
+    assert code == 2
+    assert "is not a calibrant monitor" in err
+    assert (fleet / "wrong.db").stat().st_size == 0
+
+
 def test_messages_about_the_command(run: Run, fleet: Path) -> None:
     for arguments, problem in (
         ((), "--all"),
@@ -326,7 +384,7 @@ def test_a_killed_sender_loses_nothing(fleet: Path) -> None:
     channels = {"test": sent.append}
     assert deliver(monitor._store, channels, NOW, set()) == []
     assert len(sent) == 1  # it may still be under way in the other process
-    assert deliver(monitor._store, channels, NOW + 120 * SECOND, set()) == []
+    assert deliver(monitor._store, channels, NOW + 301 * SECOND, set()) == []
     assert len(sent) == 2
     assert sent[0]["id"] == sent[1]["id"]
     assert deliver(monitor._store, channels, NOW + 10**13, set()) == []
@@ -341,6 +399,42 @@ def test_a_killed_sender_loses_nothing(fleet: Path) -> None:
     problems = [deliver(monitor._store, {"test": fails}, NOW + day * 10**12, set()) for day in range(ATTEMPTS + 3)]
     assert [len(each) for each in problems] == [1] * ATTEMPTS + [0] * 3
     assert "given up" in problems[ATTEMPTS - 1][0]
+    # What is acknowledged while its message waits is not sent.
+    with monitor._store.write() as db:
+        db.add_event(20_516, "null", "ood", 0.001, "new")
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 1
+    monitor.acknowledge()
+    assert deliver(monitor._store, channels, NOW, set()) == []
+    assert len(sent) == 2
+
+
+def test_servers_that_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status is an answer whatever follows, and a server that never ends a line is left alone."""
+    over = threading.Event()
+
+    class Slow(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            first = self.rfile.readline()
+            if b"/taken" in first:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            while not over.wait(0.05):
+                if b"/taken" not in first:
+                    self.wfile.write(b"H")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            monkeypatch.setenv("NO_PROXY", "*")
+            channel = read_channels({"webhook-env": "HOOK", "timeout": 0.2}, tmp_path)["webhook"]
+            monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_address[1]}/taken")
+            channel({"id": "1", "text": "t"})
+            monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_address[1]}/dripping")
+            with pytest.raises(AlertError, match=r"did not answer within 0\.8 s"):
+                channel({"id": "1", "text": "t"})
+        finally:
+            over.set()
+            server.shutdown()
 
 
 @pytest.mark.parametrize(

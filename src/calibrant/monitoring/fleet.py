@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import time
@@ -20,7 +21,16 @@ from .outbox import count_waiting
 from .status import Alarm, MonitorStatus
 from .windows import SECOND, read_duration, read_time, time_text
 
-__all__ = ["SOURCES", "FleetModel", "FleetStatus", "ModelStatus", "fleet_status", "load_fleet", "model_error"]
+__all__ = [
+    "SOURCES",
+    "FleetModel",
+    "FleetStatus",
+    "ModelStatus",
+    "fleet_status",
+    "load_fleet",
+    "model_error",
+    "patience_of",
+]
 
 SOURCES = ("predictions", "labels")
 """Entries of a model that name its files; each may be a table, so that no model can have such a name."""
@@ -165,7 +175,7 @@ def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetMode
     for name, own in tables.items():
         if not _is_model(name, own):
             continue
-        entries = {**{key: _named(value, name) for key, value in both.items()}, **own}
+        entries = {**{key: _named(value, name, key in SOURCES) for key, value in both.items()}, **own}
         store, owner, sent = entries.pop("store", None), entries.pop("owner", None), entries.pop("alerts", {})
         if not isinstance(store, str) or not store:
             raise file.error("expected the path of its store", 'write store = "NAME.db"', "models", name)
@@ -190,13 +200,24 @@ def _table(file: Configuration, tables: Mapping[str, Any], key: str) -> dict[str
     return found
 
 
-def _named(value: Any, name: str) -> Any:
-    """A default with the name of the model in place of ``{model}``."""
+def _named(value: Any, name: str, is_file: bool) -> Any:
+    """A default with the name of the model in place of ``{model}``; in the pattern of files, the name stands for itself."""
     if isinstance(value, list):
-        return [_named(each, name) for each in value]
+        return [_named(each, name, is_file) for each in value]
     if isinstance(value, dict):
-        return {key: _named(each, name) for key, each in value.items()}
-    return value.replace("{model}", name) if isinstance(value, str) else value
+        return {key: _named(each, name, key == "file") for key, each in value.items()}
+    return value.replace("{model}", glob.escape(name) if is_file else name) if isinstance(value, str) else value
+
+
+def patience_of(model: FleetModel) -> int | None:
+    """How long after its latest data a model is stale, as configured for it; an empty text removes a common entry."""
+    own = model.options.get("stale")
+    if own is None or own == "":
+        return None
+    try:
+        return read_duration(own, "stale")
+    except CalibrantError as error:
+        raise model_error(model, f"{error.problem}", "for example '3d'", "stale") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,7 +289,7 @@ class ModelStatus(Record):
     def words(self) -> str:
         """What is wrong, or the verdict of the monitor."""
         stale = None if self.stale_since is None else f"No data since {self.stale_since}."
-        failed = None if self.error is None else f"Failed: {self.error}"
+        failed = None if self.error is None else f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'}"
         return " ".join(part for part in (failed, stale, self.verdict) if part)
 
     def _title(self) -> str:
@@ -428,9 +449,13 @@ def fleet_status(
     moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
     allowed = None if stale is None else read_duration(stale, "stale")
     found = []
-    for name, owner, store, own in _stores(models):
-        error = (errors or {}).get(name)
-        patience = allowed if own is None else read_duration(own, "stale")
+    for name, owner, store, model in _stores(models):
+        error, patience = (errors or {}).get(name), allowed
+        try:
+            own = None if model is None else patience_of(model)
+            patience = allowed if own is None else own
+        except FileError as problem:
+            error = error or str(problem)
         found.append(_reading_of(name, owner, store, error, patience))
     if not found:
         raise ArgumentError("models", "names no model", "name at least one")
@@ -472,8 +497,8 @@ def _rank(each: ModelStatus) -> tuple[Any, ...]:
     return (not each.selected, STATES.index(each.state), -evidence, drift, each.model)
 
 
-def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
-    """Name, owner, store or monitor, and own duration of each model."""
+def _stores(models: Any) -> list[tuple[str, str | None, Any, FleetModel | None]]:
+    """Name, owner, store or monitor, and configuration of each model."""
     if isinstance(models, Mapping):
         for name, store in models.items():
             if not isinstance(name, str) or not isinstance(store, str | os.PathLike | Monitor):
@@ -484,7 +509,7 @@ def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
     if not found or not all(isinstance(model, FleetModel) for model in found):
         problem = f"must be a mapping or the models of load_fleet; got {models!r:.80}"
         raise InputTypeError("models", problem, 'for example {"churn": "churn.db"}')
-    return [(model.name, model.owner, model.store, model.options.get("stale")) for model in found]
+    return [(model.name, model.owner, model.store, model) for model in found]
 
 
 def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:

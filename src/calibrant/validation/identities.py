@@ -121,7 +121,7 @@ def on_cores(count: int, work: Callable[[], Any]) -> Any:
 def in_chunks(y: Any, p: Any) -> Any:
     """Return the sketches of rows that arrive in chunks of unequal length."""
     made = cal.Sketches.of(y[:1], p[:1])
-    for start, stop in pairwise([1, 1000, len(y) // 3, len(y) - 7, len(y)]):
+    for start, stop in pairwise([1, len(y) // 7, len(y) // 3, len(y) - 7, len(y)]):
         made = made.update(y[start:stop], p[start:stop])
     return made
 

@@ -25,7 +25,7 @@ REPEATS = 3
 def timings() -> list[dict[str, Any]]:
     """Return the shortest time of three, and the most memory allocated beyond the rows."""
     found: list[dict[str, Any]] = []
-    with problem() as arrays:
+    with problem(ROWS) as arrays:
         for call in CALLS:
             evaluate(call, arrays)  # imports are not measured
             seconds = min(_seconds(call, arrays) for _ in range(REPEATS))

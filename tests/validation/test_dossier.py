@@ -1,0 +1,241 @@
+"""The validation dossier: it fails if a formula changes by one part in a million, names the row, and is the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.cli import main
+from calibrant.inference import metric_tests
+from calibrant.metrics.registry import Metric
+from calibrant.recalibration.methods import calibrator_types
+from calibrant.validation import dossier, timing
+from calibrant.validation.identities import compare_identity, identities, problem
+from calibrant.validation.installation import checksums
+from calibrant.validation.references import GROUPS, Compared, Reference, compare, load
+
+ROOT = Path(cal.__file__).parents[2]
+SLIGHTLY = 1 + 1e-6
+SMALL = "definitions/brier/"
+# Of every family: scores, bins, kernels, curves, cumulative differences.
+METRICS = ("brier", "nll", "ece", "mce", "cwce", "smece", "skce_ul", "ici", "cox_slope", "ecce_mad")
+
+
+def validate(only: str = SMALL) -> dossier.Dossier:
+    return cal.validation.validate(only=only)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_that_is_off_by_one_part_in_a_million_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    formula = Metric._formula_value
+
+    def off(self: Metric, *arguments: Any) -> float:
+        return formula(self, *arguments) * (SLIGHTLY if self.id == name else 1.0)
+
+    assert validate(f"definitions/{name}/").passed
+    monkeypatch.setattr(Metric, "_formula_value", off)
+    found = validate(f"definitions/{name}/")
+    assert found.failed
+    assert {check.reference.topic for check in found.failed} == {name}
+    assert repr(found).startswith(f"FAILED: {len(found.failed)} of {len(found.checks)} checks")
+    assert f"failed: {found.failed[0].reference.id}: cal.{name}(" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["spiegelhalter_z", "hosmer_lemeshow"])
+def test_a_test_that_is_off_by_one_part_in_a_million_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = metric_tests.OwnTest.__call__
+
+    def off(self: metric_tests.OwnTest, asked: metric_tests.TestInput) -> metric_tests.TestOutcome:
+        found = run(self, asked)
+        return replace(found, pvalue=found.pvalue * SLIGHTLY)
+
+    assert validate(f"r/{name}/").passed
+    monkeypatch.setattr(metric_tests.OwnTest, "__call__", off)
+    failed = validate(f"r/{name}/").failed
+    assert failed
+    assert {check.reference.kind for check in failed} == {"test"}
+
+
+@pytest.mark.parametrize("name", ["TemperatureScaling", "PlattScaling"])
+def test_a_calibrator_that_is_off_by_one_part_in_a_million_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = getattr(cal, name)
+    apply = kind.apply
+
+    def off(self: Any, data: Any) -> Any:
+        columns = apply(self, data)
+        columns[:, -1] *= SLIGHTLY
+        return columns
+
+    assert validate(f"stored/{name}/").passed
+    monkeypatch.setattr(kind, "apply", off)
+    failed = validate(f"stored/{name}/").failed
+    assert [check.reference.topic for check in failed] == [name] * len(failed)
+    assert failed
+
+
+def test_every_metric_and_calibrator_has_a_row_that_sees_one_part_in_a_million() -> None:
+    """The most that a factor of 1 + 1e-6 changes a row exceeds its tolerance."""
+
+    def seen(reference: Reference) -> bool:
+        values = np.ravel(reference.value)
+        return Compared(reference, (values * SLIGHTLY).tolist()).difference > reference.tolerance
+
+    rows = [row for group in GROUPS for row in load(group)]
+    assert {row.topic for row in load("definitions") if seen(row)} == set(cal.catalogue)
+    assert {row.topic for row in rows if row.kind == "calibrator" and seen(row)} >= set(calibrator_types()) - {
+        "Identity"
+    }
+    assert {row.topic for row in rows if row.kind == "test" and seen(row)} >= set(METRICS)
+    assert len({row.id for row in rows}) == len(rows)
+    assert all(row.source and row.source_call and row.reason and row.tolerance <= 1e-7 for row in rows)
+
+
+def test_identities_hold_and_a_lost_bit_is_seen() -> None:
+    with problem(3000) as arrays:
+        quick = [row for row in identities() if row.topic not in ("torch", "polars")]  # importing them takes longer
+        found = [compare_identity(row, arrays) for row in quick]
+        assert [check.reference.id for check in found if not check.passed] == []
+        assert all(check.found != [] for check in found)
+        arrays["in_chunks"] = lambda y, p: cal.Sketches.of(y[1:], p[1:])
+        chunks = next(row for row in quick if row.topic == "chunks")
+        assert not compare_identity(chunks, arrays).passed
+
+
+def test_an_error_is_a_failed_row() -> None:
+    reference = replace(load("definitions")[0], call="cal.no_such_metric(y, p)")
+    found = compare(reference)
+    assert not found.passed
+    assert found.error.startswith("AttributeError: calibrant has no 'no_such_metric'")
+    assert not Compared(reference, [1.0, 2.0]).passed  # another shape
+
+
+def test_the_same_installation_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = validate("r/cox*"), validate("r/cox*")
+    for suffix in ("html", "md", "json", "csv"):
+        once, again = (found.save(tmp_path / f"d.{suffix}").read_bytes() for found in (first, second))
+        assert once == again
+        assert str(ROOT).encode() not in once
+        assert b"passed" in once
+
+
+def test_content(tmp_path: Path) -> None:
+    found = validate("r/")
+    content = found.to_dict()
+    assert list(content) == [
+        "summary", "passed", "checks", "failed", "selection", "installation", "operation", "performance", "known_limits",
+    ]  # fmt: skip
+    assert content["summary"] == "passed: 61 of 61 checks"
+    assert (
+        content["installation"]["files"]["validation/dossier.py"]
+        == checksums(Path(dossier.__file__).parent)["dossier.py"]
+    )
+    assert {row["id"] for row in content["operation"]} == {row.id for row in load("r")}
+    limits = content["known_limits"]
+    assert dict(limits["metrics"]).keys() == {name for name in cal.catalogue if not cal.catalogue[name].certain}
+    assert {row[-1] for row in limits["size"]["rows"]}.isdisjoint({"nominal", "few runs"})
+    assert {row[0] for row in content["performance"]["coverage"]["rows"]} <= set(cal.catalogue)
+    assert len(found.to_frame()) == 61
+    page = found.save(tmp_path / "d.html").read_text(encoding="utf-8")
+    assert "http://" not in page.replace("http-equiv", "")
+    assert "<script" not in page
+    assert markup_is_balanced(page)
+
+
+def markup_is_balanced(page: str) -> bool:
+    """Whether every element is closed in order."""
+    stack: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            if tag not in ("meta", "br"):
+                stack.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert stack.pop() == tag
+
+    Reader().feed(page)
+    return not stack
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["validate", *arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
+
+
+def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "dossier.html"
+    code, printed, _ = run("--only", SMALL, "--out", str(out))
+    assert (code, printed.split("\n")[0]) == (0, "passed: 4 of 4 checks")
+    assert "<h1>Validation dossier</h1>" in out.read_text(encoding="utf-8")
+    monkeypatch.setattr(timing, "ROWS", 2000)
+    code, printed, _ = run("--only", SMALL, "--timings", "--json")
+    assert code == 0
+    assert len(json.loads(printed)["timings"]) == 5
+    monkeypatch.setattr(Metric, "_formula_value", lambda *_: 0.5)
+    code, printed, _ = run("--only", SMALL, "--out", str(tmp_path / "failed.md"))
+    assert (code, printed.split("\n")[0]) == (1, "FAILED: 4 of 4 checks")
+    assert "failed: definitions/brier/1: cal.brier(" in (tmp_path / "failed.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "nothing/"), "--only: no row begins with or matches 'nothing/'"),
+        (("--out", "dossier.pdf"), "--out: must end in .html, .md, .json; got 'dossier.pdf'"),
+        (("--out", "/no/such/folder/d.html"), "/no/such/folder"),
+        (("--out", "-"), "--out: cannot be standard output (-)"),
+    ],
+)
+def test_bad_input(run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...], message: str) -> None:
+    code, _, error = run(*arguments)
+    assert code == 2
+    assert message in error
+
+
+@pytest.mark.deep
+def test_everything_passes() -> None:
+    found = cal.validation.validate(deep=True)
+    assert found.failed == ()
+    assert len(found.checks) > 1_600
+
+
+@pytest.mark.deep
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("group", ["definitions", "r", "simulations"])
+def test_values_are_those_of_their_sources(group: str) -> None:
+    import make_references
+
+    stored = json.loads((make_references.FOLDER / f"{group}.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(make_references.SOURCES[group]())) == stored
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("topic", ["recalibration", "val_prob", "hosmer_lemeshow", "intervals", "proportions"])
+def test_values_of_r_are_those_that_r_gives(topic: str) -> None:
+    if not (command := shutil.which("Rscript")):
+        pytest.skip("R is not installed")
+    folder = ROOT / "tests" / "r"
+    done = subprocess.run([command, f"{topic}.R"], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode and ("no package called" in done.stderr or "sources/" in done.stderr):
+        pytest.skip(f"a package that {topic}.R needs is not installed: {done.stderr.strip().splitlines()[0]}")
+    assert done.returncode == 0, done.stderr
+    stored = json.loads((folder / f"{topic}.json").read_text(encoding="utf-8"))
+    for found, known in zip(json.loads(done.stdout), stored, strict=True):
+        assert (found["data"], found["call"]) == (known["data"], known["call"])
+        assert found["value"] == pytest.approx(known["value"], rel=1e-7, abs=1e-10)
