@@ -295,6 +295,8 @@ def test_arguments_are_checked() -> None:
         ({"prob": ["p0", "p1"]}, ShapeError, "name the column of the positive class"),
         ({"prob": 3}, ColumnError, "must be the name of a column"),
         ({"by": "a\0b"}, ColumnError, "must be the name of a column"),
+        ({"prob": "p\udcff"}, ColumnError, "must be the name of a column"),
+        ({"prob": ["a", "a", "b"]}, ColumnError, "names a column twice: a, a, b"),
         ({"classes": ["a"]}, ArgumentError, "must be 2 different labels"),
         ({"pos_label": "c", "classes": ["a", "b"]}, ArgumentError, "is not among the classes"),
         ({"input": "logit"}, ArgumentError, "input: must be 'prob' or 'confidence'"),

@@ -195,6 +195,8 @@ def cells_query(
     source = ".".join(quoted(part, own, "table") for part in _parts(table))
     if where is not None and not where.strip():
         raise ArgumentError("where", "is empty", "leave it out")
+    if where is not None and not _is_name(where):
+        raise ArgumentError("where", "has an invalid character", "write it in UTF-8")
     # The closing parenthesis stands on a line of its own, since the condition may end in a comment.
     chosen = "" if where is None else f"\n  WHERE (\n{where}\n  )"
     # Nested, since DuckDB copies the expressions of a WITH into every place that names them.
@@ -222,8 +224,10 @@ def _plan(prob: Any, label: Any, by: Any, counts: Any, classes: Any, pos_label: 
     ):
         if name is None and argument in ("by", "counts"):
             continue
-        if not isinstance(name, str) or not name or "\0" in name:
+        if not _is_name(name):
             raise ColumnError(argument, f"must be the name of a column; got {name!r}")
+    if len(set(probs)) < len(probs):
+        raise ColumnError("prob", f"names a column twice: {', '.join(probs)}", "give one column for each class")
     patterns = [name for name in probs if "*" in name]
     if patterns and len(probs) == 1:
         raise ColumnError("prob", f"the pattern {patterns[0]!r} requires the table", "list the columns")
@@ -466,8 +470,8 @@ def quoted(name: str, own: Dialect, argument: str) -> str:
 
 def literal(text: str, own: Dialect) -> str:
     """Text as a constant of the dialect."""
-    if "\0" in text:
-        raise ArgumentError("classes", f"a label cannot have the character NUL; got {text!r}")
+    if not _is_name(f"{text}."):
+        raise ArgumentError("classes", f"a label has an invalid character; got {text!r}")
     return f"'{_escaped(text, chr(39))}'" if own.escaped else "'" + text.replace("'", "''") + "'"
 
 
@@ -477,9 +481,14 @@ def _escaped(text: str, quote: str) -> str:
     return text
 
 
+def _is_name(name: Any) -> bool:
+    """Whether a value is text of valid characters."""
+    return isinstance(name, str) and bool(name) and not re.search("[\0\ud800-\udfff]", name)
+
+
 def _parts(table: Any) -> list[str]:
     """The parts of the name of a table: ``a.b`` has two, ``"a.b"`` one."""
-    if not isinstance(table, str) or not table or "\0" in table:
+    if not _is_name(table):
         raise InputTypeError("table", f"must be the name of a table; got {table!r}")
     found = re.findall(r'("(?:[^"]|"")+"|[^."]+)(?:\.|$)', table, re.S)
     if ".".join(found) != table:
