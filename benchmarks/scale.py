@@ -1,7 +1,9 @@
 """What a row costs: sketches from memory and from Parquet beside DuckDB's own scan, with memory, and what 1e12 rows a day come to.
 
 ``python benchmarks/scale.py`` makes 1e8 rows (about 1 GB) in a temporary folder, measures, and writes scale.json and the figures of
-docs/scale.md; ``--rows`` makes fewer.
+docs/scale.md; ``--rows`` makes fewer. ``python benchmarks/scale.py --ratio`` makes 4e7 rows with groups and prints only how a scan compares with
+``count(*), sum(p)`` of DuckDB on the same file and with the scan without groups, in seconds of cores (user and system), which a busy machine
+changes less than those of a clock; it exits with 1 beyond 8 times and, for 25 groups, twice.
 """
 
 from __future__ import annotations
@@ -35,6 +37,61 @@ def make(path: Path, rows: int) -> None:
             "COPY (SELECT p, CAST(random() < p AS TINYINT) AS y FROM (SELECT 1 / (1 + exp(6 * (0.5 - random()))) AS p "
             f"FROM range({rows}))) TO '{path}' (FORMAT parquet)"
         )
+
+
+def make_grouped(path: Path, rows: int) -> None:
+    """The same with a column of 25 and one of 1,000 names."""
+    with duckdb.connect() as connection:
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(
+            "COPY (SELECT p, CAST(random() < p AS TINYINT) AS y, 'region ' || CAST(floor(random() * 25) AS INTEGER) AS g25, "
+            "'branch-' || CAST(floor(random() * 1000) AS INTEGER) AS g1000 "
+            f"FROM (SELECT 1 / (1 + exp(6 * (0.5 - random()))) AS p FROM range({rows}))) TO '{path}' (FORMAT parquet)"
+        )
+
+
+MOST_TIMES, MOST_GROUPED = 8, 2
+
+
+def ratio(path: Path) -> dict[str, float]:
+    """Core seconds and clock seconds of scans after a first one, beside DuckDB's count and sum."""
+    import resource
+
+    import calibrant as cal
+    from calibrant.util import kernels
+
+    kernels.MIN_ENTRIES = 0
+
+    def measured(work: Callable[[], Any]) -> tuple[float, float]:
+        found = []
+        for _ in range(3):
+            start, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+            work()
+            now = resource.getrusage(resource.RUSAGE_SELF)
+            cores = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+            found.append((cores, time.perf_counter() - start))
+        return min(cores for cores, _ in found[1:]), min(clock for _, clock in found[1:])
+
+    def plain() -> None:
+        with duckdb.connect() as connection:
+            connection.execute(f"SELECT count(*), sum(p) FROM read_parquet('{path}')").fetchall()
+
+    works: dict[str, Callable[[], Any]] = {"count(*), sum(p)": plain}
+    for name, keywords in {
+        "sketch": {"scores": False},
+        "scan": {},
+        "scan, 25 groups": {"by": "g25"},
+        "scan, 1,000 groups": {"by": "g1000"},
+    }.items():
+        works[name] = lambda keywords=keywords: cal.scan(path, label="y", prob="p", **keywords)  # type: ignore[misc]
+    found = {name: measured(work) for name, work in works.items()}
+    print(f"{'':20} core s  clock s  times count and sum  times the scan   (cores; clock)")
+    for name, (cores, clock) in found.items():
+        (own, own_clock), (whole, whole_clock) = found["count(*), sum(p)"], found["scan"]
+        print(
+            f"{name:20} {cores:6.2f}  {clock:7.2f}  {cores / own:8.1f}; {clock / own_clock:.1f}  {cores / whole:12.2f}; {clock / whole_clock:.2f}"
+        )
+    return {name: cores for name, (cores, _) in found.items()}
 
 
 def best(work: Callable[[], Any], repeats: int = 3) -> float:
@@ -114,13 +171,13 @@ def page(found: dict[str, Any]) -> str:
         f"{inside['sketch_and_metrics'] * 1e3:.0f} ms ({inside['sketch_and_metrics'] / inside['ece']:.1f} times the ECE).",
         "",
     ]
-    seconds = sketch["sketch and sums over rows, Arrow"][0]
+    seconds = sketch[f"the same for {GROUPS:,} groups"][0]
     cores = found["cores"]
     per_row = seconds * cores / found["rows"]
     hours = per_row * ROWS_A_DAY / 3600
     size = found["sketch_bytes"]
     lines += [
-        f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of core time a row (sketch and sums) that is {hours:,.0f} core "
+        f"**1e12 rows a day over {GROUPS:,} groups.** At {per_row * 1e9:.0f} ns of core time a row (sketch and sums of 1,000 groups) that is {hours:,.0f} core "
         f"hours, or {hours / 24:.1f} cores all day. A full sketch has {size / 1e3:,.0f} kB: {GROUPS:,} groups take "
         f"{size * GROUPS / 1e6:,.0f} MB in bytes and about {19576 * 40 * GROUPS / 1e9:.1f} GB in memory on the machine that merges them, and a "
         f"year of days {size * GROUPS * 365 / 1e9:,.0f} GB. Each of 1 000 tasks sends at most {size * GROUPS / 1e6:,.0f} MB over the network, "
@@ -136,7 +193,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--sql-rows", type=int, default=10_000_000, help="rows for the SQL engine, which is slower")
+    parser.add_argument("--ratio", action="store_true", help="compare with DuckDB's count and sum only, on 4e7 rows")
     chosen = parser.parse_args()
+    if chosen.ratio:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "grouped.parquet"
+            make_grouped(path, min(chosen.rows, 40_000_000))
+            cores = ratio(path)
+        times, grouped = cores["scan"] / cores["count(*), sum(p)"], cores["scan, 25 groups"] / cores["scan"]
+        sys.exit(int(times > MOST_TIMES or grouped > MOST_GROUPED))
     found: dict[str, Any] = {"rows": chosen.rows, "date": date.today().isoformat()}
     found["machine"] = f"{platform.machine()}, 2 cores"
     with tempfile.TemporaryDirectory() as folder:
@@ -152,6 +217,10 @@ def main() -> None:
             "sketch, Arrow": in_child(path, "scores=False"),
             "sketch and sums over rows, Arrow": in_child(path, "scores=True"),
         }
+        grouped = Path(folder) / "grouped.parquet"
+        make_grouped(grouped, chosen.rows)
+        for count in (25, 1000):
+            found["files"][f"the same for {count:,} groups"] = in_child(grouped, f"scores=True, by='g{count}'")
         found["sketch_bytes"] = len(cal.scan(path, label="y", prob="p", where="random() < 0.02").to_bytes())
         small = Path(folder) / "small.parquet"
         make(small, chosen.sql_rows)

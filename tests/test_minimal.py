@@ -69,3 +69,11 @@ def test_the_lowest_versions_are_those_of_the_package() -> None:
     assert all(listed[name] in (low, f"{low}.0", f"{low}.0.0") for name, low in core.items())
     assert len(listed) == 8
     assert version("calibrant") == cal.__version__
+
+
+def test_scan_with_groups(tmp_path: Path) -> None:
+    groups = np.array(["a", "b", "c"])[NEEDED["groups"]]
+    lines = [f"{y},{p!r},{g}" for y, p, g in zip(TWO.y_true.tolist(), TWO.y_prob.tolist(), groups, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["y,p,g", *lines]), encoding="utf-8")
+    whole = cal.Sketches.of(TWO.y_true, TWO.y_prob, groups=groups)
+    assert cal.scan(tmp_path / "rows.csv", by="g") == whole

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socketserver
+import sqlite3
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,7 @@ from calibrant.monitoring import fleet_status, load_fleet
 from calibrant.monitoring.alerts import read_channels
 from calibrant.monitoring.outbox import ATTEMPTS, AlertError, deliver, queue_alarms
 from calibrant.monitoring.windows import SECOND, read_time
+from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = read_time("2026-03-10")
@@ -177,6 +182,62 @@ prediction = "x"
     assert cal.Monitor.open("bare.db").status().n == 2
 
 
+def test_names_and_copies_of_sources(run: Run, fleet: Path) -> None:
+    """A name with the signs of a pattern, a file that is read in two ways, and one that is converted are each read once."""
+    feather = pytest.importorskip("pyarrow.feather")
+    odd = Path(shutil.copytree(fleet, fleet / "f[1]", ignore=shutil.ignore_patterns("*.db*")))
+    (odd / "quiet-1.csv").rename(odd / "a[1]-1.csv")
+    feather.write_feather(
+        pytest.importorskip("pyarrow").table({"p": [0.1, 0.7] * 40, "y": [0, 1] * 40}), odd / "x.feather"
+    )
+    text = """
+[models."a[1]"]
+labels = ""
+stale = ""
+[models.twice]
+predictions = [{ file = "wrong-1.csv", where = "p < 0.5" }, { file = "wrong-1.csv", where = "p >= 0.5" }, "wrong-1.cs?"]
+labels = ""
+id = ""
+[models.copied]
+predictions = "*.feather"
+labels = ""
+id = ""
+time = ""
+rows = 40
+[models.late]
+predictions = "wrong-1.csv"
+labels = ""
+stale = "3 parsecs"
+"""
+    (odd / "calibrant.toml").write_text(SHARED + 'stale = "2d"\n' + text, encoding="utf-8")
+    for _ in range(2):
+        code, _, err = run(
+            "monitor", "run", "--all", "--now", "2026-03-02", "--config", str(odd), "--json", "found.json"
+        )
+        assert code == 2
+        assert err.count("error:") == 1
+        assert "[models.late] stale (line" in err
+        found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
+        assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
+
+
+def test_the_creation_of_a_store_that_was_interrupted(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run completes what a killed one began, and uses what another run was faster to create; it replaces no empty file."""
+    Path("wrong.db").unlink()
+    with closing(sqlite3.connect("wrong.db")) as begun:
+        begun.execute("PRAGMA journal_mode = WAL")
+    code, out, _ = run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")
+    assert (code, cal.Monitor.open("wrong.db").status().n) == (3, 240)
+    monkeypatch.setattr("calibrant.monitoring.fleet.FleetModel.exists", False)
+    assert run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")[:2] == (3, out)
+    monkeypatch.undo()
+    (fleet / "wrong.db").write_bytes(b"")
+    code, _, err = run("monitor", "run", "--model", "wrong", "--config", str(fleet))
+    assert code == 2
+    assert "is not a calibrant monitor" in err
+    assert (fleet / "wrong.db").stat().st_size == 0
+
+
 def test_messages_about_the_command(run: Run, fleet: Path) -> None:
     for arguments, problem in (
         ((), "--all"),
@@ -323,7 +384,7 @@ def test_a_killed_sender_loses_nothing(fleet: Path) -> None:
     channels = {"test": sent.append}
     assert deliver(monitor._store, channels, NOW, set()) == []
     assert len(sent) == 1  # it may still be under way in the other process
-    assert deliver(monitor._store, channels, NOW + 120 * SECOND, set()) == []
+    assert deliver(monitor._store, channels, NOW + 301 * SECOND, set()) == []
     assert len(sent) == 2
     assert sent[0]["id"] == sent[1]["id"]
     assert deliver(monitor._store, channels, NOW + 10**13, set()) == []
@@ -338,6 +399,42 @@ def test_a_killed_sender_loses_nothing(fleet: Path) -> None:
     problems = [deliver(monitor._store, {"test": fails}, NOW + day * 10**12, set()) for day in range(ATTEMPTS + 3)]
     assert [len(each) for each in problems] == [1] * ATTEMPTS + [0] * 3
     assert "given up" in problems[ATTEMPTS - 1][0]
+    # What is acknowledged while its message waits is not sent.
+    with monitor._store.write() as db:
+        db.add_event(20_516, "null", "ood", 0.001, "new")
+    assert queue_alarms(monitor, "wrong", None, channels, NOW) == 1
+    monitor.acknowledge()
+    assert deliver(monitor._store, channels, NOW, set()) == []
+    assert len(sent) == 2
+
+
+def test_servers_that_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status is an answer whatever follows, and a server that never ends a line is left alone."""
+    over = threading.Event()
+
+    class Slow(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            first = self.rfile.readline()
+            if b"/taken" in first:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            while not over.wait(0.05):
+                if b"/taken" not in first:
+                    self.wfile.write(b"H")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            monkeypatch.setenv("NO_PROXY", "*")
+            channel = read_channels({"webhook-env": "HOOK", "timeout": 0.2}, tmp_path)["webhook"]
+            monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_address[1]}/taken")
+            channel({"id": "1", "text": "t"})
+            monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_address[1]}/dripping")
+            with pytest.raises(AlertError, match=r"did not answer within 0\.8 s"):
+                channel({"id": "1", "text": "t"})
+        finally:
+            over.set()
+            server.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -392,3 +489,54 @@ def test_status_in_python(fleet: Path) -> None:
     for bad in ([], {}, "x.db", {"a": 3}):
         with pytest.raises((cal.errors.ArgumentError, cal.errors.InputTypeError), match="models"):
             fleet_status(bad)  # type: ignore[arg-type]
+
+
+def test_the_configuration_of_the_documentation(built: Path, tmp_path: Path, run: Run) -> None:
+    """The file of docs/monitor.md runs as it is, with a command that sends alerts."""
+    page = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "calibrant.toml").write_text(shown[0] + "[models.churn.alerts]\n", encoding="utf-8")
+    read_channels(tomllib.loads(shown[1])["alerts"], tmp_path)
+    for model, source in (("churn", "quiet"), ("fraud", "wrong")):
+        (folder := tmp_path / model).mkdir()
+        for name, old in (
+            ("validation", "reference"),
+            ("predictions-1", f"{source}-1"),
+            ("labels-1", f"{source}.labels"),
+        ):
+            lines = (built / f"{old}.csv").read_text(encoding="utf-8").splitlines()
+            head = lines[0].replace("id", "request").replace("at", "predicted_at")
+            more = [",FR" if "p" in head and model == "fraud" else ""] * len(lines)
+            more[0] = ",country" if more[0] else ""
+            text = "\n".join(line + part for line, part in zip([head, *lines[1:]], more, strict=True))
+            (folder / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    late = (tmp_path / "fraud" / "predictions-1.csv").read_text().replace("\n1-", "\n2-").replace("03-01", "03-02")
+    (tmp_path / "fraud" / "predictions-2.csv").write_text(late)
+    arguments = ("monitor", "run", "--all", "--now", "2026-03-03", "--config", tmp_path, "--json", tmp_path / "f.json")
+    code, out, err = run(*arguments)
+    assert (code, err) == (3, ""), err
+    assert [model["model"] for model in json.loads((tmp_path / "f.json").read_text())["models"]] == ["fraud", "churn"]
+    assert "Risk" in out
+    message = json.loads((tmp_path / "alerts.jsonl").read_text())
+    assert (message["model"], message["owner"]) == ("fraud", "Risk")
+
+
+def test_a_store_on_a_server(fleet: Path, run: Run, postgres: Server) -> None:
+    """A model whose store is a schema: created by the first run, sent once, and its password is in no output."""
+    add(
+        fleet,
+        f'[models.far]\nstore = "{postgres.store("fleet_far")}"\npredictions = "wrong-*.csv"\nlabels = "wrong.labels.csv"\n'
+        '[models.far.alerts]\ncommand = ["tee", "-a", "far.jsonl"]\n',
+    )
+    for again in range(2):
+        code, out, err = run("monitor", "run", "--model", "far", "--now", "2026-03-04", "--json", "far.json")
+        assert (code, err) == (3, ""), again
+        found = json.loads((fleet / "far.json").read_text())["models"][0]
+        assert (found["n"], found["labelled"], found["unsent"]) == (240, 240, 0)
+        assert len((fleet / "far.jsonl").read_text().split('"id"')) == 2
+        for text in (out, (fleet / "far.json").read_text(), (fleet / "far.jsonl").read_text()):
+            assert "s3cret" not in text
+    monitor = cal.Monitor.open(postgres.store("fleet_far"))
+    number = monitor.status().open_alarms[0].number
+    assert monitor.acknowledge(number) >= 1
+    assert number not in [alarm.number for alarm in monitor.status().open_alarms]

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -22,12 +22,13 @@ import pytest
 
 from calibrant.cli import http_service, serving
 from calibrant.cli.http_service import Service, names_loopback
-from calibrant.cli.model_documents import Models, UnreadableError
+from calibrant.cli.model_documents import Document, Models, UnreadableError
 from calibrant.cli.serving import models_of
 from calibrant.errors import ArgumentError
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.store import Store
 from calibrant.reporting.timeline import render_timeline
+from tests.postgres import Server
 
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(5)
@@ -153,18 +154,20 @@ def test_a_store_is_read_again_only_after_a_change(
     monkeypatch.setattr(Monitor, "status", lambda self, **options: opened.append("") or real(self, **options))
     first = models.status("m")
     assert (models.status("m"), models.gauges().body.count(b"readable")) == (first, 3)
-    assert len(opened) == 1
+    models.index()
+    models.all_statuses()
+    assert len(opened) == 2  # one for the model, one for its line among all
     Monitor.open(tmp_path / "m.db").update([1], [0.5], ids=["new"])
     second = models.status("m")
-    assert len(models._memory["m"]) == 1  # the results of the window that has changed, which are not written
+    assert len(models._memory["m", 90]) == 1  # the results of the window that has changed, which are not written
     assert json.loads(second.body)["n"] == 122
     assert second.tag != first.tag
-    assert len(opened) == 2
+    assert b'calibrant_rows{model="m"} 122' in models.gauges().body
+    assert len(opened) == 4
     monkeypatch.setattr("calibrant.cli.model_documents.KEPT_BYTES", 100)
-    models.gauges()
-    assert len(models._kept) == 2
-    models._keep("m", "other", (0,), None, 1)
-    assert len(models._kept) == 1  # bounded
+    models._keep("m", "page", (0,), None, 99)
+    assert set(models._kept) == {("m", "entry"), ("m", "page")}  # documents are bounded
+    assert models._size == 99
 
 
 def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path: Path) -> None:
@@ -201,6 +204,10 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         changed.commit()
     names = ("good", "bad", "locked", "text", "odd", "mixed", "later", "folder")
     (tmp_path / "folder.db").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UnreadableError, match="is a folder"):  # the word is not the path
+        Models({"x": "folder"}).page("x")
     holder = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("PRAGMA journal_mode = DELETE")
@@ -314,6 +321,30 @@ def test_slow_and_many_clients(stores: dict[str, Path], monkeypatch: pytest.Monk
             time.sleep(0.05)
 
 
+def test_a_client_that_does_not_read_is_dropped(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_service, "WRITE_SECONDS", 0.2)
+    models, size = Models(stores), 20 << 20
+    large = Document(b"x" * size, "text/plain", "tag")
+    monkeypatch.setattr(models, "index", lambda: large)
+    with serving_models(models) as service:
+        with closing(socket.socket()) as line:
+            line.settimeout(30)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # else the system may take all of it
+            line.connect(("127.0.0.1", service.port))
+            line.sendall(b"GET / HTTP/1.1\r\n" + HOST)
+            deadline, begun = time.monotonic() + 30, False
+            while not begun or service._open:
+                begun = begun or service._open > 0
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            found = 0
+            with suppress(ConnectionResetError):
+                while part := line.recv(1 << 20):
+                    found += len(part)
+            assert found < size
+        assert get(service, "/healthz")[0] == 200
+
+
 def test_a_server_that_does_not_answer_is_not_described() -> None:
     with pytest.raises(UnreadableError, match=r"^cannot be read from its server$"):
         Models({"m": "postgresql://anna:secret@127.0.0.1:1/risk"}).status("m")
@@ -422,6 +453,20 @@ def test_errors_of_the_command(
     code, _, err = run("monitor", "serve", store, "--host", "0.0.0.0")
     assert code == 0
     assert err.startswith("warning: --host 0.0.0.0: there is no authentication")
+
+
+@pytest.mark.deep
+def test_a_store_on_a_server(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = postgres.store("served")
+    made = Monitor.create(url, reference=([0, 1, 1, 0] * 30, [0.1, 0.4, 0.8, 0.2] * 30), rows=40, n_resamples=19)
+    made.update([0, 1] * 30, [0.3, 0.6] * 30, ids=np.arange(60))
+    models = Models({"m": url})
+    assert json.loads(models.status("m").body)["n"] == 60
+    assert b'calibrant_readable{model="m"} 1' in models.gauges().body
+    assert b"postgres" not in models.index().body
+    made.update([1], [0.5], ids=["new"])
+    monkeypatch.setattr("calibrant.monitoring.databases.SERVER_SECONDS", 1e-3)
+    assert json.loads(models.status("m").body)["n"] == 61
 
 
 def open_files() -> int:

@@ -131,11 +131,14 @@ def steps_of_an_update(kind):
 
 def die_after(kind, steps):
     # End this process, as by kill -9, at one of these moments; or the server, without a last checkpoint.
-    victim, how = os.getpid(), signal.SIGKILL
-    if kind == "server":
-        victim, how = int(open(f"{server}/data/postmaster.pid").readline()), signal.SIGQUIT
     left = itertools.count(steps, -1)
-    count(kind, lambda: os.kill(victim, how) if next(left) == 0 else None)
+    end = end_server if kind == "server" else lambda: os.kill(os.getpid(), signal.SIGKILL)
+    count(kind, lambda: end() if next(left) == 0 else None)
+
+
+def end_server():
+    with open(f"{server}/data/postmaster.pid") as file:
+        os.kill(int(file.readline()), signal.SIGQUIT)
 
 
 def restart():
@@ -188,6 +191,8 @@ for kill in range(kills):
         die_at_byte(INDEX + moment) if how == "byte" else die_after(how, moment)
         try:
             send(monitor, done + confirmed)
+            if how == "server":  # this update had fewer moments
+                end_server()
         except OSError:
             assert how == "server"
         os.kill(os.getpid(), signal.SIGKILL)

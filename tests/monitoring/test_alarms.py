@@ -86,7 +86,7 @@ def test_an_open_change_counts_once_in_words_and_groups(tmp_path: Path) -> None:
     status = monitor.status()
     lines = [line for line in status.open_lines if line.startswith("change, ")]
     assert len(lines) == 1
-    assert re.search(r"Repeated \d+ times, last in window 2026-02-09\.$", lines[0])
+    assert re.search(r"Repeated \d+ times, last in window 2026-02-09\. \[alarm \d+\]$", lines[0])
     assert [group.changes for group in status.groups] == [1, 1]
     assert render_timeline(status).count("change in calibration, all rows") == 1
 

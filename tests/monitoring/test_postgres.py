@@ -100,6 +100,27 @@ def test_an_error_rolls_back_and_messages_are_those_of_a_store(postgres: Server)
         Monitor.open(postgres.url + "&schema=a;b")
 
 
+def test_a_user_who_may_only_read(postgres: Server) -> None:
+    monitor = Monitor.create(postgres.store("shown"), reference=(YES, SCORE), every="1d", n_resamples=19)
+    monitor.update(YES[:60], SCORE[:60], when="2026-01-01", ids=range(60))
+    monitor.update(YES[60:], SCORE[60:], when="2026-01-02", ids=range(60, 240))
+    with monitor._store.write() as db:  # as if the update had been killed before the comparisons
+        db.connection.execute("UPDATE windows SET examined = 0")
+        db.connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
+    url = postgres.store("shown").replace(f"postgres:{quote(PASSWORD, safe='')}", "reader:reader")
+    with pytest.raises(FileError, match="permission denied; grant its user the rights on the schema"):
+        Monitor.open(url)
+    with monitor._store.write() as db:
+        db.connection.execute("GRANT USAGE ON SCHEMA shown TO reader")
+        db.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA shown TO reader")
+    reader = Monitor.open(url)
+    shown = reader.status().to_json()
+    assert reader.prune(1, dry_run=True).rows == 60
+    with pytest.raises(FileError, match="permission denied"):
+        reader.update([1], [0.5], when="2026-01-02", ids=["new"])
+    assert monitor.status().to_json() == shown
+
+
 def content_of(monitor: Monitor) -> list[Any]:
     with monitor._store.read() as db:
         return sorted(db.connection.execute("SELECT * FROM meta").fetchall())
@@ -155,7 +176,8 @@ def test_the_url_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("postgresql://host/db", "postgresql://host/db?schema=calibrant"),
         ("postgres://anna@host:1/db?schema=x", "postgres://anna@host:1/db?schema=x"),
-        ("postgresql://anna:p@ss:w@rd@host/db", "postgresql://anna@host/db?schema=calibrant"),
+        ("postgresql://anna:p?s:s@[::1]:5432,other/db", "postgresql://anna@[::1]:5432,other/db?schema=calibrant"),
+        ("postgresql://host/db?passwd=x&Token=y&passfile=z", "postgresql://host/db?passfile=z&schema=calibrant"),
         (
             "postgresql://host/db?password=x&sslpassword=y&sslmode=require",
             "postgresql://host/db?sslmode=require&schema=calibrant",
@@ -165,3 +187,24 @@ def test_the_url_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_urls_are_shown_without_passwords(url: str, shown: str) -> None:
     assert Postgres(url).path == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://anna:wr0ng@host/db",
+        "PostgreSQL://anna:wr0ng@host/db",
+        "postgresql:/anna:wr0ng@host/db",
+        "mysql://anna:wr0ng@host/db",
+        "host=h password=wr0ng",
+        "postgresql://anna:p@wr0ng@host/db",
+        "postgresql://anna:wr0ng/p@host/db",
+        "postgresql://anna:12/wr0ng@host/db",
+        "postgresql://anna:12?wr0ng/p@host/db",
+    ],
+)
+def test_an_unreadable_url_is_refused_without_showing_it(url: str) -> None:
+    for call in (Monitor.open, lambda place: Monitor.create(place, reference=(YES, SCORE), every="1d")):
+        with pytest.raises(ArgumentError, match="store: ") as raised:
+            call(url)
+        assert "wr0ng" not in str(raised.value)

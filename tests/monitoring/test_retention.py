@@ -70,7 +70,7 @@ def test_results_stay_and_nothing_is_counted_twice(tmp_path: Path, where: str, r
     assert (again.added, again.labelled, again.pruned) == (0, 0, 40)
     labels = monitor.add_labels([*ids_of(1)[:3], *ids_of(4)[:1], "new"], [0, 1, 0, 1 - YES[4, 0], 1])
     assert (labels.pruned, labels.unknown, labels.revised, labels.labelled) == (3, 1, 1, 0)
-    assert "3 rows or labels of pruned predictions ignored" in repr(labels)
+    assert "3 pruned rows delivered or labelled again, ignored" in repr(labels)
     status = monitor.status()
     assert "3 labels belong to pruned predictions and were ignored." in status.notes
     assert (status.n, status.total_windows) == (240, 6)
@@ -180,3 +180,24 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (code, out) == (0, "120 rows of 3 windows (2026-01-01 to 2026-01-03) would be removed; 120 remain\n")
     assert json.loads(run("--keep", "2d", "--json")[1])["rows"] == 120
     assert run("--keep", "5")[1].startswith("No rows to remove; 120 remain; size 0.")
+
+
+def test_a_dry_run_writes_nothing_and_rows_go_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = filled(tmp_path / "watch.db")
+    with monitor._store.write() as db:  # as if the last update had been killed before the comparisons
+        db.connection.execute("UPDATE windows SET examined = 0")
+
+    def tables() -> list[Any]:
+        with monitor._store.read() as db:
+            return [db.connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("windows", "parts", "rows")]
+
+    before = tables()
+    told = monitor.prune(1, dry_run=True)
+    assert tables() == before
+    monkeypatch.setattr("calibrant.monitoring.retention.PORTION", 2 * SIZE)
+    done = monitor.prune(1)
+    assert (
+        (told.rows, told.windows) == (done.rows, done.windows) == (200, tuple(f"2026-01-0{day}" for day in range(1, 6)))
+    )
+    with monitor._store.read() as db:
+        assert db.is_pruned([name for day in range(DAYS) for name in ids_of(day)]).sum() == 200

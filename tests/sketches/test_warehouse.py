@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,10 @@ def test_a_damaged_result_is_an_error(ask: Callable[..., Any]) -> None:
     with pytest.raises(ShapeError, match=r"has [\d,]+ rows; the query returned [\d,]+; export the whole result"):
         cal.Sketches.from_cells(cut)
     with pytest.raises(ShapeError, match="has a cell twice"):
-        cal.Sketches.from_cells({n: [*v, v[0]] for n, v in columns.items() if n != "result_rows"})
+        cal.Sketches.from_cells({n: [*values[:-1], values[0]] for n, values in columns.items()})
+    uncounted = {name: values for name, values in cut.items() if name != "result_rows"}
+    with pytest.raises(InputTypeError, match="lacks the column 'result_rows'"):
+        cal.Sketches.from_cells(uncounted)
     changed = {**columns, "score_high_sum": [value + 2**40 for value in columns["score_high_sum"]]}
     with pytest.raises(InputTypeError, match="the engine rounded or overflowed"):
         cal.Sketches.from_cells(changed)
@@ -222,10 +226,65 @@ def test_a_damaged_result_is_an_error(ask: Callable[..., Any]) -> None:
     for table, message in (
         ({"a": [1]}, "is not the result of a query"),
         (3, "must be a table"),
-        ([], "is not the result"),
+        ({**columns, "CELL": columns["cell"]}, "differ in capitals only"),
     ):
         with pytest.raises(InputTypeError, match=message):
             cal.Sketches.from_cells(table)
+    for ragged in ([1, 2], 1):
+        with pytest.raises(ShapeError, match="columns of different lengths"):
+            cal.Sketches.from_cells({**columns, "row_count": ragged})
+    with pytest.raises(ShapeError, match="has no rows"):
+        cal.Sketches.from_cells([])
+
+
+def test_a_number_that_was_changed_by_hand_is_an_error(ask: Callable[..., Any]) -> None:
+    made = "SELECT i % 2 AS y, i / 100 AS p, i % 3 AS g FROM range(0, 101) t(i)"
+    columns = columns_of(ask(made, by="g", scores=True))
+    cal.Sketches.from_cells(columns)  # is valid
+    place = next(n for n, cell in enumerate(columns["cell"]) if 5000 < cell < 9000)
+    sums = [name for name in columns if name.endswith("_sum")]
+    changes = [(name, change) for name in sums for change in (-1, 2)] + [("row_count", 0), ("row_count", -1)]
+    for name, factor in changes:
+        old = columns[name][place]
+        new = old * factor + (2**55 if name.endswith("high_sum") and factor == 2 else -1 if factor == -1 else 0)
+        if new == old or (factor == 2 and name.endswith("low_sum")):
+            continue  # a low part has less than 1e-6 of the number
+        with pytest.raises(InputTypeError, match=r"which the query does not return|do not belong to their cells"):
+            cal.Sketches.from_cells({**columns, name: [*columns[name][:place], new, *columns[name][place + 1 :]]})
+    flipped = [*columns["outcome"][:place], 1 - columns["outcome"][place], *columns["outcome"][place + 1 :]]
+    halves = [Decimal(value) + Decimal("0.5") for value in columns["row_count"]]
+    spec = columns["calibrant"][0]
+    for name, values, message in (
+        ("outcome", flipped, "do not belong to their cells"),
+        ("row_count", [2**33 * value for value in columns["row_count"]], "do not belong to their cells"),
+        ("row_count", halves, "does not hold exact integers"),
+        ("calibrant", [spec.replace("kind=binary", "kind=x")] * len(halves), "'calibrant' was changed"),
+        ("calibrant", [spec.replace("number=1", "number=x")] * len(halves), "'calibrant' was changed"),
+        ("calibrant", [spec.replace("&by=g", "")] * len(halves), "has groups that the query did not ask for"),
+    ):
+        with pytest.raises(InputTypeError, match=message):
+            cal.Sketches.from_cells({**columns, name: values})
+    with pytest.raises(InputTypeError, match="lacks the column 'group_name'"):
+        cal.Sketches.from_cells({name: values for name, values in columns.items() if name != "group_name"})
+
+
+def test_other_labels_of_an_exported_result(tmp_path: Path) -> None:
+    """Empty text is a label, which text files write like a missing value; numbers are labels as well."""
+    for values, pos_label, expected in (
+        ("('yes', 0.9), ('no', 0.1), ('', 0.2)", "yes", "has further labels besides 'yes': '', 'no'"),
+        ("(1, 0.9), (2, 0.1), (3, 0.2)", "1", "has further labels besides '1': '2', '3'"),
+        ("(1, 0.9), (2, 0.1)", "1", (2, 1)),
+        ("(true, 0.9), (false, 0.1)", "true", ("false", "true")),
+    ):
+        connection = duckdb.connect()
+        connection.execute(f"CREATE TABLE t AS SELECT * FROM (VALUES {values}) t(y, p)")
+        query = cells_query("t", dialect="duckdb", prob="p", label="y", pos_label=pos_label).partition("\n")[2]
+        connection.execute(f"COPY ({query}) TO '{tmp_path / 'r.csv'}' (HEADER)")
+        if isinstance(expected, str):
+            with pytest.raises(LabelError, match=expected):
+                cal.Sketches.from_cells(tmp_path / "r.csv")
+        else:
+            assert cal.Sketches.from_cells(tmp_path / "r.csv").classes == expected
 
 
 def test_arguments_are_checked() -> None:

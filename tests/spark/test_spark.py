@@ -42,6 +42,8 @@ pytestmark = [
 
 import calibrant.spark as cs  # noqa: E402
 from calibrant.spark import executors  # noqa: E402
+from calibrant.spark.grouping import grouped  # noqa: E402
+from tests.sketches.test_warehouse import unfriendly  # noqa: E402
 
 ROWS = 3000
 CLASSES = ["cat", "dog", "owl"]
@@ -614,3 +616,44 @@ def test_listed_columns_are_read_by_their_names(spark: Any) -> None:
     other = frame.selectExpr("prob_2 AS p_owl", "prob_0 AS p_cat", "prob_1 AS p_dog")
     found = [row.calibrated for row in cs.apply(named, other, prob="p_*").collect()]
     np.testing.assert_allclose(found, named.predict_proba(q), rtol=1e-9)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_group_by_of_spark_has_the_same_bits(spark: Any, scores: bool) -> None:
+    rows = unfriendly()
+    y, p, group, n = rows.values()
+    names = np.where(y == 1, "it's \\", "no")
+    table = pa.table({"y": y, "p": p, "odd `name` ä": group.tolist(), "n": n, "word": names.tolist()})
+    df = frame(spark, table, [100, len(p) - 100])
+    native = cs.sketch(df, label="y", prob="p", by="odd `name` ä", engine="sql", scores=scores)
+    assert native.to_bytes() == cal.Sketches.of(y, p, groups=group, scores=scores).to_bytes()
+    if scores:
+        return
+    counted = cs.sketch(df, label="word", prob="p", counts="n", classes=["no", "it's \\"], engine="sql")
+    assert counted.to_bytes() == cal.Sketches.of(names, p, counts=n, classes=["no", "it's \\"]).to_bytes()
+    df.createOrReplaceTempView("preds")
+    query = cal.sketches.cells_query("preds", dialect="spark", prob="p", label="y", where="p < 0.3", scores=False)
+    found = cal.Sketches.from_cells(spark.sql(query).toArrow())
+    assert found == cal.Sketches.of(y[p < 0.3], p[p < 0.3], scores=False)
+
+
+def test_the_engine_follows_from_the_columns(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    df = spark.createDataFrame([(0, 0.1, [0.9, 0.1]), (1, 0.8, [0.2, 0.8])], "y int, p double, both array<double>")
+    used = []
+    monkeypatch.setattr(cs.api, "grouped", lambda *arguments: used.append(1) or grouped(*arguments))
+    quick = cs.sketch(df, label="y", prob="p", scores=False)
+    assert quick == cal.Sketches.of([0, 1], [0.1, 0.8], scores=False)
+    assert len(used) == 1
+    for words in ({"prob": "both"}, {"input": "logit"}, {"clip": True}, {"lenses": ["top_label"]}):
+        with pytest.raises(ArgumentError, match=r"engine: 'sql' .*; use engine='arrow'"):
+            cs.sketch(df, **{"label": "y", "prob": "p", "engine": "sql", **words})
+    with pytest.raises(ArgumentError, match="engine: must be 'auto'"):
+        cs.sketch(df, label="y", prob="p", engine="java")
+    bad = spark.createDataFrame([(0, None), (3, 0.5)], "y int, p double")
+    with pytest.raises(ProbabilityError, match=r"prob \(column 'p'\): missing value in column 'p'"):
+        cs.sketch(bad, label="y", prob="p", scores=False, engine="sql")
+    with pytest.raises(LabelError, match=r"label \(column 'y'\): 1 row has unknown label"):
+        cs.sketch(bad.where("p > 0"), label="y", prob="p", scores=False, engine="sql")
+    with pytest.raises(CalibrantError, match="in row 0 of partition"):  # the other engine names the row
+        cs.sketch(bad.coalesce(1), label="y", prob="p", scores=False)

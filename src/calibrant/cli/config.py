@@ -211,7 +211,10 @@ def model_values(
     given = found.tables["models"].get(table.removeprefix("models."), {})
     for is_own in (False, True):  # what a model gives itself replaces what all models have
         own = [setting for setting in settings if (setting.key in given) == is_own]
-        _add_settings(found, context, options, own, values, used)
+        _add_settings(found, context, options, [setting for setting in own if setting.value != ""], values, used)
+        for setting in own:
+            if setting.value == "":  # removes what all models have
+                values.pop(str(options[setting.key].name), None)
     return values
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -84,6 +86,7 @@ def run(
     from .screen import clean, say
 
     check_fraction(fdr, "--fdr", 0.05)
+    began = time.monotonic()
     moment = int(time.time() * SECOND) if now is None else read_time(now, "--now")
     models = _chosen(load_fleet(config), all_models, names)
     errors: dict[str, str] = {}
@@ -96,7 +99,8 @@ def run(
         for model in models:
             if model.alerts and model.exists:
                 with _noted(model, errors, faults, debug):
-                    _alert(model, moment, blocked)
+                    # Waits begin when a message is sent, not when the run began.
+                    _alert(model, moment + int((time.monotonic() - began) * SECOND), blocked)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)
     if json is not None:
         write_atomic(json, (found.to_json() + "\n").encode())
@@ -177,9 +181,12 @@ class _Source(NamedTuple):
 
 def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
     """Bring one model up to date; what was read of an earlier version of a file is known to the store."""
-    from ..monitoring.fleet import SOURCES
+    import json
+
+    from ..monitoring.fleet import SOURCES, patience_of
 
     settings = _settings(context, model)
+    patience_of(model)  # raises if it is not a duration
     sources = {kind: _sources(model, kind) for kind in SOURCES}
     opened = _open(context, model, settings)
     with opened._store.read() as db:
@@ -187,10 +194,15 @@ def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
     seen: dict[str, list[Any]] = {}
     new = []
     for kind, each in sources.items():
+        ways: dict[str, list[str]] = {}
         for source in each:
             for name in source.names:
-                key = os.path.relpath(name, model.folder)
-                mark = _mark(name, source)
+                key, mark = _key(model, name), _mark(name, source)
+                way = json.dumps([source.options, source.query])
+                if way in ways.setdefault(key, []):  # two patterns match it
+                    continue
+                ways[key].append(way)
+                key = key if len(ways[key]) == 1 else f"{key} {way}"
                 if before["files"].get(f"{kind} {key}") == mark:
                     seen[f"{kind} {key}"] = mark
                 else:
@@ -200,7 +212,7 @@ def _update(context: click.Context, model: FleetModel, now: str | None) -> None:
         for kind, key, mark, name, source in new:
             _add(context, opened, kind, key, name, source, settings, now)
             seen[f"{kind} {key}"] = mark
-            fed = max(fed, os.stat(name).st_mtime_ns // 1000)
+            fed = max(fed, os.stat(path if os.path.exists(path := model.folder / key) else name).st_mtime_ns // 1000)
     finally:
         if seen != before["files"]:
             with opened._store.write() as db:
@@ -239,8 +251,7 @@ def _parameters(context: click.Context, name: str, arguments: list[str], values:
     made = parent.command.commands[name].make_context(
         name, ["--no-config", "--", *arguments], parent=parent, default_map=dict(values)
     )
-    # An empty text removes what all models have.
-    return {option: None if value == "" else value for option, value in made.params.items()}
+    return dict(made.params)
 
 
 def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapping[str, Any]]) -> Monitor:
@@ -255,7 +266,7 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         try:
             return Monitor.open(model.store)
         except FileError as error:
-            if "://" not in model.store or "reference" not in settings["init"]:
+            if "reference" not in settings["init"] or not ("://" in model.store or _is_unfinished(model.store)):
                 raise
             missing = error
     if "reference" not in settings["init"]:
@@ -266,7 +277,19 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
     try:
         return create_monitor(model.store, parameters)[0]
     except FileError as error:
+        if "already exists" in str(error.problem):  # another run was faster
+            return Monitor.open(model.store)
         raise missing if missing is not None and error.argument == missing.argument else error from None
+
+
+def _is_unfinished(store: str) -> bool:
+    from ..errors import FileError
+    from ..monitoring.store import Store
+
+    try:
+        return Store(store).is_unfinished()
+    except (FileError, OSError):  # the error about opening it is the one to be shown
+        return False
 
 
 def _sources(model: FleetModel, kind: str) -> list[_Source]:
@@ -274,7 +297,9 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
     from ..monitoring.fleet import model_error
     from ..sketches.files.reading import paths_of
 
-    listed = model.options.get(kind, [])
+    listed = model.options.get(kind, "")
+    if listed == "":
+        return []
     found = []
     for entry in listed if isinstance(listed, list) else [listed]:
         table = {"file": entry} if isinstance(entry, str) else entry
@@ -288,23 +313,40 @@ def _sources(model: FleetModel, kind: str) -> list[_Source]:
             name, rest, query = table["file"], {key: table[key] for key in table if key != "file"}, None
         else:
             raise model_error(model, wrong, "", kind)
-        place = name if "://" in name else str(model.folder / name)
-        is_pattern = any(sign in name for sign in "*?[") and not Path(place).exists()
-        if is_pattern and query is None and not _matches(place):
-            continue  # nothing has arrived yet
-        found.append(_Source([place] if query is not None else paths_of(place), rest, query))
+        if query is not None or "://" in name:
+            place = name if "://" in name else str(model.folder / name)
+            found.append(_Source([place] if query is not None else paths_of(place), rest, query))
+            continue
+        # Signs of a pattern that are part of a name stand in brackets.
+        plain = re.sub(r"\[([*?[])\]", r"\1", name)
+        if re.search(r"[*?[]", re.sub(r"\[[*?[]\]", "", name)) and not (model.folder / plain).exists():
+            matched = glob.glob(os.path.join(glob.escape(str(model.folder)), name), recursive=True)
+            if matched:  # else nothing has arrived yet
+                found.append(_Source(paths_of(sorted(matched)), rest, query))
+        else:
+            found.append(_Source(paths_of(str(model.folder / plain)), rest, query))
     return found
 
 
-def _matches(pattern: str) -> bool:
-    import glob
+def _key(model: FleetModel, name: str) -> str:
+    """What a file is known by in later runs: its path or address, not that of a copy of this run."""
+    from ..sketches.files.converting import original_of
 
-    return next(glob.iglob(pattern, recursive=True), None) is not None
+    original = original_of(name)
+    return original if "://" in original else os.path.relpath(original, model.folder)
 
 
 def _mark(name: str, source: _Source) -> list[Any]:
     """What shows that a file has changed, or that it is to be read in another way."""
-    status = os.stat(name)
+    from ..sketches.files.converting import original_of
+
+    original = original_of(name)
+    if "://" in original:  # a copy of this run, whose time says nothing
+        import hashlib
+
+        with open(name, "rb") as file:
+            return [hashlib.file_digest(file, "sha256").hexdigest(), *source.options.values()]
+    status = os.stat(original)
     mark: list[Any] = [status.st_size, status.st_mtime_ns, *source.options.values()]
     if source.query is not None:
         journal = Path(f"{name}.wal")

@@ -112,6 +112,8 @@ class Service:
 
     async def _serve(self, ready: Callable[[Service], None]) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        # Such as too many open files; asyncio would print a traceback for each.
+        self._loop.set_exception_handler(lambda _, found: self.log and self.log(f"error: {found['message']}"))
         # Not on Windows, nor in a thread other than the main one.
         with suppress(NotImplementedError, RuntimeError, ValueError):
             self._loop.add_signal_handler(signal.SIGTERM, self.stop)
@@ -132,6 +134,7 @@ class Service:
         self._tasks.add(task)
         self._open += 1
         began, line = perf_counter(), "-"
+        writer.transport.set_write_buffer_limits(0)  # `drain` waits until everything is written
         try:
             request = None
             try:
@@ -154,8 +157,10 @@ class Service:
                 await writer.drain()
                 if request is None or "content-length" in request.fields or "transfer-encoding" in request.fields:
                     await _linger(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # the client is gone, or does not read its answer
+        except TimeoutError:
+            writer.transport.abort()  # the client does not read its answer, which closing would wait for
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client is gone
         finally:
             self._open -= 1
             self._tasks.discard(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -72,7 +73,7 @@ class Models:
         self.stale = dict(stale or {})
         self._reading = {name: Lock() for name in self.paths}
         self._drawing = Lock()  # a chart takes a second of a processor; several at once would take as long
-        self._memory: dict[str, dict[bytes, Any]] = {name: {} for name in self.paths}
+        self._memory: dict[tuple[str, int], dict[bytes, Any]] = {}
         self._kept: OrderedDict[tuple[str, str], tuple[tuple[int, ...], Any, int]] = OrderedDict()
         self._keeping = Lock()
         self._size = 0
@@ -142,24 +143,27 @@ class Models:
                 # Without the path of the store, and what a server says, which are not for every reader.
                 if is_url(self.paths[name]):
                     problem = "cannot be read from its server"
-                raise UnreadableError(problem.replace(str(self.paths[name]), name)) from error
+                path = str(self.paths[name])
+                raise UnreadableError(problem.replace(path, name) if os.sep in path else problem) from error
 
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
-        opened = Monitor(Store.open(self.paths[name], read_only=True, memory=self._memory[name]))
-        status = opened.status(last=LAST)
-        reading = read_model(name, self.owners.get(name), opened, status, patience=self.stale.get(name))
-        entry = Entry(reading, families(status, {"model": name}), True)
-        document = Document.of(status.to_json() + "\n", JSON)
-        self._keep(name, "entry", version, entry, 10_000)
-        self._keep(name, "status", version, document, len(document.body))
-        if kind != "page":
-            return entry if kind == "entry" else document
-        from ..reporting.timeline import render_timeline
+        last = 1 if kind == "entry" else LAST
+        # Results of windows that are not in the store yet, which a later status uses again.
+        memory = self._memory.setdefault((name, last), {})
+        opened = Monitor(Store.open(self.paths[name], read_only=True, memory=memory))
+        status = opened.status(last=last)
+        if kind == "entry":
+            reading = read_model(name, self.owners.get(name), opened, status, patience=self.stale.get(name))
+            made: Any = Entry(reading, families(status, {"model": name}), True)
+        elif kind == "status":
+            made = Document.of(status.to_json() + "\n", JSON)
+        else:
+            from ..reporting.timeline import render_timeline
 
-        with self._drawing:
-            page = Document.of(render_timeline(status, title=name), HTML)
-        self._keep(name, "page", version, page, len(page.body))
-        return page
+            with self._drawing:
+                made = Document.of(render_timeline(status, title=name), HTML)
+        self._keep(name, kind, version, made, 0 if kind == "entry" else len(made.body))
+        return made
 
     def _recall(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         with self._keeping:
@@ -174,9 +178,12 @@ class Models:
             before = self._kept.pop((name, kind), None)
             self._kept[name, kind] = version, value, size
             self._size += size - (0 if before is None else before[2])
-            while self._size > KEPT_BYTES and len(self._kept) > 1:
-                _, (_, _, freed) = self._kept.popitem(last=False)
-                self._size -= freed
+            # What is needed of every model for the index and the gauges stays, else each of them would read all stores again.
+            oldest = [key for key, (_, _, each) in self._kept.items() if each and key != (name, kind)]
+            for key in oldest:
+                if self._size <= KEPT_BYTES:
+                    break
+                self._size -= self._kept.pop(key)[2]
 
 
 def _page_of(name: str) -> str:

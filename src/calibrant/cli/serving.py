@@ -8,8 +8,7 @@ from threading import Thread
 
 from ..errors import ArgumentError
 from ..monitoring.databases import database_of, is_url
-from ..monitoring.fleet import FleetModel, load_fleet
-from ..monitoring.windows import read_duration
+from ..monitoring.fleet import FleetModel, load_fleet, patience_of
 from .config import configuration_file, is_configured
 from .http_service import Service, is_loopback, print_log
 from .model_documents import Models
@@ -53,6 +52,7 @@ def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], 
             raise ArgumentError("STORE", f"two models have the name {name!r}", "write NAME=STORE for one of them")
         if not name or name in (".", "..") or not name.isprintable() or not store:
             raise ArgumentError("STORE", f"{clean(name)!r} is not a name for a model", "write NAME=STORE")
+        database_of(store)  # raises for URLs that cannot be read, which are not shown
         found[name] = store
 
     for given in stores or (str(configuration_file() or ""),):
@@ -60,11 +60,11 @@ def models_of(stores: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str], 
             for model in _fleet(given):
                 add(model.name, model.store)
                 owners |= {} if model.owner is None else {model.name: model.owner}
-                own = model.options.get("stale")
-                stale |= {} if own is None else {model.name: read_duration(own, "stale")}
+                own = patience_of(model)
+                stale |= {} if own is None else {model.name: own}
             continue
         name, equals, store = given.partition("=")
-        if not equals or is_url(given) or os.path.exists(given):
+        if not equals or "://" in name or os.path.exists(given):
             name, store = database_of(given).name, given
         add(name, store)
     return found, owners, stale

@@ -44,7 +44,9 @@ def lossless(name: str, type: str) -> str:
 def check_expression(connection: Any, where: str, argument: str = "--where") -> list[str]:
     """Return the columns that an SQL expression names; raise if it is not a single one, without a second statement or a subquery."""
     tree = json.loads(
-        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT 1 WHERE (\n{where}\n)"]).fetchall()[0][0]
+        connection.execute(
+            "SELECT json_serialize_sql(CAST(? AS VARCHAR))", [f"SELECT 1 WHERE (\n{where}\n)"]
+        ).fetchall()[0][0]
     )
     if tree.get("error"):
         raise ArgumentError(

@@ -340,7 +340,8 @@ class Metric(Facts):
                 problem = f"unexpected keyword of {self.id}"
                 raise UnknownArgumentError("labels", problem, "use y_true (the first argument)")
             self._split(keywords)  # reports the names of other packages, such as preds and target
-            raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob), or a frame with label and prob")
+            if y_prob is None:
+                raise InputTypeError("y_true", "is missing", "pass (y_true, y_prob), or a frame with label and prob")
         if more:
             example = next(
                 (f"{name}={value!r}" for name, value in zip(self.options, more, strict=False)), "lens='top_label'"
@@ -620,8 +621,11 @@ class Metric(Facts):
         float
             Value of the metric.
         """
-        default = "max" if options.get("norm") == math.inf else self.combine
-        value = combine_values(values, views, default if combine is None else combine, class_weight)
+        if len(values) == 1 and combine is None and class_weight is None:
+            value = values[0]
+        else:
+            default = "max" if options.get("norm") == math.inf else self.combine
+            value = combine_values(values, views, default if combine is None else combine, class_weight)
         if self.finish is not None:
             value = self.finish(value, options)
         if math.isnan(value):

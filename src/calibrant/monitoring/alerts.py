@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ __all__ = ["read_channels"]
 TIMEOUT = 5.0
 """Seconds for each step of a connection, and for a command."""
 LONGEST = 60.0
+STEPS = 4
+"""Times that for all steps together: a server that sends a byte now and then ends no step."""
 KEYS = {
     "": ("webhook-env", "authorization-env", "command", "email", "timeout"),
     "email": ("host", "port", "from", "to", "tls", "user", "password-env"),
@@ -40,11 +43,13 @@ def read_channels(alerts: Mapping[str, Any], folder: Path) -> Channels:
     channels: dict[str, Any] = {}
     if "webhook-env" in alerts:
         headers = None if "authorization-env" not in alerts else _text(alerts, "authorization-env")
-        channels["webhook"] = partial(_post, _text(alerts, "webhook-env"), headers, timeout)
+        post = partial(_post, _text(alerts, "webhook-env"), headers, timeout)
+        channels["webhook"] = partial(_within, STEPS * timeout, "webhook", post)
     elif "authorization-env" in alerts:
         raise _wrong("authorization-env", "has no effect without webhook-env", "name the variable with the address")
     if "email" in alerts:
-        channels["email"] = partial(_mail, _mailbox(alerts["email"]), timeout)
+        mail = partial(_mail, _mailbox(alerts["email"]), timeout)
+        channels["email"] = partial(_within, STEPS * timeout, "mail server", mail)
     if "command" in alerts:
         command = alerts["command"]
         if not isinstance(command, list) or not command or not all(isinstance(part, str) and part for part in command):
@@ -85,6 +90,29 @@ def _secret(variable: str) -> str:
     return value.strip()
 
 
+def _within(seconds: float, what: str, send: Callable[[dict[str, Any]], None], message: dict[str, Any]) -> None:
+    """Send a message in a thread, which is left alone after some seconds: the timeouts of a socket hold for each step only."""
+    from threading import Thread
+
+    found: list[AlertError] = []
+
+    def work() -> None:
+        try:
+            send(message)
+        except AlertError as error:
+            found.append(error)
+        except Exception as error:  # its text may contain a secret
+            found.append(AlertError(f"the {what} could not be used ({_kind(error)})"))
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise AlertError(f"the {what} did not answer within {seconds:g} s")
+    if found:
+        raise found[0]
+
+
 def _post(variable: str, authorization: str | None, timeout: float, message: dict[str, Any]) -> None:
     """Post a message as JSON; its `text` is what Slack, Mattermost and similar services show."""
     from http.client import HTTPException
@@ -109,8 +137,8 @@ def _post(variable: str, authorization: str | None, timeout: float, message: dic
     except ValueError:
         raise AlertError(f"{variable} does not contain an address that begins with https:// or http://") from None
     try:
-        with build_opener(Stay).open(request, timeout=timeout) as response:
-            response.read(4096)
+        # Its status says that the message was taken; a body that does not end would change nothing about that.
+        build_opener(Stay).open(request, timeout=timeout).close()
     except HTTPError as error:
         error.close()
         raise AlertError(f"the webhook answered with status {error.code}") from None
@@ -169,12 +197,15 @@ def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> No
         mail.set_content(message["text"] + "\n")
         secured = ssl.create_default_context()
         kind = partial(smtplib.SMTP_SSL, context=secured) if box["tls"] == "ssl" else smtplib.SMTP
-        with kind(box["host"], box["port"], timeout=timeout) as server:
+        server = kind(box["host"], box["port"], timeout=timeout)
+        with closing(server):
             if box["tls"] == "starttls":
                 server.starttls(context=secured)
             if "user" in box:
                 server.login(box["user"], secret)
             server.send_message(mail)
+            with suppress(OSError, smtplib.SMTPException):  # the message was taken
+                server.quit()
     except smtplib.SMTPResponseException as error:
         raise AlertError(f"the mail server answered with status {error.smtp_code}") from None
     except (OSError, MessageError, ValueError, smtplib.SMTPException) as error:

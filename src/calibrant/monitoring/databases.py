@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from ..errors import ArgumentError, FileError, MissingDependencyError
 
@@ -38,7 +38,10 @@ POSTGRESQL = (
     (r"sqlite_master WHERE type = 'table' AND name =", "pg_tables WHERE schemaname = current_schema() AND tablename ="),
 )
 PLAIN_INSERT = re.compile(r"INSERT INTO (\w+) VALUES \(\?(?:, \?)*\)")
-SECRETS = ("password", "sslpassword")
+SECRET = re.compile("pass(?!file)|pwd|secret|token", re.IGNORECASE)
+"""Parameters of a URL that are not shown, misspelled ones included."""
+HOSTS = re.compile(r"(?:(?:\[[^]@]*\]|[^]:@,\[]*)(?::\d*)?(?:,|$))*")
+ENCODE = "write special characters of its password as %40 for @, %2F for /, %3F for ? and %25 for %, or use PGPASSWORD"
 
 
 class Rows(Protocol):
@@ -95,7 +98,14 @@ class Database(Protocol):
 def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Database:
     """The database of a path or URL; of a file that is opened read-only, not even the journal is moved into the file."""
     text = os.fspath(place)
-    return Postgres(text) if is_url(text) else Sqlite(place, read_only)
+    if is_url(text):
+        return Postgres(text)
+    # Not shown: it may contain a password. A path of one letter and a colon is a drive of Windows.
+    other = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
+    if other is not None and not os.path.exists(text):
+        problem = f"URLs of the form {other[1]}:// are not supported" if other[1] else "is neither a path nor a URL"
+        raise ArgumentError("store", problem, "use the path of a file or postgresql://USER@HOST/DATABASE?schema=NAME")
+    return Sqlite(place, read_only)
 
 
 def is_url(place: str | os.PathLike[str]) -> bool:
@@ -211,26 +221,34 @@ class Postgres:
     remedy = "check the URL and the permissions of its user"
 
     def __init__(self, url: str) -> None:
-        place, _, query = url.partition("?")
-        options = parse_qsl(query, keep_blank_values=True)
+        scheme, _, rest = url.partition("://")
+        # As libpq reads it: the first @ ends user and password unless a / precedes it.
+        user, at, server = rest.partition("@") if "@" in rest.partition("/")[0] else ("", "", rest)
+        user, _, password = user.partition(":")
+        server, _, query = server.partition("?")
+        pairs = [pair.partition("=")[::2] for pair in query.split("&") if pair]
+        # Otherwise a part of the password would be taken for a host, and shown in messages.
+        if (
+            "@" in server
+            or not HOSTS.fullmatch(server.partition("/")[0])
+            or not all(re.fullmatch(r"\w+", n) for n, _ in pairs)
+        ):
+            raise ArgumentError("store", "the URL of the server cannot be read", ENCODE)
+        options = [(name, unquote(value)) for name, value in pairs]
         named = [value for name, value in options if name == "schema"]
         self.name = self.schema = named[-1] if named else SCHEMA_NAME
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", self.schema) or self.schema.startswith("pg_"):
             raise ArgumentError(
-                "schema", f"{self.schema[:80]!r} is not a name of a schema", "use letters, digits and underscores"
+                "schema",
+                f"{self.schema[:80]!r} is not a name of a schema",
+                "use up to 63 letters, digits and underscores, beginning with a letter",
             )
         options = [(name, value) for name, value in options if name != "schema"]
+        place = f"{url[: len(url) - len(rest)]}{user}{':' if password else ''}{password}{at}{server}"
         self._url = f"{place}?{urlencode(options, quote_via=quote)}" if options else place
-        scheme, _, rest = place.partition("://")
-        # Up to the last @, since whoever forgot to encode a password may have one within it.
-        user, at, server = rest.rpartition("@")
-        user, _, password = user.partition(":")
-        shown = urlencode(
-            [(name, value) for name, value in options if name not in SECRETS] + [("schema", self.schema)],
-            quote_via=quote,
-        )
-        self.path = f"{scheme}://{user}{at}{server}?{shown}"
-        secrets = [password, *(value for name, value in options if name in SECRETS)]
+        shown = [(name, value) for name, value in options if not SECRET.search(name)] + [("schema", self.schema)]
+        self.path = f"{scheme}://{user}{at}{server}?{urlencode(shown, quote_via=quote)}"
+        secrets = [password, *(value for name, value in options if SECRET.search(name))]
         self._secrets = sorted({form for each in secrets if each for form in (each, unquote(each))}, key=len)[::-1]
 
     @property
@@ -287,6 +305,9 @@ class Postgres:
     def format(self, connection: Connection) -> int | None:
         """Format of the monitor; None if the schema holds something else."""
         if not self._has_tables(connection):
+            query = "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = ?"
+            if connection.execute(query, (self.schema,)).fetchone() == (False,):
+                raise FileError(self.path, "permission denied", "grant its user the rights on the schema")
             return None
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         return int(found[0]) if found is not None and str(found[0]).isdigit() else None

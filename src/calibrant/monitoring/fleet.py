@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import time
@@ -20,7 +21,16 @@ from .outbox import count_waiting
 from .status import Alarm, MonitorStatus
 from .windows import SECOND, read_duration, read_time, time_text
 
-__all__ = ["SOURCES", "FleetModel", "FleetStatus", "ModelStatus", "fleet_status", "load_fleet", "model_error"]
+__all__ = [
+    "SOURCES",
+    "FleetModel",
+    "FleetStatus",
+    "ModelStatus",
+    "fleet_status",
+    "load_fleet",
+    "model_error",
+    "patience_of",
+]
 
 SOURCES = ("predictions", "labels")
 """Entries of a model that name its files; each may be a table, so that no model can have such a name."""
@@ -165,7 +175,7 @@ def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetMode
     for name, own in tables.items():
         if not _is_model(name, own):
             continue
-        entries = {**{key: _named(value, name) for key, value in both.items()}, **own}
+        entries = {**{key: _named(value, name, key in SOURCES) for key, value in both.items()}, **own}
         store, owner, sent = entries.pop("store", None), entries.pop("owner", None), entries.pop("alerts", {})
         if not isinstance(store, str) or not store:
             raise file.error("expected the path of its store", 'write store = "NAME.db"', "models", name)
@@ -190,13 +200,24 @@ def _table(file: Configuration, tables: Mapping[str, Any], key: str) -> dict[str
     return found
 
 
-def _named(value: Any, name: str) -> Any:
-    """A default with the name of the model in place of ``{model}``."""
+def _named(value: Any, name: str, is_file: bool) -> Any:
+    """A default with the name of the model in place of ``{model}``; in the pattern of files, the name stands for itself."""
     if isinstance(value, list):
-        return [_named(each, name) for each in value]
+        return [_named(each, name, is_file) for each in value]
     if isinstance(value, dict):
-        return {key: _named(each, name) for key, each in value.items()}
-    return value.replace("{model}", name) if isinstance(value, str) else value
+        return {key: _named(each, name, key == "file") for key, each in value.items()}
+    return value.replace("{model}", glob.escape(name) if is_file else name) if isinstance(value, str) else value
+
+
+def patience_of(model: FleetModel) -> int | None:
+    """How long after its latest data a model is stale, as configured for it; an empty text removes a common entry."""
+    own = model.options.get("stale")
+    if own is None or own == "":
+        return None
+    try:
+        return read_duration(own, "stale")
+    except CalibrantError as error:
+        raise model_error(model, f"{error.problem}", "for example '3d'", "stale") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,8 +231,8 @@ class ModelStatus(Record):
     owner : str or None
         Who is responsible for it.
     state : {"alarm", "failed", "drift", "stale", "quiet"}
-        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no new
-        data; or none of these.
+        An alarm about calibration that is not acknowledged; a failed update or an unusable store; an alarm about scores; no data,
+        or none for long; or none of these.
     selected : bool
         Whether the e-BH procedure over all models selects it as miscalibrated.
     verdict : str
@@ -268,7 +289,7 @@ class ModelStatus(Record):
     def words(self) -> str:
         """What is wrong, or the verdict of the monitor."""
         stale = None if self.stale_since is None else f"No data since {self.stale_since}."
-        failed = None if self.error is None else f"Failed: {self.error}"
+        failed = None if self.error is None else f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'}"
         return " ".join(part for part in (failed, stale, self.verdict) if part)
 
     def _title(self) -> str:
@@ -307,6 +328,12 @@ class FleetStatus(Record):
         return tuple(each.model for each in self.models if each.error is not None)
 
     @property
+    def stale(self) -> tuple[str, ...]:
+        """Models without data, or without new data for long."""
+        found = (each for each in self.models if each.stale_since is not None or (not each.n and each.error is None))
+        return tuple(each.model for each in found)
+
+    @property
     def verdict(self) -> str:
         """One sentence; it never claims that predictions are calibrated."""
         open_alarms = sum(bool(each.alarms) for each in self.models)
@@ -315,8 +342,8 @@ class FleetStatus(Record):
             parts.append(f"{len(self.selected):,} selected by e-BH (false discovery rate {percent(self.alpha, 0)})")
         if self.failed:
             parts.append(f"{len(self.failed):,} failed")
-        stale = sum(each.stale_since is not None for each in self.models)
-        parts += [f"{stale:,} without new data"] if stale else []
+        if self.stale:
+            parts.append(f"{len(self.stale):,} without new data")
         return "; ".join(parts) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -328,8 +355,8 @@ class FleetStatus(Record):
             JSON values; infinite numbers are text.
         """
         own = {"verdict": self.verdict, "time": self.time, "alpha": self.alpha}
-        lists = {"selected": list(self.selected), "failed": list(self.failed), "models": self.models}
-        found: dict[str, Any] = plain_value({**own, **lists})
+        lists = {"selected": list(self.selected), "failed": list(self.failed), "stale": list(self.stale)}
+        found: dict[str, Any] = plain_value({**own, **lists, "models": self.models})
         return found
 
     def to_json(self) -> str:
@@ -422,9 +449,13 @@ def fleet_status(
     moment = int(time.time() * SECOND) if now is None else read_time(now, "now")
     allowed = None if stale is None else read_duration(stale, "stale")
     found = []
-    for name, owner, store, own in _stores(models):
-        error = (errors or {}).get(name)
-        patience = allowed if own is None else read_duration(own, "stale")
+    for name, owner, store, model in _stores(models):
+        error, patience = (errors or {}).get(name), allowed
+        try:
+            own = None if model is None else patience_of(model)
+            patience = allowed if own is None else own
+        except FileError as problem:
+            error = error or str(problem)
         found.append(_reading_of(name, owner, store, error, patience))
     if not found:
         raise ArgumentError("models", "names no model", "name at least one")
@@ -466,8 +497,8 @@ def _rank(each: ModelStatus) -> tuple[Any, ...]:
     return (not each.selected, STATES.index(each.state), -evidence, drift, each.model)
 
 
-def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
-    """Name, owner, store or monitor, and own duration of each model."""
+def _stores(models: Any) -> list[tuple[str, str | None, Any, FleetModel | None]]:
+    """Name, owner, store or monitor, and configuration of each model."""
     if isinstance(models, Mapping):
         for name, store in models.items():
             if not isinstance(name, str) or not isinstance(store, str | os.PathLike | Monitor):
@@ -478,7 +509,7 @@ def _stores(models: Any) -> list[tuple[str, str | None, Any, str | None]]:
     if not found or not all(isinstance(model, FleetModel) for model in found):
         problem = f"must be a mapping or the models of load_fleet; got {models!r:.80}"
         raise InputTypeError("models", problem, 'for example {"churn": "churn.db"}')
-    return [(model.name, model.owner, model.store, model.options.get("stale")) for model in found]
+    return [(model.name, model.owner, model.store, model) for model in found]
 
 
 def _reading_of(name: str, owner: str | None, store: Any, error: str | None, patience: int | None) -> Reading:
@@ -498,8 +529,7 @@ def read_model(
     patience: int | None = None,
 ) -> Reading:
     """What a monitor and its status say about a model among others."""
-    since, unsent = _latest(monitor), count_waiting(monitor._store)
-    width = monitor.settings.rule.width
+    (since, width), unsent = _latest(monitor), count_waiting(monitor._store)
     allowed = patience if patience is not None else None if width is None else PATIENCE * width
     drift = None if status.last_closed is None else status.last_closed.scores.drift_pvalue
     found = ModelStatus(
@@ -527,15 +557,16 @@ def _state(status: MonitorStatus, error: str | None) -> str:
     kinds = {alarm.kind for alarm in status.open_alarms}
     if kinds & {"calibration", "change"}:
         return "alarm"
-    return "failed" if error is not None else "drift" if kinds else "quiet"
+    return "failed" if error is not None else "drift" if kinds else "quiet" if status.n else "stale"
 
 
-def _latest(monitor: Monitor) -> int | None:
-    """Time of the latest data in microseconds: of the newest row, or of the newest file where windows are numbers of rows."""
+def _latest(monitor: Monitor) -> tuple[int | None, int | None]:
+    """Time of the latest data and length of its window in microseconds; where windows are numbers of rows, the time of the newest file."""
     with monitor._store.read() as db:
         newest, clock, sources = db.newest(), db.meta("clock"), db.meta("sources")
     if newest is None:
-        return None
+        return None, None
     if not monitor.settings.rule.by_time:
-        return None if sources is None else int(sources["fed"])
-    return int(min(clock, monitor.settings.rule.span(newest)[1]))
+        return (None if sources is None else int(sources["fed"])), None
+    start, end = monitor.settings.rule.span(newest)
+    return int(min(clock, end)), end - start

@@ -37,8 +37,8 @@ WAITING, SENT, GIVEN_UP = 0, 1, 2
 ATTEMPTS = 10
 """Attempts before a message is given up: at least five days, with the waits below."""
 FIRST_WAIT, LONGEST_WAIT = 60 * SECOND, 24 * 3600 * SECOND
-LEASE = 60 * SECOND
-"""Time in which no other process sends a message that one has begun to send."""
+LEASE = 300 * SECOND
+"""Time in which no other process sends a message that one has begun to send; longer than any channel takes."""
 LARGEST = 1e6
 
 
@@ -139,11 +139,15 @@ def deliver(store: Store, channels: Channels, now: int, blocked: set[str]) -> li
             return []
         query = "SELECT id, channel, body, attempts FROM outbox WHERE state = 0 AND due <= ? ORDER BY due, id, channel"
         rows = db.connection.execute(query, (now,)).fetchall()
+        waiting = {number for number, *_, acknowledged in db.events() if not acknowledged}
     problems = []
     for identity, channel, body, attempts in rows:
         if channel not in channels or channel in blocked:
             continue
         key = (identity, channel, attempts)
+        if not any(alarm["number"] in waiting for alarm in json.loads(body)["alarms"]):
+            _change(store, key, SENT, attempts, now, "acknowledged before it was sent")
+            continue
         if not _change(store, key, WAITING, attempts + 1, now + LEASE, None):
             continue  # another process sends it
         key = (identity, channel, attempts + 1)

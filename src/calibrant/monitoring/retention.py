@@ -5,6 +5,7 @@ Of a removed row a fingerprint of its id remains, so that a row or label that co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ from .settings import Settings
 from .windows import read_duration
 
 __all__ = ["Pruned", "prunable", "prune_rows"]
+
+PORTION = 1_000_000
+"""Rows that are removed together."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,8 +73,8 @@ def _megabytes(size: int) -> str:
 def prunable(db: Transaction, settings: Settings, keep: int | str) -> tuple[list[int], list[int]]:
     """Windows whose rows are no longer needed, and windows as old that wait for labels.
 
-    A window is done when it was compared with the reference data and tested or skipped, and when its labels are complete
-    or their horizon has passed.
+    A window is done when it is closed, which `Monitor.prune` has compared with the reference data by then, and tested or
+    skipped, and when its labels are complete or their horizon, if there is one, has passed.
     """
     clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
     windows = db.windows_with_rows()
@@ -79,25 +83,24 @@ def prunable(db: Transaction, settings: Settings, keep: int | str) -> tuple[list
         old = [w for w in windows if clock is not None and settings.rule.span(w.place)[1] + length <= clock]
     else:
         old = windows[: max(0, len(windows) - keep)]
-    done = [w.place for w in old if _is_done(db, settings, w, clock)]
-    return done, [w.place for w in old if w.place not in set(done)]
+    unlabelled = {} if settings.horizon is None else db.count_unlabelled()
 
+    def is_done(window: Window) -> bool:
+        waits = window.place in unlabelled and not settings.is_past_horizon(window.place, clock)
+        return bool(window.closed and window.tested and not waits)
 
-def _is_done(db: Transaction, settings: Settings, window: Window, clock: int | None) -> bool:
-    if not (window.closed and window.tested and window.examined):
-        return False
-    waits = settings.horizon is not None and not settings.is_past_horizon(window.place, clock)
-    return not (waits and db.count_unlabelled(window.place))
+    return [w.place for w in old if is_done(w)], [w.place for w in old if not is_done(w)]
 
 
 def prune_rows(db: Transaction, settings: Settings, keep: int | str, dry_run: bool) -> dict[str, Any]:
     """Remove the rows of windows that are done; gives the fields of `Pruned` but the sizes."""
     done, waiting = prunable(db, settings, keep)
+    unexamined = set() if dry_run else set(db.unexamined())  # rows arrived since the comparison
     counts = db.count_rows()
+    found = [place for place in done if counts.get(place) and place not in unexamined]
     if not dry_run:
-        for place in done:
-            db.forget_rows(place)
-    found = [place for place in done if counts.get(place)]
+        for some in _portions(found, counts):
+            db.forget_rows(some)
     rows = sum(counts[place] for place in found)
     name = settings.rule.name
     return {
@@ -106,3 +109,15 @@ def prune_rows(db: Transaction, settings: Settings, keep: int | str, dry_run: bo
         "waiting": tuple(name(place) for place in waiting if counts.get(place)),
         "kept": sum(counts.values()) - rows,
     }
+
+
+def _portions(places: list[int], counts: dict[int, int]) -> Iterator[list[int]]:
+    """Windows in portions of about a million rows, whose ids fit into memory."""
+    some: list[int] = []
+    for place in places:
+        some.append(place)
+        if sum(counts[each] for each in some) >= PORTION:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -30,7 +30,7 @@ from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
 from .settings import Settings
-from .store import Store
+from .store import Store, is_unwritable
 from .windows import time_text
 
 __all__ = ["Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus", "build_status"]
@@ -328,7 +328,7 @@ class Update(Record):
             ("revised", "labels corrected"),
             ("removed", "rows removed"),
             ("unknown", "labels with unknown ids kept for their predictions"),
-            ("pruned", "rows or labels of pruned predictions ignored"),
+            ("pruned", "pruned rows delivered or labelled again, ignored"),
             ("late_rows", "rows late, their windows were closed"),
             ("late_labels", "labels late, their windows were tested"),
         ):
@@ -337,7 +337,9 @@ class Update(Record):
         for name, text in (("closed", "windows closed"), ("tested", "windows tested"), ("alarms", "alarms")):
             if getattr(self, name):
                 parts.append(f"{len(getattr(self, name)):,} {text}")
-        return re.sub(r"\b1 (duplicate row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes")
+        return re.sub(
+            r"\b1 (duplicate row|pruned row|row|label|window|alarm)s\b", r"1 \1", ", ".join(parts) or "no changes"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -435,12 +437,14 @@ class MonitorStatus(Record):
 
     @property
     def open_lines(self) -> list[str]:
-        """Open alarms as text: each kind, group and onset once, with the number of repetitions."""
+        """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
         stories: dict[tuple[Any, ...], list[Alarm]] = {}
         for alarm in self.open_alarms:
             stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
         more = len(stories) - SHOWN_ALARMS
-        lines = [repr(found[0]) + _again(found) for found in list(stories.values())[:SHOWN_ALARMS]]
+        lines = [
+            f"{found[0]!r}{_again(found)} [alarm {found[0].number}]" for found in list(stories.values())[:SHOWN_ALARMS]
+        ]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
@@ -732,7 +736,7 @@ def examine(part: Part, settings: Settings, reference: Baseline, streams: int) -
 
 
 def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
-    """Cache computed results unless the rows have changed meanwhile; read-only stores are left unchanged."""
+    """Cache computed results unless the rows have changed meanwhile; stores that cannot be written are left unchanged."""
     new: list[tuple[Part, str, dict[str, Any]]] = []
     for part, (scores, calibration) in zip(parts, found, strict=True):
         if part.drift is None:
@@ -748,7 +752,7 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
                 if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):
                     db.save_found(part.place, part.stream, column, content)
     except FileError as error:
-        if "read-only" not in error.problem:
+        if not is_unwritable(error):
             raise
 
 

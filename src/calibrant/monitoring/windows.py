@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPython, ShapeError
+from ..errors import Argument, ArgumentError, InputError, InputTypeError, InPython, ShapeError, Use
 from ..util.checks import check_whole
 
 __all__ = ["WindowRule", "read_duration", "read_time", "read_times"]
@@ -52,7 +52,9 @@ def read_duration(text: Any, argument: str) -> int:
     match = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", text) if isinstance(text, str) else None
     if match is None or not int(match[1]):
         raise ArgumentError(
-            argument, f"must be a positive integer followed by s, m, h, d or w; got {text!r}", "for example '1d'"
+            argument,
+            f"must be a positive integer followed by s, m, h, d or w; got {text!r}",
+            "for example '1d'" + (" or 'business day'" if argument == "every" else ""),
         )
     return int(match[1]) * UNITS[match[2]]
 
@@ -85,9 +87,7 @@ class WindowRule:
             raise ArgumentError("every", (problem, Argument("rows"), more), "give one of them")
         business = isinstance(every, str) and " ".join(every.split()) in BUSINESS
         if holidays is not None and not business:
-            raise ArgumentError(
-                "holidays", ("apply to windows of business days, ", Argument("every"), "='business day'")
-            )
+            raise ArgumentError("holidays", "apply to windows of business days", Use("every", "business-day"))
         if every is None:
             if time_zone is not None:
                 raise ArgumentError("time_zone", "applies to windows of days, and these are counted in rows")

@@ -57,7 +57,7 @@ def write_fleet(path: str | os.PathLike[str], status: FleetStatus, *, title: str
     ...     store = os.path.join(folder, "churn.db")
     ...     monitor = cal.Monitor.create(store, reference=([0, 1, 1], [0.1, 0.4, 0.8]), every="1d")
     ...     page = cal.write_fleet(os.path.join(folder, "fleet.html"), cal.fleet_status({"churn": store})).read_text()
-    >>> "0 of 1 model with an open alarm." in page
+    >>> "0 of 1 model with an open alarm" in page
     True
     """
     return write_atomic(path, render_fleet(status, title=title).encode())

@@ -37,6 +37,7 @@ __all__ = ["Cells", "read_cells"]
 Counts = NDArray[np.int64]
 # Doubles represent every integer up to this one.
 EXACT = 1 << 53
+OTHERS = ("other_first", "other_last")
 QUERY = "run the query again, and keep its columns as they are"
 # The fields of the plan that a missing value belongs to, and the error for each.
 MISSING: dict[int, tuple[str, type[CalibrantError]]] = {
@@ -75,11 +76,16 @@ class _Spec(NamedTuple):
 def read_cells(table: Any, missing: str = "raise") -> Cells:
     """Read, check and add the integers of a result."""
     check_choice(missing, "missing", ("raise", "drop"))
-    columns = {str(name).lower(): values for name, values in _columns(table).items()}
+    columns = _named_once(_columns(table))
     spec = _spec(columns)
     cell, outcome, rows = (_whole(columns, name) for name in ("cell", "outcome", "row_count"))
     _check_complete(columns, len(cell))
-    groups, named = _groups(columns, cell > 0) if "group_name" in columns else (np.zeros(len(cell), np.int64), [])
+    if (rows < (0 if "counts" in spec.names else 1)).any():
+        raise InputTypeError("table", "has a cell without rows, which the query does not return", QUERY)
+    if ("by" in spec.names) != ("group_name" in columns):
+        problem = "lacks the column 'group_name'" if "by" in spec.names else "has groups that the query did not ask for"
+        raise InputTypeError("table", problem, QUERY)
+    groups, named = _groups(columns, cell > 0) if "by" in spec.names else (np.zeros(len(cell), np.int64), [])
     dropped = _faults(cell, rows, spec, missing)
     good = (cell > 0) & (rows > 0)
     if not good.any():
@@ -94,21 +100,23 @@ def read_cells(table: Any, missing: str = "raise") -> Cells:
         raise WeightError("counts", f"sum to more than {MOST_ROWS:,} rows")
     sums = _cell_sums(cell, outcome, rows, *(_whole(columns, f"score_{part}_sum")[good] for part in ("high", "low")))
     lens = "binary" if spec.kind == "binary" else "top_label"
-    scores = _row_sums(columns, good, rows) if spec.scores else None
+    scores = _row_sums(columns, good, cell, outcome, rows) if spec.scores else None
 
     def part(chosen: Any) -> tuple[Sketch, RowSums | None]:
         found = CellSums(*(values[chosen] for values in sums)).gathered(cell[chosen] - 1, CELLS)
         held = np.flatnonzero(found.rows)
-        return Sketch(held, CellSums(*(values[held] for values in found)), lens), scores and scores(chosen)
+        return Sketch(held, CellSums(*(values[held] for values in found)), lens), None if scores is None else scores(
+            chosen
+        )
 
-    parts = {None: part(slice(None))}
+    parts: dict[Any, tuple[Sketch, RowSums | None]] = {None: part(slice(None))}
     if named:
         order = np.argsort(groups, kind="stable")
         ends = np.cumsum(np.bincount(groups, minlength=len(named)))
         for name, chosen in zip(named, np.split(order, ends[:-1]), strict=True):
             if len(chosen):
                 parts[name] = part(chosen)
-    return Cells(spec.kind, _classes(spec, columns), parts, dropped)
+    return Cells(spec.kind, _classes(spec, columns, good), parts, dropped)
 
 
 def _columns(table: Any) -> Mapping[str, Any]:
@@ -116,7 +124,7 @@ def _columns(table: Any) -> Mapping[str, Any]:
     if isinstance(table, (str, os.PathLike)):
         with open_source(table) as opened:
             group = next((name for name in opened.names if name.lower() == "group_name"), None)
-            read = opened if group is None else opened.with_text(group)
+            read = opened.with_text(*(name for name in opened.names if name.lower() in ("group_name", *OTHERS)))
             listed = ", ".join(map(quoted, opened.names))
             found = dict(opened.connection.execute(f"SELECT {listed} FROM {read.rows}").fetchnumpy())  # noqa: S608
             if group is not None and opened.kind in PRINTED:
@@ -133,9 +141,25 @@ def _columns(table: Any) -> Mapping[str, Any]:
         frame = frame.collect() if hasattr(frame, "collect") else frame
         return {name: frame[name].to_list() for name in frame.columns}
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
-        names = table[0] if len(table) else {}
-        return {name: [row[name] for row in table] for name in names}
+        if not table:
+            raise ShapeError("table", "has no rows", "check the table that was queried, and the condition")
+        return {name: [row.get(name) for row in table] for name in table[0]}
     raise InputTypeError("table", f"must be a table, a dict of columns or a path; got {type(table).__name__}")
+
+
+def _named_once(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns by their names in small letters, all of one length; some engines return capitals."""
+    found = {str(name).lower(): values for name, values in columns.items()}
+    if len(found) < len(columns):
+        raise InputTypeError("table", "has two columns whose names differ in capitals only", QUERY)
+    shapes = {np.shape(values)[:1] if hasattr(values, "shape") else (_length(values),) for values in found.values()}
+    if len(shapes) > 1:
+        raise ShapeError("table", "has columns of different lengths", QUERY)
+    return found
+
+
+def _length(values: Any) -> int:
+    return len(values) if hasattr(values, "__len__") and not isinstance(values, str) else -1
 
 
 def _listed(values: Any) -> list[Any]:
@@ -157,10 +181,16 @@ def _spec(columns: Mapping[str, Any]) -> _Spec:
     version = dict(pairs).get("calibrant", "?")
     if version != str(VERSION):
         raise InputTypeError("table", f"has version {version}; this version of calibrant reads {VERSION}", QUERY)
-    classes = tuple(text if key == "text" else _number(text) for key, text in pairs if key in ("text", "number"))
+    try:
+        classes = tuple(text if key == "text" else _number(text) for key, text in pairs if key in ("text", "number"))
+    except ValueError:
+        classes = ()
+    kind = dict(pairs).get("kind")
+    if kind not in ("binary", "confidence", "multiclass") or not classes:
+        raise InputTypeError("table", "the column 'calibrant' was changed", QUERY)
     names = {role: [text for key, text in pairs if key == role] for role in ("label", "prob", "by", "counts")}
     shown = {role: ", ".join(found) for role, found in names.items() if found}
-    return _Spec(shown, dict(pairs)["kind"], classes, dict(pairs).get("scores") == "1")
+    return _Spec(shown, kind, classes, dict(pairs).get("scores") == "1")
 
 
 def _number(text: str) -> Any:
@@ -182,7 +212,9 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
     if np.ma.getmaskarray(array).any():
         raise InputTypeError("table", f"has a missing value in the column {name!r}", QUERY)
     array = np.asarray(array)
-    if array.dtype.kind in "iu":
+    if array.ndim != 1:
+        raise InputTypeError("table", f"the column {name!r} does not hold one number in each row", QUERY)
+    if array.dtype.kind == "i":
         return array.astype(np.int64)
     try:
         if array.dtype.kind == "f":
@@ -190,8 +222,9 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
                 raise OverflowError
             return array.astype(np.int64)
         numbers = [int(value) for value in array.tolist()]
-        if any(isinstance(value, float) and not abs(value) < EXACT for value in array.tolist()):
-            raise OverflowError
+        for value, number in zip(array.tolist(), numbers, strict=True):
+            if not isinstance(value, str) and (value != number or (isinstance(value, float) and abs(value) >= EXACT)):
+                raise OverflowError
         return np.array(numbers, np.int64)
     except (ValueError, TypeError, OverflowError):
         problem = f"the column {name!r} does not hold exact integers of 64 bits (its type is {array.dtype})"
@@ -200,8 +233,6 @@ def _whole(columns: Mapping[str, Any], name: str) -> Counts:
 
 def _check_complete(columns: Mapping[str, Any], count: int) -> None:
     """Raise if the result was cut off or repeated, as the downloads of many consoles are."""
-    if "result_rows" not in columns:
-        return
     stated = set(_whole(columns, "result_rows").tolist())
     if stated != {count}:
         problem = f"has {count:,} rows; the query returned {', '.join(f'{number:,}' for number in sorted(stated))}"
@@ -280,24 +311,73 @@ def _cell_sums(cell: Counts, outcome: Counts, rows: Counts, high: Counts, low: C
     edges = grid().edges
     mean = (high / HALF + low / HALF / HALF) / rows
     slack = 1e-12
-    if (low < 0).any() or not ((mean >= edges[cell - 1] - slack) & (mean <= edges[cell] + slack)).all():
-        problem = "has sums that do not belong to their cells: the engine rounded or overflowed"
-        raise InputTypeError("table", problem, "query fewer than 4e9 rows at a time, and merge the sketches")
+    inside = (mean >= edges[cell - 1] - slack) & (mean <= edges[cell] + slack) & _is_low(low, rows, HALF)
+    # The low part of more rows may have overflowed to another valid number.
+    if not (inside & (rows <= 1 << 32)).all():
+        raise _not_of_cells()
     high = high + (low >> 31)
     low = low & (HALF - 1)
     return CellSums(rows, rows * outcome, high >> 31, ((high & (HALF - 1)) << 31) + low)
 
 
-def _row_sums(columns: Mapping[str, Any], good: Any, rows: Counts) -> Callable[[Any], RowSums]:
+def _is_low(low: Counts, rows: Counts, unit: int) -> Any:
+    """Whether the low parts are sums of numbers from 0 to `unit` - 1."""
+    return (low >= 0) & (low / unit <= rows)
+
+
+def _not_of_cells() -> InputTypeError:
+    problem = "has sums that do not belong to their cells: the engine rounded or overflowed, or the result was changed"
+    return InputTypeError("table", problem, "query fewer than 4e9 rows at a time, and merge the sketches")
+
+
+def _check_row_sums(parts: dict[str, Any], impossible: Counts, cell: Counts, outcome: Counts, rows: Counts) -> None:
+    """Raise if the sums of a cell are outside of the range of its scores.
+
+    The squares, logarithms and entropies of scores are monotone within a cell, since 1/2 is an edge.
+    """
+    low, high = grid().edges[cell - 1], grid().edges[cell]
+    ends = np.array([np.where(outcome == 1, end, 1 - end) for end in (low, high)])
+    with np.errstate(divide="ignore"):
+        # The smallest positive number has the largest logarithm.
+        logs = np.minimum(-np.log(ends), 745.2)
+    tiny = 1e-300
+    entropy = -ends * np.log(np.maximum(ends, tiny)) - (1 - ends) * np.log(np.maximum(1 - ends, tiny))
+    counted = rows - impossible
+    limits = {
+        "own": (ends * rows, HALF, HALF),
+        "square": ((ends**2 + (1 - ends) ** 2) * rows, HALF, HALF),
+        "surprise": (logs * counted, 1 << 20, LOG_HALF),
+        "entropy": (entropy * rows, 1 << 20, LOG_HALF),
+    }
+    right = (impossible >= 0) & (counted >= 0) & ((impossible == 0) | (ends.min(axis=0) == 0))
+    for name, (bounds, whole, unit) in limits.items():
+        upper, lower = parts[name]
+        value = upper / whole + lower / unit / whole
+        slack = 1e-9 * rows
+        right &= (value >= bounds.min(axis=0) - slack) & (value <= bounds.max(axis=0) + slack)
+        right &= _is_low(lower, 2 * rows, unit)
+    # The probability of the outcome is the score itself for positive rows.
+    score = parts["score"]
+    right &= (outcome == 0) | ((parts["own"][0] == score[0]) & (parts["own"][1] == score[1]))
+    if not right.all():
+        raise _not_of_cells()
+
+
+def _row_sums(
+    columns: Mapping[str, Any], good: Any, cell: Counts, outcome: Counts, rows: Counts
+) -> Callable[[Any], RowSums]:
     """The function from rows of the result to their sums over whole rows."""
-    parts = {name: [_whole(columns, f"{name}_{half}_sum")[good] for half in ("high", "low")] for name in ROW_SUMS}
+    halves = ("high", "low")
+    parts = {name: [_whole(columns, f"{name}_{half}_sum")[good] for half in halves] for name in (*ROW_SUMS, "score")}
     impossible = _whole(columns, "impossible_sum")[good]
+    _check_row_sums(parts, impossible, cell, outcome, rows)
     units = {"surprise": LOG_HALF, "entropy": LOG_HALF}
 
     def added(chosen: Any) -> RowSums:
         totals = {
             name: _total(high[chosen]) * units.get(name, HALF) + _total(low[chosen])
             for name, (high, low) in parts.items()
+            if name != "score"
         }
         return RowSums(_total(rows[chosen]), **totals, impossible=_total(impossible[chosen]))
 
@@ -309,14 +389,17 @@ def _total(values: Counts) -> int:
     return (int((values >> 32).sum()) << 32) + int((values & ((1 << 32) - 1)).sum())
 
 
-def _classes(spec: _Spec, columns: Mapping[str, Any]) -> tuple[Any, ...]:
+def _classes(spec: _Spec, columns: Mapping[str, Any], good: Any) -> tuple[Any, ...]:
     """The classes; that of the negative rows by their label, where only the positive one was named."""
     if len(spec.classes) > 1:
         return spec.classes
     positive = spec.classes[0]
-    others = {
-        value for name in ("other_first", "other_last") for value in _listed(columns[name]) if isinstance(value, str)
-    }
+    negative = good & (_whole(columns, "outcome") == 0)
+    others = set()
+    for name in OTHERS:
+        if name not in columns:
+            raise InputTypeError("table", f"lacks the column {name!r}", QUERY)
+        others |= {_label(value) for value, chosen in zip(_listed(columns[name]), negative, strict=True) if chosen}
     if not others:
         others = set(filter(None, [opposite_of(str(positive))]))
         if not others:
@@ -327,3 +410,10 @@ def _classes(spec: _Spec, columns: Mapping[str, Any]) -> tuple[Any, ...]:
     other = others.pop()
     names = names_as_written([str(positive), other])
     return names[other], names[str(positive)]
+
+
+def _label(value: Any) -> str:
+    """A label as text. Empty text may have become a missing value, and integers beside missing values doubles."""
+    if value is None or value != value:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

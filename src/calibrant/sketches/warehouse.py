@@ -18,7 +18,7 @@ from ..util.checks import check_choice
 from .grid import EQUAL, FINEST, PER_OCTAVE, PLACES, grid
 from .row_sums import LN2, log_table
 
-__all__ = ["DIALECTS", "FAULTS", "KEYS", "SUMS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
+__all__ = ["DIALECTS", "FAULTS", "KEYS", "VERSION", "Dialect", "Plan", "cells_query", "row_steps", "sums_of"]
 
 # Version of the columns that a query returns.
 VERSION = 1
@@ -43,7 +43,6 @@ FAULTS = {
     128: "probabilities that do not sum to 1",
 }
 KEYS = ("cell", "outcome")
-SUMS = ("score",)
 ROW_SUMS = ("own", "square", "surprise", "entropy")
 
 Steps = list[dict[str, str]]
@@ -101,7 +100,7 @@ class Plan(NamedTuple):
     @property
     def spec(self) -> str:
         """The plan as text, made of letters, digits and signs that no dialect changes."""
-        pairs = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
+        pairs: list[tuple[str, Any]] = [("calibrant", VERSION), ("kind", self.kind), ("label", self.label)]
         pairs += [("prob", name) for name in self.prob]
         pairs += [(name, value) for name, value in (("by", self.by), ("counts", self.counts)) if value is not None]
         pairs += [("text" if isinstance(name, str) else "number", name) for name in self.classes if name is not None]
@@ -257,13 +256,16 @@ def row_steps(plan: Plan, own: Dialect, code: str | None = None) -> Steps:
     several = len(plan.prob) > 1
     xs = [f"x{place}" for place in range(len(plan.prob))]
     read = {x: f"CAST({quoted(name, own, 'prob')} AS {own.double})" for x, name in zip(xs, plan.prob, strict=True)}
-    read["label_text"] = f"CAST({quoted(plan.label, own, 'label')} AS {own.text})" if code is None else code
+    label = quoted(plan.label, own, "label")
+    read["label_text"] = f"CAST({label} AS {own.text})" if code is None else label
+    if code is not None:
+        read["class_index"] = code
     if plan.by is not None:
         read["group_name"] = quoted(plan.by, own, "by")
     if plan.counts is not None:
         read["times"] = quoted(plan.counts, own, "counts")
-    checked = {"class_index": _code(plan.classes, own) if code is None else "label_text"}
-    steps = [read, checked, {"fault": _faults(plan, own, xs)}]
+    coded = [{"class_index": _code(plan.classes, own)}] if code is None else []
+    steps = [read, *coded, {"fault": _faults(plan, own, xs)}]
     # Optimizers may copy an expression into each place that names it, so this one is short; NaN is replaced as well.
     steps.append({f"v{x}": f"CASE WHEN {x} >= 0 AND {x} <= 1 THEN {x} ELSE 0 END" for x in xs})
     if several:
@@ -285,7 +287,10 @@ def _faults(plan: Plan, own: Dialect, xs: list[str]) -> str:
     if plan.by is not None:
         parts.append("CASE WHEN group_name IS NULL THEN 16 ELSE 0 END")
     if plan.counts is not None:
-        parts.append("CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times = FLOOR(times) THEN 0 ELSE 64 END")
+        # NaN and infinity are above the limit, or not comparable.
+        parts.append(
+            f"CASE WHEN times IS NULL THEN 32 WHEN times >= 0 AND times <= {1 << 53} AND times = FLOOR(times) THEN 0 ELSE 64 END"
+        )
     if len(xs) > 1:
         # The columns may have single precision, which the query cannot know.
         limit = round(1 / SUM_TOLERANCE["float32"])

@@ -16,9 +16,11 @@ from ..errors import (
     ArgumentError,
     ColumnError,
     Drop,
+    GroupError,
     InputTypeError,
     LabelError,
     MissingDependencyError,
+    ProbabilityError,
     ShapeError,
     Use,
     WeightError,
@@ -33,8 +35,10 @@ from ..recalibration.choosing import Recalibration
 from ..recalibration.grouped import GroupedCalibrator
 from ..recalibration.persistence import load
 from ..sketches.collection import Sketches
+from ..util.checks import check_choice
 from ..util.version import __version__
 from .executors import Columns, Partial, added, calibrator_text
+from .grouping import grouped, not_in_sql
 
 __all__ = ["apply", "sketch"]
 
@@ -63,6 +67,7 @@ def sketch(
     normalize: bool = False,
     clip: bool = False,
     sum_tolerance: float | None = None,
+    engine: Literal["auto", "arrow", "sql"] = "auto",
 ) -> Sketches:
     """Compute the sketches of a Spark DataFrame on the executors, in one pass.
 
@@ -98,6 +103,10 @@ def sketch(
         Whether to clip probabilities to [0, 1].
     sum_tolerance : float, optional
         Largest accepted deviation of a row sum from 1; by default it follows the precision of the data.
+    engine : {"auto", "arrow", "sql"}, default "auto"
+        ``"arrow"`` passes batches of rows to Python on the executors. ``"sql"`` computes the sums by a GROUP BY of Spark itself, so
+        that executors need no Python, for one column of probabilities or confidences. Both give identical results. ``"auto"`` uses
+        ``"sql"`` for one column with ``scores=False`` and without `by`, and else ``"arrow"``.
 
     Returns
     -------
@@ -126,6 +135,7 @@ def sketch(
     >>> sketch(df, label="y", prob="p") == cal.Sketches.of([0, 1, 1, 1], [0.1, 0.4, 0.8, 0.9])  # doctest: +SKIP
     True
     """
+    check_choice(engine, "engine", ("auto", "arrow", "sql"))
     _check_frame(df)
     columns = _columns_of(df, label, prob, by, counts)
     if classes is None:
@@ -142,6 +152,16 @@ def sketch(
         "keywords": {"input": input, "normalize": normalize, "clip": clip, "sum_tolerance": sum_tolerance},
     }
     _check_plan(df, columns, plan)
+    problem = not_in_sql(df, columns, plan)
+    if engine == "sql" and problem:
+        raise ArgumentError("engine", f"'sql' {problem}", Use("engine", "arrow"))
+    if problem is None and (engine == "sql" or (engine == "auto" and not scores and by is None)):
+        try:
+            return grouped(df, columns, plan)
+        except (LabelError, ProbabilityError, GroupError, WeightError) as error:
+            if engine == "sql":
+                raise error.replaced(argument=columns.shown(error.argument)) from None
+            # The other engine names the row and the partition.
     chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, (_, name) in enumerate(columns.roles)))
     partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)

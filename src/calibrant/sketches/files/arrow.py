@@ -72,27 +72,46 @@ def batches(relation: Any, rows: int) -> Iterator[list[Array] | None]:
     pointer.restype, pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
     stream = c.cast(pointer(capsule, b"arrow_array_stream"), c.POINTER(_Stream))
     types = _types(stream)
-    waiting: list[list[Array]] = []
-    held = 0
-    while True:
-        found = _Array()
-        _check(stream, stream.contents.get_next(stream, c.byref(found)))
-        if not found.release:
-            break
-        try:
+    waiting: list[Any] = []
+    try:
+        while True:
+            found = _Array()
+            _check(stream, stream.contents.get_next(stream, c.byref(found)))
+            if not found.release:
+                break
+            waiting.append(found)
             columns = [found.children[place].contents for place in range(found.n_children)]
             if any(column.null_count or type.kind == "V" for column, type in zip(columns, types, strict=True)):
                 yield None
                 return
-            waiting.append([_copied(*pair, found.offset, found.length) for pair in zip(columns, types, strict=True)])
-            held += found.length
-        finally:
-            found.release(c.byref(found))
-        if held >= rows:
-            yield _joined(waiting)
-            waiting, held = [], 0
-    if held:
-        yield _joined(waiting)
+            if sum(part.length for part in waiting) >= rows:
+                yield _released(waiting, types)
+        if waiting:
+            yield _released(waiting, types)
+    finally:
+        _release(waiting)
+
+
+def _released(parts: list[Any], types: list[np.dtype[Any]]) -> list[Array]:
+    """The rows of successive parts as arrays of their own; the parts are released."""
+    columns = [np.concatenate([_numbers(part, *pair) for part in parts]) for pair in enumerate(types)]
+    _release(parts)
+    return columns
+
+
+def _release(parts: list[Any]) -> None:
+    while parts:
+        part = parts.pop()
+        part.release(c.byref(part))
+
+
+def _numbers(part: Any, place: int, type: np.dtype[Any]) -> Array:
+    """One column of a part, in the memory of DuckDB."""
+    if not part.length:
+        return np.zeros(0, type)
+    column = part.children[place].contents
+    start = column.buffers[1] + (part.offset + column.offset) * type.itemsize
+    return np.frombuffer((c.c_char * (part.length * type.itemsize)).from_address(start), type)
 
 
 def _types(stream: Any) -> list[np.dtype[Any]]:
@@ -110,13 +129,3 @@ def _check(stream: Any, code: int) -> None:
     if code:
         problem = stream.contents.get_last_error(stream)
         raise OSError(problem.decode(errors="replace") if problem else f"error {code} of DuckDB")
-
-
-def _copied(column: Any, type: np.dtype[Any], before: int, length: int) -> Array:
-    start = column.buffers[1] + (before + column.offset) * type.itemsize if length else 0
-    memory: Any = (c.c_char * (length * type.itemsize)).from_address(start) if length else b""
-    return np.frombuffer(memory, type).copy()
-
-
-def _joined(parts: list[list[Array]]) -> list[Array]:
-    return [np.concatenate(column) for column in zip(*parts, strict=True)] if len(parts) > 1 else parts[0]

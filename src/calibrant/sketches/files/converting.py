@@ -126,7 +126,7 @@ def _from_arrow(path: str, target: Path) -> None:
         import pyarrow.feather as feather
         import pyarrow.parquet as parquet
     except ImportError:
-        remedy = "run pip install pyarrow, or write it as Parquet"
+        remedy = "run pip install 'calibrant[files]', or write it as Parquet"
         raise MissingDependencyError(path, "reading an Arrow file requires pyarrow", remedy) from None
     try:
         with open(path, "rb") as stream:

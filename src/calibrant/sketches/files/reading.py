@@ -96,16 +96,17 @@ class Source:
     filtered: bool = False
     """Whether `table` contains the selected rows only."""
 
-    def with_text(self, name: str) -> Source:
-        """The same rows with a column of a text file as text, without type inference by DuckDB."""
-        guessed = self.types[name]
-        if self.kind not in PRINTED or guessed == "VARCHAR":
+    def with_text(self, *names: str) -> Source:
+        """The same rows with columns of a text file as text, without type inference by DuckDB."""
+        guessed = {name: self.types[name] for name in names if self.types[name] != "VARCHAR"}
+        if self.kind not in PRINTED or not guessed:
             return self
-        types = {**self.types, name: "VARCHAR"}
+        changed = dict.fromkeys(guessed, "VARCHAR")
+        types = {**self.types, **changed}
         # For JSON, types must be given for all columns or for none.
-        told = named_types("columns", types) if self.kind == "json" else named_types("types", {name: "VARCHAR"})
+        told = named_types("columns", types) if self.kind == "json" else named_types("types", changed)
         function, last = READ[self.kind].format(paths=listed(list(self.paths))), ")"
-        table = with_texts(f"{function.removesuffix(last)}, {told})", {name: guessed}, self.where)
+        table = with_texts(f"{function.removesuffix(last)}, {told})", guessed, self.where)
         return replace(self, table=table, types=types, filtered=self.where is not None)
 
     @property

@@ -144,8 +144,7 @@ def scan(
         raise ArgumentError("missing", f"must be 'raise' or 'drop'; got {missing!r}")
     with open_source(source, where=where, format=format, table=table) as opened, _named_failures(opened):
         factors = _factors(opened, by)
-        for name in _kept_as_text(opened, factors):
-            opened = opened.with_text(name)
+        opened = opened.with_text(*_kept_as_text(opened, factors))
         drop = missing == "drop"
         found = _scores(opened, label, prob, by, factors, classes, drop)
         dropped = None
