@@ -100,6 +100,27 @@ def test_an_error_rolls_back_and_messages_are_those_of_a_store(postgres: Server)
         Monitor.open(postgres.url + "&schema=a;b")
 
 
+def test_a_user_who_may_only_read(postgres: Server) -> None:
+    monitor = Monitor.create(postgres.store("shown"), reference=(YES, SCORE), every="1d", n_resamples=19)
+    monitor.update(YES[:60], SCORE[:60], when="2026-01-01", ids=range(60))
+    monitor.update(YES[60:], SCORE[60:], when="2026-01-02", ids=range(60, 240))
+    with monitor._store.write() as db:  # as if the update had been killed before the comparisons
+        db.connection.execute("UPDATE windows SET examined = 0")
+        db.connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
+    url = postgres.store("shown").replace(f"postgres:{quote(PASSWORD, safe='')}", "reader:reader")
+    with pytest.raises(FileError, match="permission denied; grant its user the rights on the schema"):
+        Monitor.open(url)
+    with monitor._store.write() as db:
+        db.connection.execute("GRANT USAGE ON SCHEMA shown TO reader")
+        db.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA shown TO reader")
+    reader = Monitor.open(url)
+    shown = reader.status().to_json()
+    assert reader.prune(1, dry_run=True).rows == 60
+    with pytest.raises(FileError, match="permission denied"):
+        reader.update([1], [0.5], when="2026-01-02", ids=["new"])
+    assert monitor.status().to_json() == shown
+
+
 def content_of(monitor: Monitor) -> list[Any]:
     with monitor._store.read() as db:
         return sorted(db.connection.execute("SELECT * FROM meta").fetchall())

@@ -320,3 +320,25 @@ def test_ids_that_a_float_cannot_hold_are_refused() -> None:
         match=r"ids: 9007199254740992\.0 is a float so large that neighbouring ids are indistinguishable in row 1; store ids as text or as integers",
     ):
         read_ids(np.array([7.0, 2.0**53]), 2)
+
+
+def test_a_status_does_not_need_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = cal.Monitor.create(tmp_path / "watch.db", reference=(YES, SCORE), every="1d", n_resamples=19)
+    for day in (1, 2):
+        monitor.update(YES, SCORE, when=f"2026-01-0{day}", ids=[f"{day}-{row}" for row in range(200)])
+    with monitor._store.write() as db:  # as if the last update had been killed before the comparisons
+        db.connection.execute("UPDATE windows SET examined = 0")
+        db.connection.execute("UPDATE parts SET drift = NULL, measured = NULL")
+    monkeypatch.setattr("calibrant.monitoring.databases.PATIENCE", 0.05)
+    other = sqlite3.connect(tmp_path / "watch.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    locked = monitor.status().to_json()
+    with pytest.raises(FileError, match="another process was writing"):
+        monitor.acknowledge()
+    other.close()
+    assert monitor.status().to_json() == locked
+
+
+def test_an_id_that_is_not_text_is_refused() -> None:
+    with pytest.raises(InputError, match=r"ids: 'b\\ud800' is not valid Unicode text, .* in row 1; check the encoding"):
+        read_ids(["a", "b\ud800"], 2)

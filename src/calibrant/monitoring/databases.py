@@ -305,6 +305,9 @@ class Postgres:
     def format(self, connection: Connection) -> int | None:
         """Format of the monitor; None if the schema holds something else."""
         if not self._has_tables(connection):
+            query = "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = ?"
+            if connection.execute(query, (self.schema,)).fetchone() == (False,):
+                raise FileError(self.path, "permission denied", "grant its user the rights on the schema")
             return None
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         return int(found[0]) if found is not None and str(found[0]).isdigit() else None

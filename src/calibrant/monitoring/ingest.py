@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -218,7 +219,14 @@ def read_ids(ids: Any, n: int | None) -> list[str] | None:
     hole = _holes(array)
     if hole.any():
         raise InputError("ids", "missing id", NO_ID, row=int(np.argmax(hole)), count=int(hole.sum()))
-    return [str(value) for value in array.tolist()]
+    found = [str(value) for value in array.tolist()]
+    try:
+        "".join(found).encode()
+    except UnicodeEncodeError:
+        row = next(row for row, name in enumerate(found) if re.search("[\ud800-\udfff]", name))
+        problem = f"{found[row][:40]!a} is not valid Unicode text, with half of a surrogate pair"
+        raise InputError("ids", problem, "check the encoding of the file", row=row) from None
+    return found
 
 
 def group_key(name: Any) -> str:

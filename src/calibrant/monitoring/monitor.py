@@ -48,7 +48,7 @@ from .queries import Part, Transaction
 from .retention import Pruned, prune_rows
 from .settings import Settings, check_columns, check_watched, read_horizon, read_keep
 from .status import Baseline, MonitorStatus, Update, alarms_of, build_status, examine
-from .store import PRUNED_FORMAT, Store
+from .store import PRUNED_FORMAT, Store, is_unwritable
 from .windows import SECOND, WindowRule, read_duration, read_time, time_text
 
 __all__ = ["Monitor", "some_names"]
@@ -546,7 +546,11 @@ class Monitor:
         MonitorStatus
             ``verdict``, ``windows``, ``groups`` and ``alarms``; ``to_frame()`` has one row per window.
         """
-        self._examine()
+        try:
+            self._examine()
+        except FileError as error:  # the next call that can write compares the scores, and raises the alarms
+            if not is_unwritable(error):
+                raise
         return build_status(self._store, self.settings, self._reference_of, last, group)
 
     def acknowledge(self, alarm: int | None = None) -> int:

@@ -30,7 +30,7 @@ from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
 from .sequential import EProcess
 from .settings import Settings
-from .store import Store
+from .store import Store, is_unwritable
 from .windows import time_text
 
 __all__ = ["Alarm", "GroupStatus", "MonitorStatus", "Update", "WindowStatus", "build_status"]
@@ -736,7 +736,7 @@ def examine(part: Part, settings: Settings, reference: Baseline, streams: int) -
 
 
 def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, WindowCalibration | None]]) -> None:
-    """Cache computed results unless the rows have changed meanwhile; read-only stores are left unchanged."""
+    """Cache computed results unless the rows have changed meanwhile; stores that cannot be written are left unchanged."""
     new: list[tuple[Part, str, dict[str, Any]]] = []
     for part, (scores, calibration) in zip(parts, found, strict=True):
         if part.drift is None:
@@ -752,7 +752,7 @@ def _keep(store: Store, parts: list[Part], found: list[tuple[ScoreFindings, Wind
                 if (now.scores, now.ood, now.outcomes) == (part.scores, part.ood, part.outcomes):
                     db.save_found(part.place, part.stream, column, content)
     except FileError as error:
-        if "read-only" not in error.problem:
+        if not is_unwritable(error):
             raise
 
 

@@ -16,7 +16,7 @@ from ..errors import FileError, InPython
 from .databases import Connection, Sqlite, database_of, short
 from .queries import Stream, Transaction
 
-__all__ = ["FORMAT", "Store"]
+__all__ = ["FORMAT", "Store", "is_unwritable"]
 
 FORMAT = 3
 """Latest format. The second has out-of-distribution scores, the third pruned rows or windows of a time zone; others have the first."""
@@ -62,6 +62,15 @@ CREATE TABLE ood (
 );
 CREATE TABLE ood_rows (id TEXT NOT NULL, name TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID;
 """
+
+
+def is_unwritable(error: FileError) -> bool:
+    """Whether a store can be read but not written, or not now: what a status computes need not be kept then.
+
+    >>> is_unwritable(FileError("churn.db", "cannot be written: it or its folder is read-only"))
+    True
+    """
+    return any(words in error.problem for words in ("read-only", "permission denied", "another process was writing"))
 
 
 class Store:
