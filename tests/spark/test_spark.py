@@ -651,9 +651,20 @@ def test_the_engine_follows_from_the_columns(spark: Any, monkeypatch: pytest.Mon
     with pytest.raises(ArgumentError, match="engine: must be 'auto'"):
         cs.sketch(df, label="y", prob="p", engine="java")
     bad = spark.createDataFrame([(0, None), (3, 0.5)], "y int, p double")
-    with pytest.raises(ProbabilityError, match=r"prob \(column 'p'\): missing value in column 'p'"):
+    with pytest.raises(
+        ProbabilityError, match=r"prob \(column 'p'\): missing value in column 'p'; drop or fill these rows"
+    ):
         cs.sketch(bad, label="y", prob="p", scores=False, engine="sql")
     with pytest.raises(LabelError, match=r"label \(column 'y'\): 1 row has unknown label"):
         cs.sketch(bad.where("p > 0"), label="y", prob="p", scores=False, engine="sql")
+    # More rows than the sums of SQL can hold.
+    many = spark.createDataFrame([(0, 1e-7, 1 << 33), (1, 1e-7, 1)], "y int, p double, n long")
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # which overflows in silence
+    try:
+        with pytest.raises(InputTypeError, match=r"the engine rounded or overflowed.*; use engine='arrow'"):
+            cs.sketch(many, label="y", prob="p", counts="n", engine="sql")
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert cs.sketch(many, label="y", prob="p", counts="n", scores=False).n == (1 << 33) + 1
     with pytest.raises(CalibrantError, match="in row 0 of partition"):  # the other engine names the row
         cs.sketch(bad.coalesce(1), label="y", prob="p", scores=False)

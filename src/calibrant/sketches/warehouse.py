@@ -314,15 +314,15 @@ def _code(classes: tuple[Any, ...], own: Dialect) -> str:
 def _spellings(name: Any, booleans: bool) -> list[str]:
     """The texts that engines make of a label: whole numbers with and without decimals, booleans in full and as a letter.
 
-    >>> _spellings(1, True), _spellings("no", False)
-    (['1', '1.0', '1.00', '1.000', '1E0', '1.0E0', 'true', 't'], ['no'])
+    >>> found = _spellings(1, True)
+    >>> found[:4], found[-4:], _spellings("no", False)
+    (['1', '1.0', '1.00', '1.000'], ['1E0', '1.0E0', 'true', 't'], ['no'])
     """
     text = str(name)
     found = [text]
     if re.fullmatch(r"-?\d+", text):
-        found += [
-            f"{text}{rest}" for rest in (".0", ".00", ".000", *(("E0", ".0E0") if len(text.lstrip("-")) == 1 else ()))
-        ]
+        found += [f"{text}.{'0' * places}" for places in range(1, 13)]
+        found += [f"{text}E0", f"{text}.0E0"] if len(text.lstrip("-")) == 1 else []
     if booleans:
         found += ["true", "t"] if name else ["false", "f"]
     elif text.lower() in ("true", "false"):

@@ -29,6 +29,7 @@ from ..input.convert import _no_column, match_columns
 from ..input.frames import class_names as column_classes
 from ..input.frames import positive_last
 from ..input.labels import class_names
+from ..input.missing import DROP
 from ..input.predictions import Predictions
 from ..recalibration.base import Calibrator
 from ..recalibration.choosing import Recalibration
@@ -106,7 +107,7 @@ def sketch(
     engine : {"auto", "arrow", "sql"}, default "auto"
         ``"arrow"`` passes batches of rows to Python on the executors. ``"sql"`` computes the sums by a GROUP BY of Spark itself, so
         that executors need no Python, for one column of probabilities or confidences. Both give identical results. ``"auto"`` uses
-        ``"sql"`` for one column with ``scores=False`` and without `by`, and else ``"arrow"``.
+        ``"sql"`` for one column with ``scores=False`` and without `by` and `counts`, and else ``"arrow"``.
 
     Returns
     -------
@@ -155,13 +156,18 @@ def sketch(
     problem = not_in_sql(df, columns, plan)
     if engine == "sql" and problem:
         raise ArgumentError("engine", f"'sql' {problem}", Use("engine", "arrow"))
-    if problem is None and (engine == "sql" or (engine == "auto" and not scores and by is None)):
+    # With counts, the sums of SQL may overflow.
+    if problem is None and (engine == "sql" or (engine == "auto" and not scores and by is None and counts is None)):
         try:
             return grouped(df, columns, plan)
         except (LabelError, ProbabilityError, GroupError, WeightError) as error:
             if engine == "sql":
-                raise error.replaced(argument=columns.shown(error.argument)) from None
+                changes = {"remedy": "drop or fill these rows"} if DROP in error.remedies else {}
+                raise error.replaced(argument=columns.shown(error.argument), **changes) from None
             # The other engine names the row and the partition.
+        except InputTypeError as error:  # sums of too many rows
+            if engine == "sql":
+                raise error.replaced(remedy=Use("engine", "arrow")) from None
     chosen = df.select(*(_column(df, name).alias(f"c{place}") for place, (_, name) in enumerate(columns.roles)))
     partials = chosen.mapInArrow(_task("fill", plan), PARTIAL)
     merged = partials.repartition(MERGERS, "partition").mapInArrow(_task("merge", plan), PARTIAL)

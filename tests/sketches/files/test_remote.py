@@ -113,7 +113,9 @@ def server(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, l
         made.server_close()
 
 
-def test_web_addresses_have_the_bits_of_the_file(server: tuple[str, list[str]], data: Path) -> None:
+def test_web_addresses_have_the_bits_of_the_file(
+    server: tuple[str, list[str]], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address, _ = server
     for name in ("days/a.parquet", "c.csv"):
         assert cal.scan(f"{address}/bucket/{name}", by="g") == cal.scan(data / name, by="g")
@@ -121,6 +123,13 @@ def test_web_addresses_have_the_bits_of_the_file(server: tuple[str, list[str]], 
         cal.scan(f"{address}/bucket/none.csv")
     with pytest.raises(cal.FileError, match=r"access is denied \(HTTP 403\)"):
         cal.scan(f"{address}/private/a.csv")
+    (data / "plain").write_bytes((data / "c.csv").read_bytes())
+    with pytest.raises(cal.FileError, match=f"^{re.escape(address)}/bucket/plain: unknown format"):
+        cal.scan(f"{address}/bucket/plain")
+    monkeypatch.setattr(remote, "_pour", lambda source, file: file.write(source.read(5)))
+    (data / "plain").rename(data / "plain.csv")
+    with pytest.raises(cal.FileError, match=r"bucket/plain.csv: ended after 5 of [\d,]+ bytes; try again"):
+        cal.scan(f"{address}/bucket/plain.csv")
 
 
 def test_buckets_have_the_bits_of_the_files(
@@ -181,6 +190,9 @@ def test_nothing_is_read_unless_it_is_allowed(monkeypatch: pytest.MonkeyPatch, t
         ("file:///tmp/a.csv", "addresses with file:// are not supported"),
         (f"https://me:{SECRET}@example.org/a.csv", "https://example.org/a.csv: the address contains credentials"),
         (f"https://example.org/a.csv?sig={SECRET}", "https://example.org/a.csv: the address contains a query"),
+        (f"s3://bucket/a.csv?X-Amz-Signature={SECRET}", "s3://bucket/a.csv: the address contains a query"),
+        (f"https://me:{SECRET}@example.org:port/a.csv", "address: is not a valid address; check its host and port"),
+        ("http://[::1/a.csv", "address: is not a valid address"),
         ("-", "-: standard input cannot be read here; write it to a file first"),
     ):
         with pytest.raises(cal.FileError, match=re.escape(words)) as raised:

@@ -574,3 +574,9 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
         assert (code, message in errors) == (2, True)
     code, _, errors = run_command(capsys, "scan", one, file, "--out", two)
     assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
+
+
+def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,True,t\n1,0.9,true,t\n1,0.8,FALSE,f\n")
+    found = cal.scan(tmp_path / "t.csv", by="a x b")
+    assert {name for name in found.parts if name is not None} == {"a: True, b: t", "a: true, b: t", "a: FALSE, b: f"}

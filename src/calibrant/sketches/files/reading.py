@@ -351,7 +351,9 @@ def _one_kind(paths: list[str], format: str | None) -> str:
         if kind is None:
             check_kind(name)
         if kind not in {*READ, "duckdb"}:
-            raise FileError(name, f"unknown format; known extensions are {', '.join(KINDS)}", Use("format"))
+            raise FileError(
+                original_of(name), f"unknown format; known extensions are {', '.join(KINDS)}", Use("format")
+            )
         if kind != kinds[0]:
             problem = f"is {kind}, and {original_of(paths[0])} is {kinds[0]}"
             raise FileError(original_of(name), problem, "scan each format and merge the sketches")

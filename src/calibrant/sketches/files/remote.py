@@ -37,16 +37,20 @@ def address_of(path: str) -> str | None:
 
 def fetched(address: str) -> list[str]:
     """Copies of the files of an address, or of a pattern of keys in a bucket; one that has not changed is not copied again."""
-    parts = urlsplit(address)
-    shown = f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    try:
+        parts = urlsplit(address)
+        shown = f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    except ValueError:  # not shown, since it may hold credentials
+        raise FileError("address", "is not a valid address", "check its host and port") from None
     if parts.scheme not in ("s3", "http", "https"):
         remedy = "copy the file to this machine; s3://, http:// and https:// are supported"
         if parts.scheme in ("gs", "gcs"):
             remedy += ", and s3:// reads Google Cloud Storage with AWS_ENDPOINT_URL=https://storage.googleapis.com"
         raise FileError(shown, f"addresses with {parts.scheme}:// are not supported", remedy)
-    # Addresses appear in results, pages and messages.
-    if parts.password or parts.username or (parts.query and parts.scheme != "s3"):
-        what = "a query, which may hold a signature" if parts.query else "credentials"
+    # Addresses appear in results, pages and messages. In a key of a bucket, a question mark may stand for any character.
+    signed = parts.query if parts.scheme != "s3" else re.match(r"[\w-]+=", parts.query)
+    if parts.password or parts.username or signed:
+        what = "a query, which may hold a signature" if signed else "credentials"
         remedy = "set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://, or copy the file"
         raise FileError(shown, f"the address contains {what}, and would appear in results", remedy)
     if os.environ.get(ALLOW) != "1":
@@ -64,7 +68,10 @@ def _from_web(address: str) -> str:
         with urlopen(Request(address), timeout=SECONDS) as answer:  # noqa: S310 - the scheme was checked
             state = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
             length = answer.headers.get("Content-Length")
-            return _copied(address, state, None if length is None else int(length), lambda file: _pour(answer, file))
+            size = int(length) if length and length.isdecimal() else None
+            return _copied(address, state, size, lambda file: _pour(answer, file))
+    except FileError:
+        raise
     except HTTPError as error:
         known = {
             401: "access is denied",
@@ -76,7 +83,8 @@ def _from_web(address: str) -> str:
         raise FileError(address, f"{problem} (HTTP {error.code})", "check the address") from None
     except (URLError, HTTPException, OSError) as error:
         reason = getattr(error, "reason", error)
-        problem = f"the server cannot be reached ({type(reason).__name__})"
+        detail = f" ({type(reason).__name__})" if isinstance(reason, Exception) else ""
+        problem = f"the server cannot be reached{detail}"
         raise FileError(address, problem, "check the address and the network") from None
 
 
