@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import socketserver
+import sqlite3
 import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,23 @@ stale = "3 parsecs"
         assert "[models.late] stale (line" in err
         found = {each["model"]: each["n"] for each in json.loads(Path("found.json").read_text())["models"]}
         assert found == {"a[1]": 80, "twice": 160, "copied": 80, "late": 0}
+
+
+def test_the_creation_of_a_store_that_was_interrupted(run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run completes what a killed one began, and uses what another run was faster to create; it replaces no empty file."""
+    Path("wrong.db").unlink()
+    with closing(sqlite3.connect("wrong.db")) as begun:
+        begun.execute("PRAGMA journal_mode = WAL")
+    code, out, _ = run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")
+    assert (code, cal.Monitor.open("wrong.db").status().n) == (3, 240)
+    monkeypatch.setattr("calibrant.monitoring.fleet.FleetModel.exists", False)
+    assert run("monitor", "run", "--model", "wrong", "--now", "2026-03-04")[:2] == (3, out)
+    monkeypatch.undo()
+    (fleet / "wrong.db").write_bytes(b"")
+    code, _, err = run("monitor", "run", "--model", "wrong", "--config", str(fleet))
+    assert code == 2
+    assert "is not a calibrant monitor" in err
+    assert (fleet / "wrong.db").stat().st_size == 0
 
 
 def test_messages_about_the_command(run: Run, fleet: Path) -> None:

@@ -204,6 +204,10 @@ def test_a_store_that_cannot_be_read_concerns_its_model_only(
         changed.commit()
     names = ("good", "bad", "locked", "text", "odd", "mixed", "later", "folder")
     (tmp_path / "folder.db").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UnreadableError, match="is a folder"):  # the word is not the path
+        Models({"x": "folder"}).page("x")
     holder = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("PRAGMA journal_mode = DELETE")

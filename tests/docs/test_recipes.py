@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from calibrant.monitoring.monitor import Monitor
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "examples" / "recipes"
+GUIDE = ROOT / "docs" / "guides" / "deployment.md"
 RNG = np.random.default_rng(4)
 
 
@@ -68,7 +70,7 @@ def shell(tmp_path: Path, deep: bool, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 
 def test_the_guide_shows_the_files_as_they_are() -> None:
-    page = (ROOT / "docs" / "guides" / "deployment.md").read_text(encoding="utf-8")
+    page = GUIDE.read_text(encoding="utf-8")
     shown = [
         path
         for path in FOLDER.rglob("*")
@@ -104,10 +106,13 @@ def test_kubernetes_cronjob(tmp_path: Path, shell: Shell, capsys: pytest.Capture
     work = tmp_path / "work"
     day = (pd.Timestamp.now("UTC") - pd.Timedelta(days=1)).strftime("%Y-%m-%d")
     old, p = RNG.beta(2, 4, 500), RNG.beta(2, 4, 100)
-    columns = {"label": "churned", "prob": "p_churn", "time": "predicted_at", "id": "request"}
-    made = Monitor.create(
-        work / "churn.db", reference=(RNG.random(500) < old, old), every="1d", n_resamples=19, columns=columns
+    pd.DataFrame({"churned": (RNG.random(500) < old).astype(int), "p_churn": old}).to_csv(
+        work / "validation.csv", index=False
     )
+    created = re.search(r"`(calibrant monitor init [^`]+)`", GUIDE.read_text(encoding="utf-8"))
+    assert created is not None
+    assert set(shell(*created[1].split(), "--resamples", "19")) == {0}
+    made = Monitor.open(work / "churn.db")
     ids = [f"{day} {row}" for row in range(100)]
     pd.DataFrame({"request": ids, "p_churn": p, "predicted_at": f"{day}T12:00"}).to_parquet(
         work / f"predictions-{day}.parquet"

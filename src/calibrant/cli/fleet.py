@@ -266,7 +266,7 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
         try:
             return Monitor.open(model.store)
         except FileError as error:
-            if "://" not in model.store or "reference" not in settings["init"]:
+            if "reference" not in settings["init"] or not ("://" in model.store or _is_unfinished(model.store)):
                 raise
             missing = error
     if "reference" not in settings["init"]:
@@ -277,7 +277,19 @@ def _open(context: click.Context, model: FleetModel, settings: Mapping[str, Mapp
     try:
         return create_monitor(model.store, parameters)[0]
     except FileError as error:
+        if "already exists" in str(error.problem):  # another run was faster
+            return Monitor.open(model.store)
         raise missing if missing is not None and error.argument == missing.argument else error from None
+
+
+def _is_unfinished(store: str) -> bool:
+    from ..errors import FileError
+    from ..monitoring.store import Store
+
+    try:
+        return Store(store).is_unfinished()
+    except (FileError, OSError):  # the error about opening it is the one to be shown
+        return False
 
 
 def _sources(model: FleetModel, kind: str) -> list[_Source]:

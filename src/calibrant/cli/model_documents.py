@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -142,7 +143,8 @@ class Models:
                 # Without the path of the store, and what a server says, which are not for every reader.
                 if is_url(self.paths[name]):
                     problem = "cannot be read from its server"
-                raise UnreadableError(problem.replace(str(self.paths[name]), name)) from error
+                path = str(self.paths[name])
+                raise UnreadableError(problem.replace(path, name) if os.sep in path else problem) from error
 
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         last = 1 if kind == "entry" else LAST

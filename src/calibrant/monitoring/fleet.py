@@ -289,7 +289,7 @@ class ModelStatus(Record):
     def words(self) -> str:
         """What is wrong, or the verdict of the monitor."""
         stale = None if self.stale_since is None else f"No data since {self.stale_since}."
-        failed = None if self.error is None else f"Failed: {self.error}"
+        failed = None if self.error is None else f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'}"
         return " ".join(part for part in (failed, stale, self.verdict) if part)
 
     def _title(self) -> str:
