@@ -279,7 +279,8 @@ class Mailbox(socketserver.StreamRequestHandler):
                 while (part := self.rfile.readline()) != b".\r\n":
                     lines.append(part.decode())
                 self.server.noted.append("".join(lines))  # type: ignore[attr-defined]
-            self.wfile.write(b"221 bye\r\n" if word == b"QUIT" else b"250 ok\r\n")
+            refused = word == b"RCPT" and b"nobody" in line
+            self.wfile.write(b"550 no\r\n" if refused else b"250 ok\r\n")  # also to QUIT, against the standard
             if word == b"QUIT":
                 return
 
@@ -340,6 +341,10 @@ def test_alarms_are_sent_once_by_every_channel(
     files = b"".join(path.read_bytes() for path in fleet.glob("wrong.db*"))
     assert secret not in everything
     assert secret.encode() not in files
+    # One recipient of two is refused: the other has the message, and is not to get it again.
+    box = {"host": "127.0.0.1", "port": post.server_address[1], "tls": "none", "from": "a@example.org"}
+    mailed = read_channels({"email": {**box, "to": ["nobody@example.org", "b@example.org"]}}, fleet)["email"]
+    assert "refused 1 of 2 recipients" in str(mailed(body))
     # A redirection is an error: a message goes nowhere else.
     web.answer = 307
     channels = read_channels({"webhook-env": "HOOK"}, fleet)

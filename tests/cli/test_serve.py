@@ -403,6 +403,16 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             models_of(bad)
 
 
+def test_nothing_is_made_after_the_end(stores: dict[str, Path]) -> None:
+    models = Models({"m": stores["calm"]})
+    with serving_models(models) as service:
+        assert get(service, "/models/m/status.json")[0] == 200
+    assert models.stopped
+    assert models.status("m").body  # is kept
+    with pytest.raises(UnreadableError):
+        models.page("m")
+
+
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_signals_end_it(
     run: Run, stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, number: int, expected: int

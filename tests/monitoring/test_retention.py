@@ -108,6 +108,15 @@ def test_what_waits_for_labels_is_kept(tmp_path: Path) -> None:
     assert (done.windows, done.waiting) == (("2026-01-02",), ("2026-01-01",))
     assert monitor.add_labels(ids_of(0)[:1], YES[0, :1]).labelled == 1
     assert monitor.prune(1).windows == ("2026-01-01",)
+    # Without a horizon, a label is never too late.
+    forever = Monitor.create(tmp_path / "d.db", reference=(YES.ravel(), SCORE.ravel()), every="1d", **QUICK)
+    for day in range(3):
+        send(forever, day, some if day == 0 else None)
+    for told in (forever.prune(1, dry_run=True), forever.prune(1)):
+        assert (told.rows, told.kept, told.waiting) == (79, 41, ("2026-01-01",))
+        assert told.windows == ("2026-01-01", "2026-01-02")
+    assert forever.add_labels(ids_of(0)[:2], YES[0, :2]).labelled == 1
+    assert (forever.prune(1).rows, forever.status().windows[0].labelled) == (1, SIZE)
     # Without labels nothing is tested, and nothing is removed, however old.
     waiting = Monitor.create(tmp_path / "c.db", reference=(YES.ravel(), SCORE.ravel()), every="1d", **QUICK)
     for day in range(3):

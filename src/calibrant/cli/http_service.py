@@ -127,6 +127,7 @@ class Service:
             _, late = await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
             for task in late:
                 task.cancel()
+        self.models.stopped = True  # the process waits for the threads that still work
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

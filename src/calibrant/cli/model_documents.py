@@ -71,6 +71,8 @@ class Models:
         self.paths = dict(paths)
         self.owners = dict(owners or {})
         self.stale = dict(stale or {})
+        self.stopped = False
+        """Set when the service ends, so that documents nobody waits for are not made."""
         self._reading = {name: Lock() for name in self.paths}
         self._drawing = Lock()  # a chart takes a second of a processor; several at once would take as long
         self._memory: dict[tuple[str, int], dict[bytes, Any]] = {}
@@ -147,6 +149,7 @@ class Models:
                 raise UnreadableError(problem.replace(path, name) if os.sep in path else problem) from error
 
     def _make(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
+        self._require_running()
         last = 1 if kind == "entry" else LAST
         # Results of windows that are not in the store yet, which a later status uses again.
         memory = self._memory.setdefault((name, last), {})
@@ -161,9 +164,14 @@ class Models:
             from ..reporting.timeline import render_timeline
 
             with self._drawing:
+                self._require_running()
                 made = Document.of(render_timeline(status, title=name), HTML)
         self._keep(name, kind, version, made, 0 if kind == "entry" else len(made.body))
         return made
+
+    def _require_running(self) -> None:
+        if self.stopped:
+            raise UnreadableError("the service ends")
 
     def _recall(self, name: str, kind: str, version: tuple[int, ...]) -> Any:
         with self._keeping:

@@ -261,7 +261,7 @@ def remove(store: str, ids: tuple[str, ...], now: str | None, as_json: bool) -> 
 def prune(store: str, keep: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove the rows of old windows that were tested, and shrink STORE.
 
-    Sketches, results and alarms are kept. Rows that wait for labels within the horizon are not removed.
+    Sketches, results and alarms are kept. Rows that wait for labels within the horizon, or for ever without one, are not removed.
     """
     from ..errors import ArgumentError
     from ..monitoring.monitor import Monitor

@@ -90,15 +90,18 @@ def _secret(variable: str) -> str:
     return value.strip()
 
 
-def _within(seconds: float, what: str, send: Callable[[dict[str, Any]], None], message: dict[str, Any]) -> None:
+def _within(
+    seconds: float, what: str, send: Callable[[dict[str, Any]], str | None], message: dict[str, Any]
+) -> str | None:
     """Send a message in a thread, which is left alone after some seconds: the timeouts of a socket hold for each step only."""
     from threading import Thread
 
     found: list[AlertError] = []
+    notes: list[str | None] = []
 
     def work() -> None:
         try:
-            send(message)
+            notes.append(send(message))
         except AlertError as error:
             found.append(error)
         except Exception as error:  # its text may contain a secret
@@ -111,6 +114,7 @@ def _within(seconds: float, what: str, send: Callable[[dict[str, Any]], None], m
         raise AlertError(f"the {what} did not answer within {seconds:g} s")
     if found:
         raise found[0]
+    return notes[0]
 
 
 def _post(variable: str, authorization: str | None, timeout: float, message: dict[str, Any]) -> None:
@@ -180,8 +184,8 @@ def _mailbox(table: Any) -> dict[str, Any]:
     return {**named, **own, "tls": tls, "port": port or PORTS[tls], "to": to}
 
 
-def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> None:
-    """Send a message as plain text; its Message-ID is the id of the message."""
+def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> str | None:
+    """Send a message as plain text; its Message-ID is the id of the message. Returns a note if it was not taken for all recipients."""
     import smtplib
     import ssl
     from email.errors import MessageError
@@ -203,13 +207,19 @@ def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> No
                 server.starttls(context=secured)
             if "user" in box:
                 server.login(box["user"], secret)
-            server.send_message(mail)
+            refused = server.send_message(mail)
             with suppress(OSError, smtplib.SMTPException):  # the message was taken
                 server.quit()
     except smtplib.SMTPResponseException as error:
         raise AlertError(f"the mail server answered with status {error.smtp_code}") from None
     except (OSError, MessageError, ValueError, smtplib.SMTPException) as error:
         raise AlertError(f"the mail could not be sent ({_kind(error)})") from None
+    count = len(box["to"])
+    return (
+        f"the mail server refused {len(refused)} of {count} recipients; the others have the message"
+        if refused
+        else None
+    )
 
 
 def _call(command: list[str], folder: Path, timeout: float, message: dict[str, Any]) -> None:

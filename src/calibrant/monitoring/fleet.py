@@ -174,6 +174,8 @@ def _models_of(file: Configuration, shared: Mapping[str, Any]) -> list[FleetMode
     found = []
     for name, own in tables.items():
         if not _is_model(name, own):
+            if isinstance(own, dict) and "store" in own:
+                raise file.error("is an entry of models, and cannot be the name of one", "rename it", "models", name)
             continue
         entries = {**{key: _named(value, name, key in SOURCES) for key, value in both.items()}, **own}
         store, owner, sent = entries.pop("store", None), entries.pop("owner", None), entries.pop("alerts", {})

@@ -452,8 +452,9 @@ class Monitor:
         """Remove old rows; sketches, results and alarms of their windows are kept, and the store shrinks.
 
         Only rows of windows that were compared with the reference data and tested or skipped are removed, and only if their
-        labels are complete or the horizon of the labels has passed, where there is one. Of each row a fingerprint of its id
-        remains: if it is delivered again, or a label arrives for it, it is ignored and counted in the result of that call.
+        labels are complete or the horizon of the labels has passed; without a horizon, rows without a label are kept. Of each
+        row a fingerprint of its id remains: if it is delivered again, or a label arrives for it, it is ignored and counted in
+        the result of that call.
 
         Parameters
         ----------

@@ -24,8 +24,8 @@ from .windows import SECOND, time_text
 
 __all__ = ["Channels", "count_waiting", "deliver", "queue_alarms"]
 
-Channels = Mapping[str, Callable[[dict[str, Any]], None]]
-"""A function for each channel that sends a message or raises `AlertError`."""
+Channels = Mapping[str, Callable[[dict[str, Any]], str | None]]
+"""A function for each channel that sends a message or raises `AlertError`; it may return a note about what is wrong nevertheless."""
 
 # Made when they are first needed: older stores do not have them.
 TABLES = (
@@ -152,7 +152,7 @@ def deliver(store: Store, channels: Channels, now: int, blocked: set[str]) -> li
             continue  # another process sends it
         key = (identity, channel, attempts + 1)
         try:
-            channels[channel](json.loads(body))
+            note = channels[channel](json.loads(body))
         except AlertError as error:
             blocked.add(channel)
             last = attempts + 1 >= ATTEMPTS
@@ -161,7 +161,8 @@ def deliver(store: Store, channels: Channels, now: int, blocked: set[str]) -> li
             ending = "given up" if last else f"attempt {attempts + 1} of {ATTEMPTS}; repeated by a later run"
             problems.append(f"{channel}: {error} ({ending})")
         else:
-            _change(store, key, SENT, attempts + 1, now, None)
+            _change(store, key, SENT, attempts + 1, now, note)
+            problems += [] if note is None else [f"{channel}: {note}"]
     return problems
 
 

@@ -353,14 +353,14 @@ class Transaction:
         query = "SELECT place, count(*) FROM rows WHERE label = -1 GROUP BY place"
         return dict(self.connection.execute(query).fetchall())
 
-    def forget_rows(self, places: Iterable[int]) -> None:
-        """Replace the rows of windows by fingerprints of their ids."""
+    def forget_rows(self, places: Iterable[int], labelled: bool) -> None:
+        """Replace the rows of windows, or only the labelled ones, by fingerprints of their ids."""
         self.connection.execute(PRUNED)
         self.connection.execute("CREATE TEMP TABLE IF NOT EXISTS forgotten (place INTEGER PRIMARY KEY)")
         self.connection.execute("DELETE FROM forgotten")
         self.connection.executemany("INSERT INTO forgotten VALUES (?)", ((place,) for place in places))
         # Rows have no index of their windows: all of them are read once, not once for each window.
-        old = "FROM rows WHERE place IN (SELECT place FROM forgotten)"
+        old = "FROM rows WHERE place IN (SELECT place FROM forgotten)" + (" AND label != -1" if labelled else "")  # noqa: S608
         found = self.connection.execute(f"SELECT id, place {old}").fetchall()
         # In their order, which fills the table many times as fast.
         self._upsert("pruned", "fingerprint", sorted((id_fingerprint(name), place) for name, place in found))

@@ -74,7 +74,7 @@ def prunable(db: Transaction, settings: Settings, keep: int | str) -> tuple[list
     """Windows whose rows are no longer needed, and windows as old that wait for labels.
 
     A window is done when it is closed, which `Monitor.prune` has compared with the reference data by then, and tested or
-    skipped, and when its labels are complete or their horizon, if there is one, has passed.
+    skipped, and when its labels are complete or their horizon has passed. Without a horizon, its unlabelled rows stay.
     """
     clock = db.meta("clock") if settings.rule.by_time else db.meta("rows_seen")
     windows = db.windows_with_rows()
@@ -96,18 +96,22 @@ def prune_rows(db: Transaction, settings: Settings, keep: int | str, dry_run: bo
     """Remove the rows of windows that are done; gives the fields of `Pruned` but the sizes."""
     done, waiting = prunable(db, settings, keep)
     unexamined = set() if dry_run else set(db.unexamined())  # rows arrived since the comparison
-    counts = db.count_rows()
+    every = db.count_rows()
+    # Without a horizon there is no time after which a label is not expected any longer.
+    waits = db.count_unlabelled() if settings.horizon is None else {}
+    counts = {place: n - waits.get(place, 0) for place, n in every.items()}
     found = [place for place in done if counts.get(place) and place not in unexamined]
     if not dry_run:
         for some in _portions(found, counts):
-            db.forget_rows(some)
+            db.forget_rows(some, labelled=settings.horizon is None)
     rows = sum(counts[place] for place in found)
     name = settings.rule.name
+    waiting = sorted(place for place in {*waiting, *(waits.keys() & set(done))} if every.get(place))
     return {
         "rows": rows,
         "windows": tuple(map(name, found)),
-        "waiting": tuple(name(place) for place in waiting if counts.get(place)),
-        "kept": sum(counts.values()) - rows,
+        "waiting": tuple(map(name, waiting)),
+        "kept": sum(every.values()) - rows,
     }
 
 

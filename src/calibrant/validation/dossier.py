@@ -22,7 +22,7 @@ __all__ = ["Dossier", "validate"]
 
 # Of the stored values that take long, the default evaluates one in so many.
 ONE_IN = 3
-QUICK = ("metric", "calibrator")
+QUICK = ("metric", "calibrator", "decision")
 NEAR = ("nominal", "few runs")
 PROVES = (
     "Each row of the operation compares a call on this installation with a stored value and its source. That the values are right for "
@@ -87,7 +87,14 @@ class Dossier(Result):
         return not self.failed
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the line at the top, and the sections."""
+        """Return plain values, as JSON knows them: the line at the top, and the sections.
+
+        Returns
+        -------
+        dict
+            ``summary``, ``passed``, ``checks``, ``failed`` (ids), ``selection``, ``installation``, ``operation`` (one entry for each row),
+            ``performance``, ``known_limits`` and, if they were measured, ``timings``.
+        """
         rows = [_row(check) for check in self.checks]
         content = {
             "summary": self._title(),

@@ -27,33 +27,69 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Reference:
-    """One number or list of numbers, and where it is from."""
+    """A stored value, and where it is from.
+
+    Parameters
+    ----------
+    id : str
+        Group, topic and number.
+    topic : str
+        The metric, test, calibrator or decision.
+    kind : str
+        ``"metric"``, ``"test"``, ``"interval"``, ``"calibrator"``, ``"decision"`` or ``"identity"``.
+    call : str
+        The call, in Python.
+    data : str
+        Name of the arrays that the call uses.
+    value : float or list of float
+        The value of the source.
+    source : str
+        Package with its version, or how the value was obtained.
+    source_call : str
+        The call at the source.
+    tolerance : float
+        Largest difference that passes, relative where the value exceeds 1.
+    reason : str
+        Why the tolerance is not smaller.
+
+    Examples
+    --------
+    >>> from calibrant.validation.references import load
+    >>> load("r")[0].source
+    'stats 4.2.2, R 4.2.2'
+    """
 
     id: str
-    """Group, topic and number."""
     topic: str
-    """The metric, test, calibrator or decision."""
     kind: str
-    """`metric`, `test`, `interval`, `calibrator`, `decision`, `curve` or `monitor`."""
     call: str
-    """The call, in Python."""
     data: str
-    """Name of the arrays that the call uses."""
     value: float | list[float]
-    """The value of the source."""
     source: str
-    """Package with its version, or how the value was obtained."""
     source_call: str
-    """The call at the source."""
     tolerance: float
-    """Largest relative difference, absolute below 1."""
     reason: str
-    """Why the tolerance is not smaller."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A reference value beside the value found."""
+    """A stored value beside the value of this installation.
+
+    Parameters
+    ----------
+    reference : Reference
+        The stored value.
+    found : float, list of float or None
+        The value of this installation; None if the call raised an error.
+    error : str, default ""
+        The error.
+
+    Examples
+    --------
+    >>> from calibrant.validation.references import compare, load
+    >>> compare(load("definitions")[0]).passed
+    True
+    """
 
     reference: Reference
     found: float | list[float] | None
