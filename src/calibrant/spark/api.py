@@ -162,7 +162,7 @@ def sketch(
             return grouped(df, columns, plan)
         except (LabelError, ProbabilityError, GroupError, WeightError) as error:
             if engine == "sql":
-                changes = {"remedy": "drop or fill these rows"} if DROP in error.remedies else {}
+                changes: dict[str, Any] = {"remedy": "drop or fill these rows"} if DROP in error.remedies else {}
                 raise error.replaced(argument=columns.shown(error.argument), **changes) from None
             # The other engine names the row and the partition.
         except InputTypeError as error:  # sums of too many rows
