@@ -18,5 +18,5 @@ def run(out: str | None, deep: bool, timings: bool, only: str | None, as_json: b
     else:
         print_lines(repr(found).split("\n"))
     if out is not None:
-        say(f"written: {out}", err=as_json)
+        say(f"Wrote {out}", err=as_json)
     return not found.passed

@@ -123,7 +123,7 @@ class Dossier(Result):
         for check in self.checks:
             groups[check.reference.id.partition("/")[0]].append(check)
         rows = [
-            [NAMED[name], len(some), sum(check.passed for check in some), f"{max(c.difference for c in some):.1e}"]
+            [NAMED[name], len(some), sum(check.passed for check in some), f"{max(c.difference for c in some):.1g}"]
             for name, some in groups.items()
             if some
         ]
@@ -163,7 +163,7 @@ class Dossier(Result):
             if len(section.rows) > FOLDED:
                 table = f"<details><summary>{len(section.rows)} rows</summary>{table}</details>"
             parts += [f"<h{section.level}>{escape(section.title)}</h{section.level}>", html_lines(*section.text), table]
-        return f'<div style="overflow-wrap:anywhere">{"".join(parts)}</div>'
+        return f'<div style="overflow-wrap:break-word">{"".join(parts)}</div>'
 
     def _page(self) -> str:
         page = super()._page()
@@ -179,7 +179,7 @@ class Dossier(Result):
         return "\n\n".join(lines) + "\n"
 
 
-NAMED = {**GROUPS, "identities": "the same rows otherwise", "reversed": "definitions, rows in reversed order"}
+NAMED = {**GROUPS, "identities": "bit-identities", "reversed": "definitions, rows in reversed order"}
 TITLES = {"size": "Size of tests", "few": "Size with few scores or events", "power": "Power", "coverage": "Coverage"}
 LEVELS = {name: title for name, title in TITLES.items() if name != "power"}
 # Longer tables are folded on the page.
@@ -252,7 +252,9 @@ def _rows(deep: bool) -> list[Reference]:
         rows += [
             Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
             for row in load("definitions")
+            # Arrays in these words are not, or not all, columns that are reversed with the rows.
             if PROPERTIES["reproducible"].holds(catalogue[row.topic])
+            and not any(word in row.call for word in ("groups=", "features=", "knots="))
         ]
     return rows
 
@@ -299,9 +301,11 @@ def _simulated(level: int, title: str, content: dict[str, Any]) -> Section:
 
 def _selection(deep: bool, only: str | None) -> str:
     if only is not None:
-        return f"Only the rows {only}."
+        return f"Only rows whose id begins with or matches {only}."
     absent = [name for name in (*ENGINES, "pyspark") if not find_spec(name)]
     missing = f" Not installed, and so not compared: {', '.join(absent)}." if absent else ""
     spark = " Spark is installed, but not started." if "pyspark" not in absent else ""
-    kept = "All rows." if deep else f"Of the stored tests and intervals one in {ONE_IN}; deep evaluates all."
+    kept = (
+        "All rows." if deep else f"Of the stored tests and intervals one in {ONE_IN} was evaluated; deep evaluates all."
+    )
     return kept + missing + spark
