@@ -344,7 +344,7 @@ def test_alarms_are_sent_once_by_every_channel(
     # One recipient of two is refused: the other has the message, and is not to get it again.
     box = {"host": "127.0.0.1", "port": post.server_address[1], "tls": "none", "from": "a@example.org"}
     mailed = read_channels({"email": {**box, "to": ["nobody@example.org", "b@example.org"]}}, fleet)["email"]
-    assert "refused 1 of 2 recipients" in str(mailed(body))
+    assert "did not accept 1 of 2 recipients" in str(mailed(body))
     # A redirection is an error: a message goes nowhere else.
     web.answer = 307
     channels = read_channels({"webhook-env": "HOOK"}, fleet)

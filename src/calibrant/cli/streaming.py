@@ -219,7 +219,7 @@ def _cells(files: tuple[str, ...], options: dict[str, Any]) -> Sketches:
             found = Sketches.from_cells(file, missing=dropped)
             total = found if total is None else total.merge(found)
         except CalibrantError as error:
-            changes = {"argument": file} if error.argument in ("table", "other") else {"source": file}
+            changes: dict[str, Any] = {"argument": file} if error.argument in ("table", "other") else {"source": file}
             raise error.replaced(**changes) from None
     assert total is not None
     return total

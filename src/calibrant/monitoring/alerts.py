@@ -207,7 +207,7 @@ def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> st
                 server.starttls(context=secured)
             if "user" in box:
                 server.login(box["user"], secret)
-            refused = server.send_message(mail)
+            unsent = server.send_message(mail)
             with suppress(OSError, smtplib.SMTPException):  # the message was taken
                 server.quit()
     except smtplib.SMTPResponseException as error:
@@ -216,8 +216,8 @@ def _mail(box: Mapping[str, Any], timeout: float, message: dict[str, Any]) -> st
         raise AlertError(f"the mail could not be sent ({_kind(error)})") from None
     count = len(box["to"])
     return (
-        f"the mail server refused {len(refused)} of {count} recipients; the others have the message"
-        if refused
+        f"the mail server did not accept {len(unsent)} of {count} recipients; the others have the message"
+        if unsent
         else None
     )
 
