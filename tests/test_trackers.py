@@ -133,6 +133,7 @@ def test_mlflow(data: Any, results: tuple[Any, ...], tmp_path: Path, monkeypatch
         warnings.simplefilter("ignore")
         mlflow = pytest.importorskip("mlflow", reason="NO MLFLOW: pip install 'calibrant[trackers]' to test it")
         pytest.importorskip("mlflow.pyfunc")
+    mlflow.set_tracking_uri((tmp_path / "store").as_uri())  # a logger of Lightning may have set another one
     with pytest.raises(ArgumentError, match=r"run_id: there is no active run; use it inside mlflow.start_run\(\)"):
         log_mlflow(results[0])
     y, p = data

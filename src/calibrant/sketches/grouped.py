@@ -41,8 +41,8 @@ class GroupCells:
         self.rows = 0
         self.runs: list[tuple[Array, CellSums]] = []
         self.dense: CellSums | None = None
-        self.sums: Array = np.zeros(0, np.int64)
         """The sums of all cells, empty ones as well; None while they are in `runs`."""
+        self.sums: Array = np.zeros(0, np.int64)
 
     def add(self, score: Array, outcome: Array, group: Array) -> None:
         """Add rows, given the number of the group of each."""
