@@ -36,7 +36,7 @@ browser:
 test-minimal: $(VENV)-minimal/.ready
 	$(VENV)-minimal/bin/python -m pytest -q -p no:cacheprovider tests/test_minimal.py
 
-$(VENV)-minimal/.ready: pyproject.toml tests/minimal.txt
+$(VENV)-minimal/.ready: pyproject.toml src/calibrant/util/version.py tests/minimal.txt
 	$(PYTHON) -m venv $(VENV)-minimal
 	$(VENV)-minimal/bin/pip install -q -r tests/minimal.txt pytest hypothesis -e .
 	touch $@
@@ -82,12 +82,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
+$(VENV)/.core: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
 	$(BIN)/pip install -q -e .
 	touch $@
 
 # torch first and by version: a later package that asks for it must not bring a build with GPU libraries.
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
 	$(BIN)/pip install -q torch==2.13.0
 	$(BIN)/pip install -q -e ".[dev]"
 	touch $@ $(VENV)/.core
