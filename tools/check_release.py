@@ -166,8 +166,6 @@ def check_metadata(wheel: Path) -> None:
     version = wheel.name.split("-")[1]
     text = (ROOT / "src" / "calibrant" / "util" / "version.py").read_text(encoding="utf-8")
     expect(f'__version__ = "{version}"' in text and about["Version"] == version, f"the version is {version}")
-    heading = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    expect(heading is not None and heading[1] == version, f"the first heading of CHANGELOG.md is {version}")
     expect(
         (about["License-Expression"], about["License-File"]) == ("Apache-2.0", "LICENSE"), "the licence is Apache-2.0"
     )
@@ -220,6 +218,8 @@ def build() -> Path:
         run(sys.executable, "-m", "twine", "check", "--strict", wheel, source).count("PASSED") == 2,
         "twine accepts both files",
     )
+    heading = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    expect(heading is not None and heading[1] == wheel.name.split("-")[1], "CHANGELOG.md begins with this version")
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in (wheel, source))
     (DIST / "SHA256SUMS").write_text(sums, encoding="utf-8")
     say(sums.rstrip())

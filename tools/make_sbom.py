@@ -120,7 +120,8 @@ def page_libraries() -> list[dict[str, Any]]:
 def page_files() -> list[dict[str, Any]]:
     """Return the templates, styles and scripts of the pages that are calibrant's own."""
     spec = find_spec("calibrant")
-    assert spec is not None and spec.submodule_search_locations
+    assert spec is not None
+    assert spec.submodule_search_locations
     folder = Path(spec.submodule_search_locations[0])
     paths = sorted(path for kind in ("static", "templates") for path in (folder / "reporting" / kind).iterdir())
     return [
