@@ -81,10 +81,10 @@ def expect(holds: bool, text: str) -> None:
 
 
 def run(*words: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    """Return what a command prints; without the clone on its path, at low priority."""
+    """Return what a command prints; without the clone on its path."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | (env or {})
     done = subprocess.run(
-        ["nice", "-n", "10", *map(str, words)],
+        [*map(str, words)],
         cwd=cwd,
         env=clean,
         text=True,
