@@ -240,7 +240,7 @@ def environment(python: str, *packages: str | Path) -> Iterator[tuple[Path, Path
         programs, work = Path(folder) / "env" / "bin", Path(folder) / "work"
         work.mkdir()
         for package in packages:
-            run(programs / "python", "-m", "pip", "install", "-q", package, cwd=work)
+            run(programs / "python", "-m", "pip", "install", "-q", "--no-compile", package, cwd=work)
         run(programs / "python", "-m", "pip", "check", cwd=work)
         yield programs, work
 
