@@ -170,6 +170,30 @@ def test_a_store_is_read_again_only_after_a_change(
     assert models._size == 99
 
 
+def test_reading_leaves_nothing_beside_the_store(
+    stores: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(stores["calm"], tmp_path / "m.db"))
+    models = Models({"m": path})
+    assert json.loads(models.status("m").body)["n"] == 121
+    assert [each.name for each in tmp_path.iterdir()] == ["m.db"]
+    # A file that is read without locks may change meanwhile: what was read is not used.
+    real, times = Monitor.status, 0
+
+    def status(self: Monitor, **options: Any) -> Any:
+        nonlocal times
+        with self._store.read():
+            times += 1
+            if times == 1:
+                Monitor.open(path).update([1], [0.5], ids=["new"])
+        return real(self, **options)
+
+    monkeypatch.setattr(Monitor, "status", status)
+    assert b'calibrant_rows{model="m"} 122' in models.gauges().body
+    assert times == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["m.db"]
+
+
 def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path: Path) -> None:
     """Rows that were committed to the journal only, without the index beside it."""
     path = Path(shutil.copy(stores["calm"], tmp_path / "m.db"))
