@@ -355,7 +355,7 @@ def test_alarms_are_sent_once_by_every_channel(
 def test_a_command_that_is_too_slow_ends_with_what_it_started(tmp_path: Path) -> None:
     script = "sleep 60 & echo $! > child; cat > /dev/null; wait"
     call = read_channels({"command": ["sh", "-c", script], "timeout": 0.5}, tmp_path)["command"]
-    with pytest.raises(AlertError, match="did not end within 0.5 s"):
+    with pytest.raises(AlertError, match="did not end within"):
         call({"id": "1", "text": "x" * 1_000_000})
     state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     assert not state.exists() or state.read_text().split()[2] in "ZX"  # nobody has waited for it yet

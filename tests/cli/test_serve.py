@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def test_routes(service: Service, stores: dict[str, Path]) -> None:
     assert read[0]["status"] == f"/models/{quoted}/status.json"
     assert read[0]["verdict"].startswith("Alarm: calibration lost")
     for each in read:
-        assert get(service, each["status"])[2].decode() == expected[each["model"]].to_json() + "\n"
+        assert get(service, each["status"])[2].decode() == expected[each["model"]].to_json()
     code, headers, body = get(service, f"/models/{quoted}/?x=1")
     assert (code, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert body.decode() == render_timeline(expected[AWFUL], title=AWFUL)
@@ -412,6 +413,7 @@ def test_internal_errors_and_the_log(stores: dict[str, Path], monkeypatch: pytes
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "configuration_file", lambda: None)
     url = "postgresql://anna@host/risk?schema=churn"
     stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
     assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}

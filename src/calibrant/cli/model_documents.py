@@ -166,7 +166,7 @@ class Models:
             reading = read_model(name, self.owners.get(name), opened, status, patience=self.stale.get(name))
             made: Any = Entry(reading, families(status, {"model": name}), True)
         elif kind == "status":
-            made = Document.of(status.to_json() + "\n", JSON)
+            made = Document.of(status.to_json(), JSON)
         else:
             from ..reporting.timeline import render_timeline
 
