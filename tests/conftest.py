@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,21 @@ def postgres() -> Iterator[Server]:
     """A real PostgreSQL server; a test that needs it is skipped where it cannot be started."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Call the command line in this process; gives exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        from calibrant.cli import main
+
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return int(stopped.value.code or 0), output.out, output.err
+
+    return call
 
 
 _build_error = CalibrantError.__init__
