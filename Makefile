@@ -11,9 +11,9 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
-# A file stays on one worker, so that what its fixtures make is made once.
+# A file stays on one worker, so that what its fixtures make is made once. What `test-minimal` runs is not repeated.
 test: $(VENV)/.dev browser lint
-	$(PYTEST) --dist loadfile
+	$(PYTEST) --dist loadfile --ignore tests/test_minimal.py
 
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -22,7 +21,7 @@ from calibrant.recalibration.methods import calibrator_types
 from calibrant.validation import dossier, timing
 from calibrant.validation.identities import compare_identity, identities, problem
 from calibrant.validation.installation import checksums
-from calibrant.validation.references import GROUPS, Compared, Reference, compare, load
+from calibrant.validation.references import GROUPS, Compared, Reference, compare, load, stored_json
 
 ROOT = Path(cal.__file__).parents[2]
 SLIGHTLY = 1 + 1e-6
@@ -97,7 +96,27 @@ def test_every_metric_and_calibrator_has_a_row_that_sees_one_part_in_a_million()
     }
     assert {row.topic for row in rows if row.kind == "test" and seen(row)} >= set(METRICS)
     assert len({row.id for row in rows}) == len(rows)
-    assert all(row.source and row.source_call and row.reason and row.tolerance <= 1e-7 for row in rows)
+    assert all(row.source and row.source_call and row.reason for row in rows)
+    outside = ("r", "peers")  # these have errors of their own, each with its reason
+    assert all(row.tolerance <= (1e-5 if row.id.startswith(outside) else 1e-7) for row in rows)
+    # A change by one part in a million is seen beside all but a few of them.
+    assert sum(row.tolerance > 1e-7 for row in rows) < 0.07 * len(rows)
+
+
+def test_where_the_values_are_from() -> None:
+    """Each source has its version, and what its calls need is stored beside them."""
+    sources = {row.source for row in load("peers")}
+    assert len(sources) >= 16
+    assert sources <= set(stored_json("peers")["setup"])
+    assert all(re.fullmatch(r"[\w-]+ [\d.]+", source) for source in sources)
+    scripts = {row.source.partition("; ")[2] for row in load("r")}
+    assert scripts <= set(stored_json("r")["setup"])
+    assert all(
+        (ROOT / name).read_text(encoding="utf-8").strip() == text for name, text in stored_json("r")["setup"].items()
+    )
+    assert all("Julia was not run" in row.source_call for row in load("published"))
+    # Nothing but the values of an earlier version names calibrant, and no row depends on which one it is.
+    assert not any(cal.__version__ in row.call for group in GROUPS for row in load(group))
 
 
 def test_identities_hold_and_a_lost_bit_is_seen() -> None:
@@ -134,7 +153,9 @@ def test_content(tmp_path: Path) -> None:
     assert list(content) == [
         "summary", "passed", "checks", "failed", "selection", "installation", "operation", "performance", "known_limits",
     ]  # fmt: skip
-    assert content["summary"] == "passed: 61 of 61 checks"
+    count = len(load("r"))
+    assert count > 380
+    assert content["summary"] == f"passed: {count} of {count} checks"
     assert (
         content["installation"]["files"]["validation/dossier.py"]
         == checksums(Path(dossier.__file__).parent)["dossier.py"]
@@ -144,7 +165,7 @@ def test_content(tmp_path: Path) -> None:
     assert dict(limits["metrics"]).keys() == {name for name in cal.catalogue if not cal.catalogue[name].certain}
     assert {row[-1] for row in limits["size"]["rows"]}.isdisjoint({"nominal", "few runs"})
     assert {row[0] for row in content["performance"]["coverage"]["rows"]} <= set(cal.catalogue)
-    assert len(found.to_frame()) == 61
+    assert len(found.to_frame()) == count
     page = found.save(tmp_path / "d.html").read_text(encoding="utf-8")
     assert "http://" not in page.replace("http-equiv", "")
     assert "<script" not in page
@@ -217,25 +238,13 @@ def test_everything_passes() -> None:
 
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("group", ["definitions", "r", "simulations"])
+@pytest.mark.parametrize("group", ["definitions", "r", "peers", "published", "simulations"])
 def test_values_are_those_of_their_sources(group: str) -> None:
+    """Packages of Python and R are run again where they are installed."""
     import make_references
 
-    stored = json.loads((make_references.FOLDER / f"{group}.json").read_text(encoding="utf-8"))
-    assert json.loads(json.dumps(make_references.SOURCES[group]())) == stored
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("topic", ["recalibration", "val_prob", "hosmer_lemeshow", "intervals", "proportions"])
-def test_values_of_r_are_those_that_r_gives(topic: str) -> None:
-    if not (command := shutil.which("Rscript")):
-        pytest.skip("R is not installed")
-    folder = ROOT / "tests" / "r"
-    done = subprocess.run([command, f"{topic}.R"], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode and ("no package called" in done.stderr or "sources/" in done.stderr):
-        pytest.skip(f"a package that {topic}.R needs is not installed: {done.stderr.strip().splitlines()[0]}")
-    assert done.returncode == 0, done.stderr
-    stored = json.loads((folder / f"{topic}.json").read_text(encoding="utf-8"))
-    for found, known in zip(json.loads(done.stdout), stored, strict=True):
-        assert (found["data"], found["call"]) == (known["data"], known["call"])
-        assert found["value"] == pytest.approx(known["value"], rel=1e-7, abs=1e-10)
+    found = make_references.check(group)
+    assert found.differ == []
+    if not found.values:
+        pytest.skip("; ".join(found.absent))
+    assert found.values >= (100 if group == "r" else len(load(group)) if group in GROUPS else 1)

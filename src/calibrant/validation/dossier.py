@@ -247,7 +247,8 @@ def _rows(deep: bool) -> list[Reference]:
         slow = [row for row in stored if row.kind not in QUICK]
         left_out = {row.id for place, row in enumerate(slow) if place % ONE_IN}
         stored = [row for row in stored if row.id not in left_out]
-    rows = [*load("definitions"), *load("r"), *stored, *identities()]
+    outside = [row for group in GROUPS if group != "stored" for row in load(group)]
+    rows = [*outside, *stored, *identities()]
     if deep:
         rows += [
             Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
