@@ -12,7 +12,7 @@ import calibrant as cal
 from ..metrics.registry import catalogue
 from .references import Compared, Reference
 
-__all__ = ["trace", "without_outside_source"]
+__all__ = ["spans", "trace", "without_outside_source"]
 
 # Groups whose values come from this package itself.
 INSIDE = ("stored", "identities", "installation")
@@ -44,7 +44,7 @@ def trace(references: Iterable[Reference], checks: Iterable[Compared]) -> list[d
                 "id": f"{kind}/{topic}",
                 "requirement": requirement,
                 "definition": definition,
-                "rows": _spans([row.id for row in rows]),
+                "rows": spans([row.id for row in rows]),
                 # Those outside calibrant come first.
                 "sources": list(dict.fromkeys(row.source.partition(";")[0] for row in rows)),
                 "evaluated": len(done),
@@ -95,7 +95,7 @@ def _first_line(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").split("\n")[0]
 
 
-def _spans(ids: Sequence[str]) -> list[str]:
+def spans(ids: Sequence[str]) -> list[str]:
     """Ids with consecutive numbers as one: ``definitions/ece/1 to 4``."""
     numbers: dict[str, list[int]] = {}
     for each in ids:
