@@ -323,7 +323,7 @@ def _of_wheel() -> list[Reference]:
         return []
     return [
         Reference(
-            "installation/files/1", "files", "installation", "len(calibrant.validation.installation.changed_files())", "the files of the package",
+            "installation/files/1", "files", "installation", "from calibrant.validation.installation import changed_files; len(changed_files())", "the files of the package",
             0.0, "RECORD of the wheel", "SHA-256 of each file", 0.0, "the same bytes",
         )
     ]  # fmt: skip
