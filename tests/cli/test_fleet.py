@@ -352,6 +352,15 @@ def test_alarms_are_sent_once_by_every_channel(
         channels["webhook"](body)
 
 
+def test_a_command_that_is_too_slow_ends_with_what_it_started(tmp_path: Path) -> None:
+    script = "sleep 60 & echo $! > child; cat > /dev/null; wait"
+    call = read_channels({"command": ["sh", "-c", script], "timeout": 0.5}, tmp_path)["command"]
+    with pytest.raises(AlertError, match="did not end within"):
+        call({"id": "1", "text": "x" * 1_000_000})
+    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().split()[2] in "ZX"  # nobody has waited for it yet
+
+
 def test_an_alarm_is_sent_again_when_it_worsens(fleet: Path) -> None:
     monitor = cal.Monitor.open("wrong.db")
     sent: list[dict[str, Any]] = []

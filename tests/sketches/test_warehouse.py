@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.errors import (
     ArgumentError,
     CalibrantError,
@@ -42,19 +41,6 @@ def unfriendly() -> dict[str, np.ndarray]:
     y = rng.integers(0, 2, len(p))
     names = np.array(["a", "it's", "two\nlines", 'a "quote"', "back\\slash", "", "ö, x"], object)
     return {"y": y, "p": p, ODD: names[rng.integers(0, len(names), len(p))], "n": rng.integers(0, 4, len(p))}
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Call the command line in this process; gives exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        return int(stopped.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

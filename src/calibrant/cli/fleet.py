@@ -103,7 +103,7 @@ def run(
                     _alert(model, moment + int((time.monotonic() - began) * SECOND), blocked)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)
     if json is not None:
-        write_atomic(json, (found.to_json() + "\n").encode())
+        write_atomic(json, found.to_json().encode())
     if out is not None:
         from ..reporting.fleet import write_fleet
 
@@ -487,7 +487,7 @@ def _show(found: FleetStatus) -> None:
             each.last_window or "-",
             f"{each.n:,}",
             number(each.e_value),
-            str(len(each.alarms)),
+            str(len(each.stories)),
             each.words,
         ]
         for each in shown

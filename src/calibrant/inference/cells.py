@@ -413,7 +413,9 @@ def changes(rows: Floats, cells: Floats) -> tuple[Floats, Floats]:
         off = np.where((rows == cells) | np.isnan(rows) & np.isnan(cells), 0.0, cells - rows)
         off = np.where(np.isnan(off), np.inf, off)
         off[np.abs(off) <= SAME * np.abs(np.where(known, rows, 0.0))] = 0.0
-        spread = np.ma.masked_invalid(rows).std(axis=0).filled(0.0)
+        count = known.sum(axis=0)
+        mean = np.where(known, rows, 0.0).sum(axis=0) / count
+        spread = np.nan_to_num(np.sqrt(np.where(known, (rows - mean) ** 2, 0.0).sum(axis=0) / count))
         shift = np.nan_to_num(np.abs(off.mean(axis=0)) / spread, nan=0.0, posinf=np.inf)
         noise = np.nan_to_num(np.sqrt(np.mean(off**2, axis=0)) / spread, nan=0.0, posinf=np.inf)
     # For tied values any change affects their order.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
-from ..util.blocks import map_blocks, rows_per_block, sort_in_place
+from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 
@@ -396,7 +396,7 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return np.argsort(self.raw_score, kind="stable")
+        return stable_order(self.raw_score)
 
     @cached_property
     def order_with_outcome(self) -> Array:
