@@ -580,3 +580,8 @@ def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,True,t\n1,0.9,true,t\n1,0.8,FALSE,f\n")
     found = cal.scan(tmp_path / "t.csv", by="a x b")
     assert {name for name in found.parts if name is not None} == {"a: True, b: t", "a: true, b: t", "a: FALSE, b: f"}
+    # Two spellings of a whole number are one name, as for a single column; other names are kept.
+    (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,1,07\n1,0.9,1.0,07\n1,0.8,2.0,7\n")
+    found = cal.scan(tmp_path / "t.csv", by="a x b")
+    assert {name for name in found.parts if name is not None} == {"a: 1, b: 07", "a: 2, b: 7"}
+    assert {name for name in cal.scan(tmp_path / "t.csv", by="a").parts if name is not None} == {1, 2}
