@@ -317,7 +317,7 @@ class Calibrator:
 
     def _fit_read(self, data: TrainingData, classes: Array | None, columns: int) -> Self:
         predictions = data._p
-        if self.least_probability and predictions.logits is None:
+        if self.least_probability and predictions.logits is None and data.least < self.least_probability:
             own = data.probs[np.arange(data.n), data.labels]
             count = int(np.count_nonzero(own < self.least_probability))
             if count:  # rows with a high probability of the observed class have no influence on the fit
@@ -388,8 +388,10 @@ class Calibrator:
             Calibrated probabilities, one column per class; rows sum to 1.
         """
         rows = np.clip(self._predict(data), 0.0, 1.0)
-        total = rows.sum(axis=1, keepdims=True)
-        return np.asarray(rows / total)
+        total = rows[:, 0] + rows[:, 1] if data.k == 2 else rows.sum(axis=1)
+        if (total != 1).any():
+            rows /= total[:, None]
+        return rows
 
     def predict(self, scores: Any) -> Array:
         """Predict the class with the largest calibrated probability.
