@@ -246,6 +246,7 @@ def test_two_classes_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cal.skce_uq(y, p, kernel="gaussian") != cal.skce_uq(y, p, kernel="gaussian", exact=True)
 
 
+@pytest.mark.deep
 def test_memory_stays_far_below_all_pairs() -> None:
     """4000 rows: all pairs would be 128 MB."""
     code = """
