@@ -227,12 +227,13 @@ class Worker:
 
 
 def expected(known: list[dict[str, Any]], rows: int) -> float:
-    """Seconds of a call, extrapolated from those on fewer rows: at least in proportion to the rows."""
+    """Seconds of a call, extrapolated from those on fewer rows: by a power of the rows, or a fixed part and one in proportion."""
     times = times_of(known)
     if not times:
         return math.inf if any("above" in entry for entry in known) else 0.0
+    (few, fast), (many, slow) = times[-2] if len(times) > 1 else (0, 0.0), times[-1]
     growth = exponent(times) or 1.0
-    return float(times[-1][1] * (rows / times[-1][0]) ** max(1.0, growth))
+    return slow + (slow - fast) / (many - few) * (rows - many) if growth < 1 else slow * (rows / many) ** growth
 
 
 def times_of(known: list[dict[str, Any]]) -> list[tuple[int, float]]:
@@ -259,7 +260,7 @@ def run(
     save: Callable[[], None],
 ) -> None:
     """Measure what is missing, and what a lower limit left out."""
-    found["entries"] = [entry for entry in found["entries"] if entry.get("estimate", math.inf) > limit]
+    found["entries"] = [entry for entry in found["entries"] if "estimate" not in entry]
     known = {(e["kind"], e["name"], e["classes"], e["rows"]): e for e in found["entries"]}
     with tempfile.TemporaryDirectory() as folder:
         for k in classes:
@@ -306,6 +307,8 @@ def page(found: dict[str, Any]) -> str:
     named: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
     for entry in found["entries"]:
         named.setdefault((entry["kind"], entry["classes"], entry["name"]), []).append(entry)
+    most = max(map(len, named.values()))
+    named = {key: sorted(each, key=lambda entry: entry["rows"]) for key, each in named.items() if len(each) == most}
     lines = [
         "# Scaling",
         "",
@@ -331,7 +334,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list[str]:
-    """What takes longer than LIMIT, or grows faster than a sort and takes a second or more."""
+    """What takes longer than LONG, or grows faster than a sort and takes a second or more."""
     lines = [
         "## What to expect at a million rows",
         "",
@@ -443,6 +446,8 @@ def main() -> None:
         found["limit"] = chosen.limit
         listed = [entry for entry in entries() if entry[0] in chosen.kinds]
         run(found, listed, tuple(chosen.sizes), tuple(chosen.classes), chosen.limit, save)
+        place = {entry[:2]: number for number, entry in enumerate(entries())}
+        found["entries"].sort(key=lambda e: (e["classes"], place.get((e["kind"], e["name"]), -1), e["rows"]))
         save()
     written = PAGE if chosen.out == FOUND else chosen.out.with_suffix(".md")
     written.write_text(page(found), encoding="utf-8")

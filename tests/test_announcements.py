@@ -51,7 +51,7 @@ def test_a_fit_is_announced_and_all_fits_together(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cal.PlattScaling, "_seconds", lambda self, n, k: n * k / 4)
     remedy = "random sample of the rows"
     assert said(lambda: cal.PlattScaling().fit(P, Y)) == [
-        f"PlattScaling: the fit to 40 rows will take about 20 s; fit it to a {remedy}"
+        f"PlattScaling: fitting and applying it to 40 rows will take about 20 s; use a {remedy}"
     ]
     found: list[Any] = []
     told = said(lambda: found.append(cal.recalibrate(Y, P, method=["platt", "temperature"])))

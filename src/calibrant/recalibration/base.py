@@ -301,11 +301,16 @@ class Calibrator:
         self._check_params()
         data, classes, columns = self._read_training(scores, y, sample_weight, counts)
         seconds = self._seconds(data.n, data.k)
-        announce(type(self).__name__, f"the fit to {data.n:,} rows", seconds, "fit it to a random sample of the rows")
+        announce(
+            type(self).__name__,
+            f"fitting and applying it to {data.n:,} rows",
+            seconds,
+            "use a random sample of the rows",
+        )
         return self._fit_read(data, classes, columns)
 
     def _seconds(self, n: int, k: int) -> float:
-        """Rough estimate of the time of a fit, for methods that may take long; 0 for others."""
+        """Rough estimate of the time to fit and apply it to as many rows, for methods that may take long; 0 for others."""
         return 0.0
 
     def _read_training(
