@@ -53,6 +53,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/commands.py
 	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
 	PYTHONPATH=src $(BIN)/python -m experiments.migration
+	$(BIN)/python tools/make_references.py benchmarks conventions
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
@@ -71,6 +72,7 @@ reproduce: $(VENV)/.dev
 
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
+	$(BIN)/python tools/make_references.py simulations
 
 # Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.
 release-check: $(VENV)-release/.ready

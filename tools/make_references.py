@@ -579,32 +579,37 @@ def stored() -> dict[str, Any]:
 
 
 def simulations() -> dict[str, Any]:
-    """Size, power and coverage of experiments/simulations.json with their verdicts, and the index of docs/migration.md."""
+    """Size, power and coverage of experiments/simulations.json with their verdicts, their settings, and how they were run."""
     from experiments import simulations_page as page
-    from experiments.simulations_plan import ALPHAS, RARE, TESTS, TIED
+    from experiments.simulations import SEED
+    from experiments.simulations_hard import HARD_SCORES
+    from experiments.simulations_plan import ALPHAS, FEW, RARE, TESTS, TIED
 
-    results = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))["rows"]
+    content = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
     kinds: dict[str, list[Any]] = {}
-    for row in results:
+    for row in content["rows"]:
         kinds.setdefault(row["kind"], []).append(row)
 
     def share(count: int, runs: int) -> float:
         return round(count / runs, 4)
 
-    def plain(verdict: str) -> str:
-        return verdict.strip("*")
+    def plain(text: str) -> str:
+        return re.sub(r"[*`]", "", text)
+
+    def scenario(row: dict[str, Any]) -> str:
+        return f"{row['kind']} {row['scenario']} {row['classes']} {row['distribution']} {row['n']}"
 
     rates = [f"rejected at {alpha:g}" for alpha in ALPHAS]
     size = [
         [
             page.shown(row["test"]),
-            page.method_of(row["test"]).replace("`", ""),
             row["classes"],
             page.shown(row["distribution"]),
             row["n"],
             row["runs"],
             row["draws"],
             *(share(count, row["runs"]) for count in row["rejected"]),
+            scenario(row),
             plain(page.verdict(row, TESTS[row["test"]])),
         ]
         for row in kinds["size"]
@@ -620,12 +625,19 @@ def simulations() -> dict[str, Any]:
                 verdict = "above" if rejected > high * runs else "conservative" if rejected < low * runs else "nominal"
                 few.append([name, label, n, runs, share(rejected, runs), verdict])
     power = [
-        [page.shown(row["test"]), row["scenario"], row["n"], row["runs"], share(row["rejected"][1], row["runs"])]
+        [
+            page.shown(row["test"]),
+            row["scenario"],
+            row["n"],
+            row["runs"],
+            share(row["rejected"][1], row["runs"]),
+            scenario(row),
+        ]
         for row in kinds["power"]
     ]
     coverage = [
         [
-            line[0].strip("`"),
+            plain(line[0]),
             line[1],
             page.shown(row["distribution"]),
             line[2],
@@ -633,42 +645,176 @@ def simulations() -> dict[str, Any]:
             line[4],
             line[5],
             line[6],
+            scenario(row),
             plain(line[3]),
         ]
         for row in [*kinds["coverage"], *kinds["hard"]]
         for line in page.coverage_lines([row], "scenario")
     ]
-    seen = "Share of simulated calibrated data sets that are rejected; nominal: within the band of 99.9% of a test that holds its level."
-    index = (
-        (ROOT / "docs" / "migration.md")
-        .read_text(encoding="utf-8")
-        .partition("<!-- index -->")[2]
-        .partition("<!-- end -->")[0]
-    )
-    packages = [[cell.strip() for cell in line.split("|")[1:4]] for line in index.strip().split("\n")[2:]]
+    seen = "Share of simulated calibrated data sets that are rejected."
+    first = kinds["size"][0]
+    tested = [
+        [page.shown(name), plain(page.method_of(name)), page.VALIDITY[test.validity], test.documented]
+        for name, test in TESTS.items()
+    ]
+    scores = {
+        "uniform": "Beta(1, 1); with more classes a Dirichlet distribution with all parameters 1",
+        "sharp": "Beta(0.5, 0.5); with more classes all parameters 0.5",
+        "skewed": "Beta(5, 1); with more classes 5 for the first class and 1 for the others",
+        **{name.lower(): text for name, text in re.findall(r"- \*(.+?)\*: (.+)\.", page.HARD_SETTINGS)},
+        **FEW,
+        **{f"{name} (coverage)": text for name, text in HARD_SCORES.items()},
+    }
     return {
-        "about": "Simulated once with fixed seeds by `make simulate`, not on this installation; docs/simulations.md has the settings in full.",
+        "about": "Simulated once with fixed seeds by `make simulate`, not on this installation. The counts are in experiments/simulations.json of the "
+        "repository, docs/simulations.md describes the settings in full, and `make deep` compares these tables with the counts.",
+        "how": [
+            f"Run i of a scenario draws its rows with numpy.random.default_rng([{SEED}, zlib.crc32(scenario.encode()), i, 0]) and its resamples with "
+            f"[..., i, 1], for i = 0 to runs - 1, where scenario is the text in the column of that name, for example {scenario(first)!r}: neither the "
+            "number of processes nor the order of the work has an effect.",
+            "Labels are drawn from the true probability, which is the score where it is calibrated, so that every rejection is a type I error there.",
+            f"All runs took {content['minutes']:.0f} minutes on two processes; experiments/simulations.py is the code.",
+        ],
         "size": {
-            "about": seen,
-            "columns": ["test", "call", "classes", "scores", "rows", "runs", "resamples", *rates, "verdict"],
+            "about": f"{seen} The call of each test is in the table of tests.",
+            "columns": ["test", "classes", "scores", "rows", "runs", "resamples", *rates, "scenario", "verdict"],
             "rows": size,
         },
         "few": {
-            "about": f"{seen} Default test of each metric, over all settings with few distinct scores or few events.",
+            "about": f"{seen} Default test of each metric, over all settings with few distinct scores or few events; scenarios are 'few calibrated 2 SCORES ROWS'.",
             "columns": ["metric", "scores", "rows", "runs", "rejected at 0.05", "verdict"],
             "rows": few,
         },
         "power": {
-            "about": "Share of simulated data sets with p <= 0.05, for uniform scores of two classes.",
-            "columns": ["test", "true probability", "rows", "runs", "rejected at 0.05"],
+            "about": "Share of simulated data sets with p <= 0.05, for uniform scores s of two classes. The true probability is s^1.3, sigmoid(logit(s) / 1.25), or s plus a "
+            "Gaussian bump of height 0.1 and width 0.1 around 0.7.",
+            "columns": ["test", "true probability", "rows", "runs", "rejected at 0.05", "scenario"],
             "rows": power,
         },
         "coverage": {
             "about": "Share of 95% intervals that contain the population value.",
-            "columns": ["metric", "method", "scores", "truth", "rows", "true value", "runs", "coverage", "verdict"],
+            "columns": [
+                "metric",
+                "method",
+                "scores",
+                "truth",
+                "rows",
+                "true value",
+                "runs",
+                "coverage",
+                "scenario",
+                "verdict",
+            ],
             "rows": coverage,
         },
-        "packages": {"columns": ["package", "calls compared", "the same to 1e-6"], "rows": packages},
+        "tests": {
+            "about": "What was called, as assess(..., metric=, method=), and the validity of its null distribution.",
+            "columns": ["test", "call", "null distribution", "documented limitation"],
+            "rows": tested,
+        },
+        "scores": {
+            "about": "Distributions of the scores.",
+            "columns": ["scores", "distribution"],
+            "rows": [*map(list, scores.items())],
+        },
+        "verdicts": {
+            "about": "The 99.9% band is that of the binomial distribution with the number of runs.",
+            "columns": ["verdict", "meaning"],
+            "rows": [
+                ["nominal", page.NOMINAL],
+                *([plain(name), plain(text)] for name, text in page.MEANING.items()),
+                ["conservative", "rejects less often, or covers more often, than the band"],
+                ["undercovers", "covers less often than the band around 0.95"],
+            ],
+        },
+    }
+
+
+def conventions() -> dict[str, Any]:
+    """What differs from other packages: the comparisons of docs/migration.md, and the table of docs/conventions.md on R."""
+    from experiments.migration import table
+
+    stored = table.load()
+    differ = []
+    for line in table.lines(stored):
+        closest = not table.agrees(line.found)
+        if not closest and table.agrees(line.found_first):
+            continue
+        call, found = (line.closest, line.found) if closest else (line.first, line.found_first)
+        shown = [one for one in found if "their_error" not in one and one.get("difference") != "nan"]
+        remedy = "" if closest else line.closest.ours
+        version = stored["versions"].get(line.peer, "")
+        differ.append(
+            [
+                f"{line.peer} {version}".strip(),
+                line.theirs,
+                call.ours,
+                table.cell(shown),
+                call.note.replace("`", "").replace("*", ""),
+                remedy,
+            ]
+        )
+    text = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    lines = text.partition("## R and calibrant: what differs by convention")[2].partition("\n## ")[0].splitlines()
+    of_r = [
+        [cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")
+    ][2:]
+    index = table.index(stored).splitlines()[2:]
+    return {
+        "about": "Both sides were run on the same data sets by experiments/migration; docs/migration.md lists every call, also those that agree.",
+        "packages": {
+            "columns": ["package", "calls compared", "the same to 1e-6"],
+            "rows": [[cell.strip() for cell in line.split("|")[1:4]] for line in index],
+        },
+        "differences": {
+            "columns": ["package", "its call", "call of calibrant", "largest difference", "reason", "what removes it"],
+            "rows": differ,
+        },
+        "r": {
+            "columns": [
+                "what differs: R, or calibrant",
+                "data",
+                "R",
+                "its value",
+                "calibrant",
+                "its value",
+                "R's number in calibrant",
+            ],
+            "rows": of_r,
+        },
+    }
+
+
+def benchmarks() -> dict[str, Any]:
+    """Time and memory beside a plain read of the same arrays, of benchmarks/results.json."""
+    content = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    machine = content["machine"]
+    rows = []
+    for case in content["cases"]:
+        for one in case["contenders"]:
+            if one["name"] == "calibrant" and "median_ms" in one and case["environment"] == "main":
+                peak = one.get("peak_mb")
+                rows.append(
+                    [
+                        case["title"], case["rows"], case["classes"], case["dtype"], float(f"{case['read_ms']:.3g}"), float(f"{one['median_ms']:.3g}"),
+                        round(one["reads"], 1), "" if peak is None else round(peak, 1),
+                    ]
+                )  # fmt: skip
+    return {
+        "about": f"Measured on {content['date']} with calibrant {content['versions']['calibrant']} on {machine['cores']} cores of {machine['cpu']} ({machine['architecture']}), "
+        "not on this installation; `calibrant validate --timings` adds times of this machine. docs/benchmarks.md has the other packages, `make bench` repeats it. A plain read "
+        "is numpy.max of the probabilities.",
+        "columns": [
+            "case",
+            "rows",
+            "classes",
+            "type",
+            "plain read, ms",
+            "calibrant, ms",
+            "times a plain read",
+            "MB beyond the input",
+        ],
+        "rows": rows,
     }
 
 
@@ -687,8 +833,13 @@ def check(group: str) -> Check:
     known = json.loads((FOLDER / f"{group}.json").read_text(encoding="utf-8"))
     found = json.loads(json.dumps(SOURCES[group]()))
     differ = [f"{group}: {name}" for name in known if found.get(name) != known[name]]
-    rows = known.get("rows") or [[0, table["rows"]] for table in known.values() if isinstance(table, dict)]
-    return Check(sum(len(part[1]) for part in rows), differ, [])
+    tables = [known] if "columns" in known else [table for table in known.values() if isinstance(table, dict)]
+    count = (
+        sum(len(table.get("rows", ())) for table in tables)
+        if "data" not in known
+        else sum(len(rows) for _, rows in known["rows"])
+    )
+    return Check(count, differ, [])
 
 
 def check_peers() -> Check:
@@ -783,16 +934,10 @@ def write(name: str, content: dict[str, Any]) -> None:
     print(path.relative_to(ROOT), path.stat().st_size, "bytes")
 
 
-SOURCES = {
-    "definitions": definitions,
-    "r": r,
-    "peers": peers,
-    "published": published,
-    "stored": stored,
-    "simulations": simulations,
-}
+SOURCES = {"definitions": definitions, "r": r, "peers": peers, "published": published, "stored": stored}
+SOURCES |= {"simulations": simulations, "conventions": conventions, "benchmarks": benchmarks}
 # Stored values of an earlier version have no other source: `calibrant validate` itself compares them.
-CHECKED = ("definitions", "r", "peers", "published", "simulations")
+CHECKED = ("definitions", "r", "peers", "published", "simulations", "conventions", "benchmarks")
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
