@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -146,7 +147,7 @@ class Dossier(Result):
         packages = [[name, value] for name, value in here["packages"].items()]
         traced = [[*map(_listed, list(entry.values())[:5]), _outcome(entry)] for entry in self.traceability]
         sections = [
-            Section("Summary", 2, [PROVES, self.selection], *self._table()),
+            Section("Summary", 2, [PROVES, self.selection, self._requirements()], *self._table()),
             Section("Installation", 2, [INSTALLED], ("", "value"), [[name, here[name]] for name in names] + packages),
             Section("Files", 3, ["SHA-256 of each file."], ("file", "checksum"), [*map(list, here["files"].items())]),
             Section("Traceability", 2, [TRACED], TRACEABILITY, traced),
@@ -182,6 +183,13 @@ class Dossier(Result):
             Section("Conventions of R that differ", 3, [], *limits["r"].values()),
         ]
         return [section for section in sections if section.rows or section.text]
+
+    def _requirements(self) -> str:
+        counts = Counter(entry["result"] for entry in self.traceability)
+        said = ", ".join(
+            f"{counts[result]} {result}" for result in ("FAILED", "passed", "not evaluated") if counts[result]
+        )
+        return f"Requirements of the table of traceability: {said}."
 
     def _timed(self) -> Section:
         rows = [list(entry.values()) for entry in self.timings]
@@ -251,8 +259,20 @@ READING = (
     "A row passes if the difference, relative to the expected value where that exceeds 1, is at most the tolerance. The call can be typed "
     "in Python as it is, after 'import calibrant as cal, numpy as np, math'; data names its arrays, which calibrant/validation/references "
     "has in the file of the group, the first part of the id. Of long results the first numbers are shown; the JSON form has all. "
-    "`calibrant validate --only ID` repeats a row."
+    "`calibrant validate --only ID` repeats a row. Identities evaluate two calls on this machine, on data and with functions of "
+    "calibrant/validation/identities.py; expected is then the value of the second."
 )
+RECOMPUTED = "The commands are run in a clone of the repository; `make deep` runs all of them. They need the source, which is named where it is absent."
+OBTAINED = {
+    "definitions": (
+        "code in tests/oracles that shares nothing with the package, in rational arithmetic and with 50 digits, or by plain loops where the source says so",
+        "--check definitions",
+    ),
+    "r": ("running the scripts of tests/r with R 4.2.2 of Debian", "--check r"),
+    "peers": ("running the calls of experiments/migration in environments with the versions named", "--check peers"),
+    "published": ("copying them from the tests of the package; nothing was run", "--check published"),
+    "stored": ("running this package in the version named; no other source", "stored"),
+}
 INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel; the first checksum is over the list of all files."
 TRACED = (
     "Each requirement with its definition, the rows of the operation that check it, where their values are from, and the result. The table is "
@@ -266,7 +286,7 @@ INSIDE_ONLY = "These are compared with values of an earlier version of calibrant
 def validate(*, deep: bool = False, timing: bool = False, only: str | None = None) -> Dossier:
     """Compare what this installation computes with stored reference values.
 
-    The values are of these sources: every metric's definition evaluated in exact arithmetic, packages of R and of Python, and an earlier
+    The values are of these sources: every metric's definition evaluated slowly by independent code, packages of R and of Python, and an earlier
     version of calibrant. If it was installed from a wheel, its files are compared with those of the wheel. Further rows check that the order of rows, chunks, threads and engines do not change a bit. No network is used, and the
     result depends on the installation only.
 
@@ -348,7 +368,8 @@ def _rows(deep: bool) -> list[Reference]:
             Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
             for row in load("definitions")
             # Arrays in these words are not, or not all, columns that are reversed with the rows.
-            if PROPERTIES["reproducible"].holds(catalogue[row.topic])
+            if row.kind == "metric"
+            and PROPERTIES["reproducible"].holds(catalogue[row.topic])
             and not any(word in row.call for word in ("groups=", "features=", "knots="))
         ]
     return rows
@@ -411,6 +432,14 @@ def _said(check: Compared) -> str:
 
 def _anchor(title: str) -> str:
     return re.sub(r"[^a-z]+", "-", title.lower())
+
+
+def _obtained() -> list[list[Any]]:
+    """Return how the values of each group were obtained, and the command that recomputes them."""
+    return [
+        [group, len(load(group)), how, f"python tools/make_references.py {command}"]
+        for group, (how, command) in OBTAINED.items()
+    ]
 
 
 def _setups() -> dict[str, str]:
