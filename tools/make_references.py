@@ -644,6 +644,8 @@ def simulations() -> dict[str, Any]:
     from experiments.simulations_plan import ALPHAS, FEW, RARE, TESTS, TIED
 
     content = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
+    # Runs before the first release did not record it.
+    ran_with = f"calibrant {content['version']}" if "version" in content else "the development version before 1.0"
     kinds: dict[str, list[Any]] = {}
     for row in content["rows"]:
         kinds.setdefault(row["kind"], []).append(row)
@@ -731,7 +733,7 @@ def simulations() -> dict[str, Any]:
             f"[..., i, 1], for i = 0 to runs - 1, where scenario is the text in the column of that name, for example {scenario(first)!r}: neither the "
             "number of processes nor the order of the work has an effect.",
             "Labels are drawn from the true probability, which is the score where it is calibrated, so that every rejection is a type I error there.",
-            f"All runs took {content['minutes']:.0f} minutes on two processes; experiments/simulations.py is the code.",
+            f"All runs took {content['minutes']:.0f} minutes on two processes with {ran_with}; experiments/simulations.py is the code.",
         ],
         "size": {
             "about": f"{seen} The call of each test is in the table of tests.",
@@ -855,7 +857,7 @@ def benchmarks() -> dict[str, Any]:
                 rows.append(
                     [
                         case["title"], case["rows"], case["classes"], case["dtype"], float(f"{case['read_ms']:.3g}"), float(f"{one['median_ms']:.3g}"),
-                        round(one["reads"], 1), "" if peak is None else round(peak, 1),
+                        round(one["reads"], 1), "not measured" if peak is None else round(peak, 1),
                     ]
                 )  # fmt: skip
     return {

@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..metrics.properties import PROPERTIES
 from ..metrics.registry import catalogue
 from ..util.results import Result, html_lines, html_table, markdown_table, markdown_text, plain_value
-from .identities import ENGINES, compare_identity, identities, problem
+from .identities import ENGINES, compare_identity, has_spark, identities, problem
 from .installation import installation, origin
 from .references import GROUPS, Compared, Reference, compare, load, stored_json
 from .timing import timings
@@ -152,6 +152,7 @@ class Dossier(Result):
             Section("Files", 3, ["SHA-256 of each file."], ("file", "checksum"), [*map(list, here["files"].items())]),
             Section("Traceability", 2, [TRACED], TRACEABILITY, traced),
             Section("Operation", 2, [READING], OPERATION, [_shown(check) for check in self.checks]),
+            Section("How the values were obtained", 3, [RECOMPUTED], COLUMNS_OBTAINED, _obtained()),
             Section(
                 "How other packages were called",
                 3,
@@ -255,6 +256,8 @@ STYLE = (
     ".dossier table{display:table;width:100%;font-size:6.5pt}.dossier td,.dossier th{padding:1pt 3pt}"
     ".dossier tr{break-inside:avoid}@page{size:A4 landscape;margin:1cm}}"
 )
+SPARK = dict.fromkeys([(True, False), (False, False)], " Spark is installed, but not the Java that it needs.")
+SPARK |= {(True, True): "", (False, True): " Spark is installed, but only deep starts it."}
 READING = (
     "A row passes if the difference, relative to the expected value where that exceeds 1, is at most the tolerance. The call can be typed "
     "in Python as it is, after 'import calibrant as cal, numpy as np, math'; data names its arrays, which calibrant/validation/references "
@@ -263,17 +266,21 @@ READING = (
     "calibrant/validation/identities.py; expected is then the value of the second."
 )
 RECOMPUTED = "The commands are run in a clone of the repository; `make deep` runs all of them. They need the source, which is named where it is absent."
+COLUMNS_OBTAINED = ("group", "values", "obtained by", "recomputed by")
 OBTAINED = {
     "definitions": (
         "code in tests/oracles that shares nothing with the package, in rational arithmetic and with 50 digits, or by plain loops where the source says so",
         "--check definitions",
     ),
-    "r": ("running the scripts of tests/r with R 4.2.2 of Debian", "--check r"),
+    "r": (
+        "running the scripts of tests/r with R 4.2.2 and its packages in Debian, or from the sources of a package that is not there",
+        "--check r",
+    ),
     "peers": ("running the calls of experiments/migration in environments with the versions named", "--check peers"),
     "published": ("copying them from the tests of the package; nothing was run", "--check published"),
-    "stored": ("running this package in the version named; no other source", "stored"),
+    "stored": ("running this package in the version named; no other source", "stored (writes them anew)"),
 }
-INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel; the first checksum is over the list of all files."
+INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel from which they were installed; checksum is that of the list of all files."
 TRACED = (
     "Each requirement with its definition, the rows of the operation that check it, where their values are from, and the result. The table is "
     "derived from the registry of metrics, the docstrings and the rows."
@@ -294,7 +301,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     ----------
     deep : bool, default False
         Whether to evaluate all stored values; otherwise a third of the tests and intervals among them is evaluated. It also evaluates
-        the definitions with the rows in reversed order.
+        the definitions with the rows in reversed order, and starts Spark where it is installed.
     timing : bool, default False
         Whether to add time and memory of some calls. The result then differs from run to run.
     only : str, optional
@@ -330,7 +337,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
         with problem() as arrays:
             found += [compare_identity(row, arrays) for row in same]
     found.sort(key=lambda check: check.passed)
-    every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities()]
+    every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
     traced = trace(every if only is None else chosen, found)
     return Dossier(
         installation(), tuple(found), _performance(), _limits(every), _selection(deep, only), timings() if timing else [], traced,
@@ -362,7 +369,7 @@ def _rows(deep: bool) -> list[Reference]:
         left_out = {row.id for place, row in enumerate(slow) if place % ONE_IN}
         stored = [row for row in stored if row.id not in left_out]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
-    rows = [*_of_wheel(), *outside, *stored, *identities()]
+    rows = [*_of_wheel(), *outside, *stored, *identities(spark=deep)]
     if deep:
         rows += [
             Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
@@ -470,8 +477,9 @@ def _limits(references: Sequence[Reference]) -> dict[str, Any]:
 
 
 def _simulated(level: int, title: str, content: dict[str, Any]) -> Section:
-    text = [content["about"]] if content["rows"] else [content["about"], "None."]
-    return Section(title, level, text, content["columns"], content["rows"])
+    if not content["rows"]:
+        return Section(title, level, [content["about"], "None."])
+    return Section(title, level, [content["about"]], content["columns"], content["rows"])
 
 
 def _selection(deep: bool, only: str | None) -> str:
@@ -479,7 +487,7 @@ def _selection(deep: bool, only: str | None) -> str:
         return f"Only rows whose id begins with or matches {only}."
     absent = [name for name in (*ENGINES, "pyspark") if not find_spec(name)]
     missing = f" Not installed, and so not compared: {', '.join(absent)}." if absent else ""
-    spark = " Spark is installed, but not started." if "pyspark" not in absent else ""
+    spark = "" if "pyspark" in absent else SPARK[deep, has_spark()]
     kept = (
         "All rows." if deep else f"Of the stored tests and intervals one in {ONE_IN} was evaluated; deep evaluates all."
     )
