@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 project = "calibrant"
-author = "The calibrant developers"
+author = copyright = "The calibrant developers"
 _source = Path(__file__).parent.parent / "src" / "calibrant" / "util" / "version.py"
 _found = re.search(r'^__version__ = "(.+)"$', _source.read_text(encoding="utf-8"), re.MULTILINE)
 assert _found is not None

@@ -133,6 +133,22 @@ def test_bill_of_materials_lists_what_is_installed() -> None:
     assert all(other in refs for entry in first["dependencies"] for other in entry["dependsOn"])
 
 
+def test_pages_carry_the_licences_of_the_libraries_inside_them() -> None:
+    from calibrant.reporting.html import _drawing_library
+
+    notice, _, library = _drawing_library().partition("*/")
+    for text in (
+        "BSD-3-Clause",
+        "University of Washington",
+        "Redistributions in binary form",
+        "ISC",
+        "MIT",
+        "Mike Bostock",
+    ):
+        assert text in notice, text
+    assert "vegaEmbed" in library
+
+
 def test_the_site_keeps_all_versions_and_leads_to_the_latest_release(tmp_path: Path) -> None:
     pages, site = tmp_path / "html", tmp_path / "site"
     pages.mkdir()

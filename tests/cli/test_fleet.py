@@ -148,7 +148,7 @@ def test_sources_of_other_kinds(run: Run, fleet: Path) -> None:
     text = """
 [models.sql]
 predictions = { database = "rows.duckdb", query = '''SELECT * FROM made WHERE "at" < '2026-03-03';''' }
-labels = { database = "rows.duckdb", query = '''SELECT id, 0 AS y FROM made WHERE "at" < '2026-03-02' ''' }
+labels = { database = "rows.duckdb", query = '''SELECT id, 0 AS y FROM made WHERE "at" < '2026-03-02' -- earlier''' }
 [models.spy]
 predictions = { database = "rows.duckdb", query = "SELECT * FROM other" }
 labels = []

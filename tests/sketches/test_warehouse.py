@@ -109,6 +109,11 @@ def test_every_container_and_file(ask: Callable[..., Any], rows: dict[str, np.nd
     duckdb.from_arrow(table).write_csv(str(tmp_path / "a.csv"))
     assert cal.Sketches.from_cells(tmp_path / "a.parquet") == expected
     assert cal.Sketches.from_cells(str(tmp_path / "a.csv")) == expected
+    # Names of groups that the engine has told apart stay apart, also as numbers.
+    odd = ask("SELECT * FROM (VALUES (0, 0.2, '1'), (1, 0.2, '1.0')) t(y, p, g)", by="g")
+    odd_table = pa.table(columns_of(odd))
+    duckdb.from_arrow(odd_table).write_csv(str(tmp_path / "odd.csv"))
+    assert cal.Sketches.from_cells(tmp_path / "odd.csv").groups == ("1", "1.0")
     lost = pd.DataFrame(columns).astype({"square_low_sum": float}) * 1
     lost["square_low_sum"] *= 2.0**30
     with pytest.raises(InputTypeError, match="'square_low_sum' does not hold exact integers of 64 bits"):

@@ -427,7 +427,8 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
             # The query, and views of the database, read its own tables and no other file.
             connection.execute("SET enable_external_access = false")
             connection.execute("USE data")
-            connection.execute(f"CREATE TABLE result.rows AS FROM ({source.query.rstrip().rstrip(';')})")
+            # The parenthesis stands on a line of its own, since the query may end in a comment.
+            connection.execute(f"CREATE TABLE result.rows AS FROM (\n{source.query.rstrip().rstrip(';')}\n)")
         except duckdb.Error as error:
             raise FileError(name, f"the query failed: {first_line(error)}", "check the query") from None
         finally:

@@ -423,7 +423,9 @@ def _results(
         parts = [([place], infer.asked) for place in known]
         if infer.fits(p, [plan[place] for place in known], deadline):
             # Nothing will be left out: what shares resamples is one task, and the longest tasks come first, so that two processes end together.
-            alike = sorted(_alike(known, plan, results), key=lambda places: -sum(seconds[place] for place in places))
+            groups = resampled_alike([(plan[place], results[place].lens) for place in known])
+            alike = [[known[at] for at in group] for group in groups]
+            alike.sort(key=lambda places: sum(seconds[place] for place in places), reverse=True)
             parts = [(places, (what,)) for places in alike for what in infer.asked]
 
         def add(places: list[int], asked: tuple[str, ...]) -> list[list[Addition]]:
@@ -443,14 +445,14 @@ def _results(
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
 
 
-def _alike(places: list[int], plan: list[Metric], results: list[MetricResult]) -> list[list[int]]:
-    """Return the places of metrics that are resampled in the same way: whole rows, or counts in as many cells."""
+def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
+    """Return the positions of metrics, given with their lens, that are resampled in the same way: as whole rows, or in as many cells."""
     from ..inference.cells import first_cells
 
     found: dict[int, list[int]] = {}
-    for place in places:
-        one_score = plan[place].takes == "View" and results[place].lens != "classwise"
-        found.setdefault(first_cells([(plan[place], {})]) if one_score else 0, []).append(place)
+    for position, (metric, lens) in enumerate(metrics):
+        one_score = metric.takes == "View" and lens != "classwise"
+        found.setdefault(first_cells([(metric, {})]) if one_score else 0, []).append(position)
     return list(found.values())
 
 

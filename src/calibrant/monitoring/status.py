@@ -24,7 +24,7 @@ from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
-from .ingest import ALL_ROWS, group_key, group_name, some_names
+from .ingest import ALL_ROWS, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
@@ -634,7 +634,7 @@ def _clock_text(clock: int | None, settings: Settings) -> str | None:
 
 
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:
-    key = group_key(group)
+    key = next(iter(known_keys([group_key(group)], streams).values()))
     if key not in streams:
         names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
         raise GroupError(
