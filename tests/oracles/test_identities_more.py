@@ -387,3 +387,19 @@ def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:
         assert cal.spiegelhalter_z(y, p) == pytest.approx(wanted, rel=1e-13, abs=1e-14)
     with pytest.raises(cal.UndefinedMetricError, match="no variance"):  # uniform up to rounding
         cal.spiegelhalter_z([0, 1], [0.5, 0.5 + 1e-15])
+
+
+@pytest.mark.parametrize("neighbours", [None, 0, 3, 40, 700])
+def test_counts_of_neighbours_are_as_good_as_rows(neighbours: int | None) -> None:
+    """Most rows of a score share their neighbours, which are then added up without writing the rows out."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        score = np.unique(np.append(rng.beta(0.5, 1, 60).round(3), [0.0, 1.0][: seed % 3]))
+        counts = rng.integers(1, (8, 30, 90)[seed % 3], len(score))
+        events = rng.binomial(counts, score)
+        both = np.concatenate([counts - events, events])
+        y, p = np.repeat([0, 1], len(score)), np.tile(score, 2)
+        rows = np.repeat(np.arange(len(p)), both)
+        kept = both > 0
+        found = cal.ece_knn(y[kept], p[kept], counts=both[kept], neighbours=neighbours)
+        assert found == pytest.approx(cal.ece_knn(y[rows], p[rows], neighbours=neighbours), abs=1e-14)

@@ -144,24 +144,14 @@ class Rows:
 class Prefix:
     """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    def __init__(self, rows: tuple[Floats, Floats, Array | None], like: Prefix | None = None) -> None:
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
         """Set scores, outcomes and weights in increasing order of the score; `like` has the same scores, without weights."""
         self._rows = rows
         self._like = like
-        score = rows[0]
-        self.end: Array
+        self.end = end
         """Number of rows up to and including each tie group."""
-        self.score: Floats
+        self.score: Floats = rows[0] if len(end) > len(rows[0]) else rows[0][end[1:] - 1]
         """Score of each tie group; one entry fewer than the sums."""
-        if like is not None:
-            self.end, self.score = like.end, like.score
-            return
-        new = score[1:] != score[:-1]
-        if new.all():
-            self.end, self.score = np.arange(len(score) + 1), score
-        else:
-            self.end = np.append(0, np.flatnonzero(np.append(new, True)) + 1)
-            self.score = score[self.end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
@@ -491,10 +481,21 @@ class View(_Weighted):
         return self.score[self.order], self.outcome[self.order], weight
 
     @cached_property
+    def ends(self) -> Array:
+        """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
+        if self.sorted_like is not None:
+            return np.asarray(self.sorted_like.ends)
+        score, _, _ = self.sorted_rows
+        new = score[1:] != score[:-1]
+        if new.all():
+            return np.arange(len(score) + 1)
+        return np.append(0, np.flatnonzero(np.append(new, True)) + 1)
+
+    @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
         like = self.sorted_like
-        return Prefix(self.sorted_rows, None if like is None else like.prefix)
+        return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
     @cached_property
     def ties(self) -> Ties:
@@ -521,6 +522,7 @@ class View(_Weighted):
             "order_with_outcome",
             "tied",
             "sorted_rows",
+            "ends",
             "prefix",
             "ties",
             "weights",
