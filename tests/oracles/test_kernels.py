@@ -30,6 +30,8 @@ LOOPS = (
     "top_rows",
     "top_rows_narrow",
 )
+# What the loops call.
+HELPERS = ("minus_logs",)
 
 _machine_code: dict[str, Any] = {}
 
@@ -235,7 +237,8 @@ def test_pooled_blocks_are_the_same_compiled(low: int, high: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sketches_are_the_same_compiled(dtype: Any) -> None:
     rng = np.random.default_rng(0)
-    p = np.concatenate([rng.beta(0.2, 50, 400), rng.random(400), [0, 1, 1e-310, 1 / 300, 0.5]]).astype(dtype)
+    odd = [0, -0.0, 1, 1e-310, 5e-324, 1e-40, 1e-17, 1 - 1e-16, 1 / 300, 0.5]
+    p = np.concatenate([rng.beta(0.2, 50, 400), rng.random(400), odd]).astype(dtype)
     y = (rng.random(len(p)) < p).astype(np.int64)
     found = [in_form(form, lambda: cal.Sketches.of(y, p)) for form in ("numpy", "python", "machine")]
     assert found[0][0] == found[1][0] == found[2][0]
@@ -270,4 +273,4 @@ def test_the_leading_bits_lead_to_within_three_edges() -> None:
 
 def test_every_loop_is_compared() -> None:
     own = {name for name, value in vars(kernels).items() if getattr(value, "__module__", None) == kernels.__name__}
-    assert own - {"compiled", "_compile"} == set(LOOPS)
+    assert own - {"compiled", "_compile"} == {*LOOPS, *HELPERS}

@@ -23,7 +23,7 @@ from ..curves.logistic_regression import (
 )
 from ..errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
-from ..metrics.cumulative.subpopulations import _partitions
+from ..metrics.cumulative.subpopulations import partitions_of
 from ..metrics.kernel.anchors import AnchorTest, anchor_tests
 from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
@@ -305,8 +305,8 @@ def _worst_subpopulation(asked: TestInput) -> tuple[float, int]:
     worst = asked.metric.formula(view, **{**keywords, "scale": "sigma"})
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     keywords.pop("scale")
-    count = 0
-    for cell, least in _partitions(view, **keywords):
+    count = 1  # all rows
+    for cell, least in partitions_of(view, **keywords):
         inside = cell >= 0
         size = np.bincount(cell[inside], units[inside])
         count += int(((size > 0) & (size >= least)).sum())

@@ -26,6 +26,10 @@ LOW_BITS = 42
 LOW_MASK = (1 << LOW_BITS) - 1
 COUNT_UNIT = 1 << 40
 SCALE = float(1 << 62)
+# Logarithms are added in units of 2^-40.
+LOG_SCALE = float(1 << 40)
+# Entries that pass through short loops together: few enough that their buffers stay in the fastest cache.
+BUFFER_ENTRIES = 1024
 
 # Fewer rows than these do not count towards the import of numba; they use a compiled loop if it is already loaded.
 FEW_ROWS = 1 << 11
@@ -49,7 +53,7 @@ def compiled(function: Callable[..., Any], entries: int) -> Callable[..., Any] |
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
     try:
-        import numba
+        import numba.extending
     except ImportError:
         return None
     except Exception as error:  # a numba that is incompatible with this NumPy fails in many ways
@@ -57,6 +61,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never reported.
     fast = {"reassoc", "nsz"} if function is top_rows else False
+    numba.extending.register_jitable(minus_logs)  # so that compiled loops can call it
     result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     return result
 
@@ -267,67 +272,137 @@ def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, st
         sums[own, cell, 3] = rest & rest_mask
 
 
+def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
+    """`sketches.row_sums.minus_log` of the values, the first row of `buffers`, into the last: the same steps, so that the bits are the same.
+
+    Each of the short loops is vectorised, except the one that looks up the table.
+    """
+    words = buffers.view(np.int64)
+    size = value.size
+    word, part, parts, exponent = words[0, :size], buffers[1, :size], words[1, :size], buffers[2, :size]
+    factor, offset, found = buffers[3, :size], buffers[4, :size], buffers[5, :size]
+    lowest = np.int64(0)
+    for i in range(size):
+        exponent[i] = np.float64((word[i] >> 52) - 1022)  # as frexp, without a function call for each entry
+        parts[i] = (word[i] & 4503599627370495) | 4602678819172646912
+        lowest |= word[i] - 4503599627370496
+    for i in range(size):
+        place = np.uint64((word[i] >> 45) & 127)
+        factor[i] = inverse[place]
+        offset[i] = logs[place]
+    if lowest < 0:  # subnormal numbers, and 0, whose logarithm is not used
+        for i in range(size):
+            if value[i] < 2.2250738585072014e-308:
+                part[i] = value[i] * 18014398509481984.0
+                place = np.uint64((parts[i] >> 45) & 127)
+                exponent[i] = np.float64((parts[i] >> 52) - 1076)
+                parts[i] = (parts[i] & 4503599627370495) | 4602678819172646912
+                factor[i] = inverse[place]
+                offset[i] = logs[place]
+    for i in range(size):
+        rest = part[i] * factor[i]
+        rest = rest - 1.0
+        series = rest * (1 / 5)
+        series = series + (-1 / 4)
+        series = series * rest
+        series = series + (1 / 3)
+        series = series * rest
+        series = series + (-1 / 2)
+        series = series * rest
+        series = series + 1.0
+        series = series * rest
+        surprise = offset[i] - series
+        surprise = surprise - exponent[i] * 0.6931471805599453
+        found[i] = surprise if value[i] > 0.0 else 0.0
+
+
 def add_rows(probs: Any, labels: Any, groups: Any, columns: int, inverse: Any, logs: Any, sums: Any) -> None:
     """Add the contributions of rows of probabilities to brier, nll and ecd; `probs` is flat, and a single column is class 1 of two.
 
     ``sums`` holds, for each group, the high and low parts of the square, the own probability, the surprise and the entropy, and how
-    many own probabilities are 0; without `groups` (an empty array) there is one. Steps and their order are those of `_rowsums.minus_log`, so that the bits are the same.
+    many own probabilities are 0; without `groups` (an empty array) there is one. A few rows at a time pass through short loops,
+    which the compiler vectorises. Logarithms are rounded by truncation, because none is below -1e-14.
     """
     width = max(columns, 2)
-    single = columns == 1
-    scratch = np.empty(2, np.float64)
-    bits = scratch.view(np.int64)
-    last = np.uint64(sums.shape[0] - 1)
-    group = np.uint64(0)
-    for i in range(labels.size):
+    step = max(BUFFER_ENTRIES // width, 1)
+    buffers = np.empty((6, step * width), np.float64)
+    words = buffers.view(np.int64)
+    terms = np.empty((5, step), np.int64)
+    last_group, last_class = np.uint64(sums.shape[0] - 1), np.uint64(width - 1)
+    for start in range(0, labels.size, step):
+        rows = min(step, labels.size - start)
+        entries = rows * width
+        label = labels[start : start + rows]
+        block = probs[start * columns : (start + rows) * columns]
+        value, surprise = buffers[0, :entries], buffers[5, :entries]
+        given = value[entries - block.size :]
+        for k in range(block.size):
+            given[k] = block[k]
+        if columns == 1:
+            for i in range(rows):
+                value[i] = 1.0 - given[i]
+        minus_logs(value, buffers, inverse, logs)
+        squares, owns, surprises, entropies, zeros = terms[0], terms[1], terms[2], terms[3], terms[4]
+        if columns == 1:
+            surprise_1 = surprise[rows:]
+            for i in range(rows):
+                zero, one, log_zero, log_one = value[i], given[i], surprise[i], surprise_1[i]
+                squares[i] = np.int64(zero * zero * SCALE) + np.int64(one * one * SCALE)
+                entropies[i] = np.int64(zero * log_zero * LOG_SCALE + 0.5) + np.int64(one * log_one * LOG_SCALE + 0.5)
+                own = one if label[i] != 0 else zero
+                own_log = log_one if label[i] != 0 else log_zero
+                owns[i] = np.int64(own * SCALE)
+                surprises[i] = np.int64(own_log * LOG_SCALE + 0.5)
+                zeros[i] = np.int64(own == 0.0)
+        else:
+            square, entropy = words[1, :entries], words[2, :entries]
+            for k in range(entries):
+                square[k] = np.int64(value[k] * value[k] * SCALE)
+                entropy[k] = np.int64(value[k] * surprise[k] * LOG_SCALE + 0.5)
+            for i in range(rows):
+                first = np.uint64(i) * np.uint64(width)
+                row_square = row_entropy = np.int64(0)
+                for k in range(np.uint64(width)):
+                    row_square += square[first + k]
+                    row_entropy += entropy[first + k]
+                squares[i], entropies[i] = row_square, row_entropy
+                place = first + min(np.uint64(label[i]), last_class)
+                owns[i] = np.int64(value[place] * SCALE)
+                surprises[i] = np.int64(surprise[place] * LOG_SCALE + 0.5)
+                zeros[i] = np.int64(value[place] == 0.0)
         if groups.size:
-            group = min(np.uint64(groups[i]), last)
-        squares = entropy = np.int64(0)
-        own = np.int64(labels[i])
-        own_value = own_surprise = 0.0
-        for k in range(width):
-            value = np.float64(probs[i] if single else probs[i * columns + k])
-            if single and k == 0:
-                value = 1.0 - value
-            scratch[0] = value
-            word = bits[0]
-            exponent = (word >> 52) - 1022  # as frexp, without a function call for each entry
-            if exponent == -1022:  # subnormal; 0 is corrected below
-                scratch[0] = value * 18014398509481984.0
-                word = bits[0]
-                exponent = (word >> 52) - 1076
-            bits[0] = (word & 4503599627370495) | 4602678819172646912
-            part = scratch[0]
-            place = (word >> 45) & 127
-            rest = part * inverse[place]
-            rest = rest - 1.0
-            series = rest * (1 / 5)
-            series = series + (-1 / 4)
-            series = series * rest
-            series = series + (1 / 3)
-            series = series * rest
-            series = series + (-1 / 2)
-            series = series * rest
-            series = series + 1.0
-            series = series * rest
-            surprise = logs[place] - series
-            surprise = surprise - np.float64(exponent) * 0.6931471805599453
-            surprise = surprise if value > 0.0 else 0.0
-            squares += np.int64(value * value * SCALE)
-            entropy += np.int64(np.floor(value * surprise * 1099511627776.0 + 0.5))
-            own_value = value if k == own else own_value
-            own_surprise = surprise if k == own else own_surprise
-        fixed = np.int64(own_value * SCALE)
-        surprises = np.int64(np.floor(own_surprise * 1099511627776.0 + 0.5))
-        sums[group, 0] += squares >> 31
-        sums[group, 1] += squares & 2147483647
-        sums[group, 2] += fixed >> 31
-        sums[group, 3] += fixed & 2147483647
-        sums[group, 4] += surprises >> 31
-        sums[group, 5] += surprises & 2147483647
-        sums[group, 6] += entropy >> 31
-        sums[group, 7] += entropy & 2147483647
-        sums[group, 8] += np.int64(own_value == 0.0)
+            own_group = groups[start : start + rows]
+            for i in range(rows):
+                group = min(np.uint64(own_group[i]), last_group)
+                sums[group, 0] += squares[i] >> 31
+                sums[group, 1] += squares[i] & 2147483647
+                sums[group, 2] += owns[i] >> 31
+                sums[group, 3] += owns[i] & 2147483647
+                sums[group, 4] += surprises[i] >> 31
+                sums[group, 5] += surprises[i] & 2147483647
+                sums[group, 6] += entropies[i] >> 31
+                sums[group, 7] += entropies[i] & 2147483647
+                if zeros[i]:
+                    sums[group, 8] += 1
+        else:
+            high = low = own_high = own_low = log_sum = entropy_sum = zero_sum = np.int64(0)
+            for i in range(rows):
+                high += squares[i] >> 31
+                low += squares[i] & 2147483647
+                own_high += owns[i] >> 31
+                own_low += owns[i] & 2147483647
+                log_sum += surprises[i]  # below 2^50 each
+                entropy_sum += entropies[i]
+                zero_sum += zeros[i]
+            sums[0, 0] += high
+            sums[0, 1] += low
+            sums[0, 2] += own_high
+            sums[0, 3] += own_low
+            sums[0, 4] += log_sum >> 31
+            sums[0, 5] += log_sum & 2147483647
+            sums[0, 6] += entropy_sum >> 31
+            sums[0, 7] += entropy_sum & 2147483647
+            sums[0, 8] += zero_sum
 
 
 def fill_class_bins(probs: Any, labels: Any, bins: int, edges: Any, sums: Any, positives: Any) -> None:

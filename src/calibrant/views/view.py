@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
-from ..util.blocks import map_blocks, rows_per_block, sort_in_place
+from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 
@@ -396,7 +396,7 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return np.argsort(self.raw_score, kind="stable")
+        return stable_order(self.raw_score)
 
     @cached_property
     def order_with_outcome(self) -> Array:
@@ -661,7 +661,7 @@ class VectorView(_Weighted):
         self.rows = rows
         self.lens = lens
         self.logits = logits
-        self._rest = rest
+        self.complement = rest
         self.n = len(probs)
         self.k = 2 if probs.ndim == 1 else probs.shape[1]
         self.score_column = score_column
@@ -713,14 +713,19 @@ class VectorView(_Weighted):
         """How 1 - p is computed."""
         return rounding_of(self.raw_probs, self.logits)
 
-    def _probs(self, start: int, stop: int) -> Floats:
+    def pair(self, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`."""
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-        if probs.ndim == 2:
-            return probs
         if self.logits is not None:
-            return np.column_stack([sigmoid(-self.logits[start:stop].astype(np.float64)), probs])
-        known = self._rest is not None and probs.max() > self.rounding.near
-        return np.column_stack([self._rest()[start:stop] if known and self._rest is not None else 1 - probs, probs])
+            return sigmoid(-self.logits[start:stop].astype(np.float64)), probs
+        if self.complement is not None and probs.max() > self.rounding.near:
+            return self.complement()[start:stop], probs
+        return 1 - probs, probs
+
+    def _probs(self, start: int, stop: int) -> Floats:
+        if self.raw_probs.ndim == 1:
+            return np.column_stack(self.pair(start, stop))
+        return self.raw_probs[start:stop].astype(np.float64, copy=False)
 
     def _log_probs(self, start: int, stop: int) -> Floats:
         with np.errstate(divide="ignore"):
@@ -731,7 +736,7 @@ class VectorView(_Weighted):
                 z = z - z.max(axis=1, keepdims=True)
                 return np.asarray(z - _log_sum_above_one(z)[:, None])
             probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-            if probs.ndim == 1 and (self._rest is None or not probs.max() > self.rounding.near):
+            if probs.ndim == 1 and (self.complement is None or not probs.max() > self.rounding.near):
                 return np.column_stack([np.log1p(-probs), np.log(probs)])
             probs = self._probs(start, stop)
             logs = np.log(probs)
