@@ -56,8 +56,7 @@ def definitions() -> dict[str, Any]:
         tolerance = min(max(oracles.TOLERANCES.get(name, oracles.TOLERANCE), 1e-12), 1e-8)
         common = {
             "kind": "metric",
-            "source": "definition in exact arithmetic",
-            "source_call": f"tests/oracles, {name}",
+            **oracle(oracles.definition_of(name).__module__, name),
             "tolerance": tolerance,
             "reason": "rounding" if tolerance <= 1e-12 else "a root, an integral or a division by a small number",
         }
@@ -65,12 +64,63 @@ def definitions() -> dict[str, Any]:
     for name, rows in cumulative(data).items():
         common = {
             "kind": "metric",
-            "source": "definition in exact arithmetic",
             "tolerance": 1e-11,
             "reason": "rounding",
         }
-        topics.append((common | {"topic": name, "source_call": f"tests/oracles, {name}"}, rows))
+        topics.append((common | {"topic": name, **oracle("tests.oracles.test_cumulative", name)}, rows))
+    decided = common | {"kind": "decision"}
+    topics += [
+        (decided | {"topic": name, **oracle("tests.oracles.decision_definitions", name)}, rows)
+        for name, rows in decisions(data).items()
+    ]
     return {"rows": topics, "data": data}
+
+
+def oracle(module: str, name: str) -> dict[str, str]:
+    """Where a definition is, and whether its arithmetic is exact; with a single function of doubles in the file it is not called so."""
+    path = f"{module.replace('.', '/')}.py"
+    inexact = re.search(r"math\.(fsum|exp|log|sqrt|erf)|\bnp\.", (ROOT / path).read_text(encoding="utf-8"))
+    source = "definition by plain loops, partly in double precision" if inexact else "definition in exact arithmetic"
+    return {"source": source, "source_call": f"{path}, {name}"}
+
+
+def decisions(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Decisions on two problems with ties, whose definitions are in tests/oracles/decision_definitions.py."""
+    from fractions import Fraction
+
+    from tests.oracles import decision_definitions as exact
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for label, arrays in stored_data().items():
+        unequal = [place for place, p in enumerate(arrays["p"]) if np.size(p) == 1 or sorted(p)[-1] > sorted(p)[-2]]
+        y, p = ([arrays[key][place] for place in unequal if arrays["p"][place] != 0.5] for key in ("y", "p"))
+        rows = [(k, q if isinstance(q, list) else [1 - q, q]) for k, q in zip(y, p, strict=True)]
+        data[f"decisions, {label}"] = {"y": y, "p": p}
+        values = {
+            **{f"cal.topk_accuracy(y, p, k={k})": exact.topk_accuracy(rows, k) for k in (1, 2)[: len(rows[0][1]) - 1]},
+            **{
+                f"cal.topk_confidence(y, p, k={k})": exact.topk_confidence(rows, k)
+                for k in (1, 2)[: len(rows[0][1]) - 1]
+            },
+            "cal.selective_risk(y, p, threshold=0.6)": exact.selective_risk(rows, 0.6),
+            "cal.selective_accuracy(y, p, threshold=0.6)": 1 - exact.selective_risk(rows, 0.6),
+            "cal.aurc(y, p)": exact.aurc(rows),
+            "cal.e_aurc(y, p)": exact.aurc(rows) - exact.perfect_aurc(rows),
+            "cal.augrc(y, p)": exact.augrc(rows),
+            "cal.e_augrc(y, p)": exact.augrc(rows) - exact.expected_cost(rows)[1] ** 2 / 2,
+            "[(c := cal.expected_cost(y, p, cost=1 - np.eye(np.max(y) + 1))).claimed, c.realised]": exact.expected_cost(
+                rows
+            ),
+        }
+        if len(rows[0][1]) == 2:
+            values["cal.net_benefit(y, p, thresholds=[0.25, 0.5]).net_benefit"] = tuple(
+                exact.net_benefit(rows, Fraction(t)) for t in (0.25, 0.5)
+            )
+        for call, value in values.items():
+            plain = [float(one) for one in value] if isinstance(value, tuple) else float(value)
+            row = {"call": call, "data": f"decisions, {label}", "value": plain}
+            found.setdefault(re.findall(r"cal\.(\w+)", call)[0], []).append(row)
+    return found
 
 
 def cumulative(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -347,7 +397,7 @@ def r() -> dict[str, Any]:
                 }
                 compared = Compared(Reference("", **part, **row), found, error)
                 if not compared.passed:
-                    print(f"  {topic}, {call} on {entry['data']}: {error or compared.difference}")
+                    print(f"  not stored: {topic}, {call} on {entry['data']}: {error or compared.difference}")
                     continue
                 used.setdefault(entry["data"], {}).update({key: value.tolist() for key, value in columns.items()})
                 rows.append(row)
@@ -448,7 +498,9 @@ def peers() -> dict[str, Any]:
         apart = Compared(Reference("", topic, kind, **row, tolerance=0, reason=""), found, error).difference
         tolerance = next((each for each in PEER_TOLERANCES if apart <= each), None)
         if tolerance is None:
-            print(f"  {row['source']}, {row['source_call']} on {row['data']}: {error or f'{apart:.1g}'}, {row['call']}")
+            print(
+                f"  not stored: {row['source']}, {row['source_call']} on {row['data']}: {error or f'{apart:.1g}'}, {row['call']}"
+            )
             continue
         reason = "rounding" if tolerance <= ROUNDING else WHY.get(call.peer, STOPS)
         used = {key: columns[key].tolist() for key in columns if re.search(rf"\b{key}\b", row["call"])}
@@ -530,12 +582,8 @@ NEEDS = {
 }
 
 
-def stored() -> dict[str, Any]:
-    """Values that only this package gives: they show that another machine or version computes the same."""
-    import calibrant as cal
-    from calibrant.recalibration.methods import calibrator_types
-    from calibrant.validation.references import evaluate
-
+def stored_data() -> dict[str, dict[str, Any]]:
+    """Two problems whose probabilities have three decimals, with groups and features."""
     data = {}
     for name, (classes, rows) in STORED_SETS.items():
         rng = np.random.default_rng(classes)
@@ -544,6 +592,16 @@ def stored() -> dict[str, Any]:
         y = [int(rng.choice(classes, p=row**0.7 / np.sum(row**0.7))) for row in p]
         data[name] = {"y": y, "p": (p if classes > 2 else p[:, 1]).tolist()}
         data[name] |= {"g": rng.integers(0, 3, rows).tolist(), "x": np.round(rng.normal(size=(rows, 2)), 3).tolist()}
+    return data
+
+
+def stored() -> dict[str, Any]:
+    """Values that only this package gives: they show that another machine or version computes the same."""
+    import calibrant as cal
+    from calibrant.recalibration.methods import calibrator_types
+    from calibrant.validation.references import evaluate
+
+    data = stored_data()
     calls = [
         *(("metric", name, VALUE.format(name, WORDS.get(name, "")), 1e-9) for name in cal.catalogue),
         *(("test", name, TEST.format(name, WORDS.get(name, "")), 1e-9) for name in cal.catalogue),
@@ -586,6 +644,8 @@ def simulations() -> dict[str, Any]:
     from experiments.simulations_plan import ALPHAS, FEW, RARE, TESTS, TIED
 
     content = json.loads((ROOT / "experiments" / "simulations.json").read_text(encoding="utf-8"))
+    # Runs before the first release did not record it.
+    ran_with = f"calibrant {content['version']}" if "version" in content else "the development version before 1.0"
     kinds: dict[str, list[Any]] = {}
     for row in content["rows"]:
         kinds.setdefault(row["kind"], []).append(row)
@@ -673,7 +733,7 @@ def simulations() -> dict[str, Any]:
             f"[..., i, 1], for i = 0 to runs - 1, where scenario is the text in the column of that name, for example {scenario(first)!r}: neither the "
             "number of processes nor the order of the work has an effect.",
             "Labels are drawn from the true probability, which is the score where it is calibrated, so that every rejection is a type I error there.",
-            f"All runs took {content['minutes']:.0f} minutes on two processes; experiments/simulations.py is the code.",
+            f"All runs took {content['minutes']:.0f} minutes on two processes with {ran_with}; experiments/simulations.py is the code.",
         ],
         "size": {
             "about": f"{seen} The call of each test is in the table of tests.",
@@ -797,7 +857,7 @@ def benchmarks() -> dict[str, Any]:
                 rows.append(
                     [
                         case["title"], case["rows"], case["classes"], case["dtype"], float(f"{case['read_ms']:.3g}"), float(f"{one['median_ms']:.3g}"),
-                        round(one["reads"], 1), "" if peak is None else round(peak, 1),
+                        round(one["reads"], 1), "not measured" if peak is None else round(peak, 1),
                     ]
                 )  # fmt: skip
     return {
@@ -945,11 +1005,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         found = {group: check(group) for group in sys.argv[2:] or CHECKED}
         for group, result in found.items():
-            print(f"{group}: {result.values} values recomputed, {len(result.differ)} differ")
-            print(
-                *(f"  {line}" for line in [*result.differ, *(f"not recomputed: {one}" for one in result.absent)]),
-                sep="\n",
-            )
+            said = [*result.differ, *(f"not recomputed: {one}" for one in result.absent)]
+            print("\n  ".join([f"{group}: {result.values} values recomputed, {len(result.differ)} differ", *said]))
         sys.exit(any(result.differ for result in found.values()))
     for group in sys.argv[1:] or SOURCES:
         write(group, SOURCES[group]())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -14,7 +15,7 @@ from ..errors import ArgumentError
 from ..metrics.properties import PROPERTIES
 from ..metrics.registry import catalogue
 from ..util.results import Result, html_lines, html_table, markdown_table, markdown_text, plain_value
-from .identities import ENGINES, compare_identity, identities, problem
+from .identities import ENGINES, compare_identity, has_spark, identities, problem
 from .installation import installation, origin
 from .references import GROUPS, Compared, Reference, compare, load, stored_json
 from .timing import timings
@@ -146,11 +147,12 @@ class Dossier(Result):
         packages = [[name, value] for name, value in here["packages"].items()]
         traced = [[*map(_listed, list(entry.values())[:5]), _outcome(entry)] for entry in self.traceability]
         sections = [
-            Section("Summary", 2, [PROVES, self.selection], *self._table()),
+            Section("Summary", 2, [PROVES, self.selection, self._requirements()], *self._table()),
             Section("Installation", 2, [INSTALLED], ("", "value"), [[name, here[name]] for name in names] + packages),
             Section("Files", 3, ["SHA-256 of each file."], ("file", "checksum"), [*map(list, here["files"].items())]),
             Section("Traceability", 2, [TRACED], TRACEABILITY, traced),
             Section("Operation", 2, [READING], OPERATION, [_shown(check) for check in self.checks]),
+            Section("How the values were obtained", 3, [RECOMPUTED], COLUMNS_OBTAINED, _obtained()),
             Section(
                 "How other packages were called",
                 3,
@@ -182,6 +184,13 @@ class Dossier(Result):
             Section("Conventions of R that differ", 3, [], *limits["r"].values()),
         ]
         return [section for section in sections if section.rows or section.text]
+
+    def _requirements(self) -> str:
+        counts = Counter(entry["result"] for entry in self.traceability)
+        said = ", ".join(
+            f"{counts[result]} {result}" for result in ("FAILED", "passed", "not evaluated") if counts[result]
+        )
+        return f"Requirements of the table of traceability: {said}."
 
     def _timed(self) -> Section:
         rows = [list(entry.values()) for entry in self.timings]
@@ -247,13 +256,31 @@ STYLE = (
     ".dossier table{display:table;width:100%;font-size:6.5pt}.dossier td,.dossier th{padding:1pt 3pt}"
     ".dossier tr{break-inside:avoid}@page{size:A4 landscape;margin:1cm}}"
 )
+SPARK = dict.fromkeys([(True, False), (False, False)], " Spark is installed, but not the Java that it needs.")
+SPARK |= {(True, True): "", (False, True): " Spark is installed, but only deep starts it."}
 READING = (
     "A row passes if the difference, relative to the expected value where that exceeds 1, is at most the tolerance. The call can be typed "
     "in Python as it is, after 'import calibrant as cal, numpy as np, math'; data names its arrays, which calibrant/validation/references "
     "has in the file of the group, the first part of the id. Of long results the first numbers are shown; the JSON form has all. "
-    "`calibrant validate --only ID` repeats a row."
+    "`calibrant validate --only ID` repeats a row. Identities evaluate two calls on this machine, on data and with functions of "
+    "calibrant/validation/identities.py; expected is then the value of the second."
 )
-INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel; the first checksum is over the list of all files."
+RECOMPUTED = "The commands are run in a clone of the repository; `make deep` runs all of them. They need the source, which is named where it is absent."
+COLUMNS_OBTAINED = ("group", "values", "obtained by", "recomputed by")
+OBTAINED = {
+    "definitions": (
+        "code in tests/oracles that shares nothing with the package, in rational arithmetic and with 50 digits, or by plain loops where the source says so",
+        "--check definitions",
+    ),
+    "r": (
+        "running the scripts of tests/r with R 4.2.2 and its packages in Debian, or from the sources of a package that is not there",
+        "--check r",
+    ),
+    "peers": ("running the calls of experiments/migration in environments with the versions named", "--check peers"),
+    "published": ("copying them from the tests of the package; nothing was run", "--check published"),
+    "stored": ("running this package in the version named; no other source", "stored (writes them anew)"),
+}
+INSTALLED = "origin says whether the files could be compared with the RECORD of the wheel from which they were installed; checksum is that of the list of all files."
 TRACED = (
     "Each requirement with its definition, the rows of the operation that check it, where their values are from, and the result. The table is "
     "derived from the registry of metrics, the docstrings and the rows."
@@ -266,7 +293,7 @@ INSIDE_ONLY = "These are compared with values of an earlier version of calibrant
 def validate(*, deep: bool = False, timing: bool = False, only: str | None = None) -> Dossier:
     """Compare what this installation computes with stored reference values.
 
-    The values are of these sources: every metric's definition evaluated in exact arithmetic, packages of R and of Python, and an earlier
+    The values are of these sources: every metric's definition evaluated slowly by independent code, packages of R and of Python, and an earlier
     version of calibrant. If it was installed from a wheel, its files are compared with those of the wheel. Further rows check that the order of rows, chunks, threads and engines do not change a bit. No network is used, and the
     result depends on the installation only.
 
@@ -274,7 +301,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
     ----------
     deep : bool, default False
         Whether to evaluate all stored values; otherwise a third of the tests and intervals among them is evaluated. It also evaluates
-        the definitions with the rows in reversed order.
+        the definitions with the rows in reversed order, and starts Spark where it is installed.
     timing : bool, default False
         Whether to add time and memory of some calls. The result then differs from run to run.
     only : str, optional
@@ -310,7 +337,7 @@ def validate(*, deep: bool = False, timing: bool = False, only: str | None = Non
         with problem() as arrays:
             found += [compare_identity(row, arrays) for row in same]
     found.sort(key=lambda check: check.passed)
-    every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities()]
+    every = [*_of_wheel(), *(row for group in GROUPS for row in load(group)), *identities(spark=deep)]
     traced = trace(every if only is None else chosen, found)
     return Dossier(
         installation(), tuple(found), _performance(), _limits(every), _selection(deep, only), timings() if timing else [], traced,
@@ -342,13 +369,14 @@ def _rows(deep: bool) -> list[Reference]:
         left_out = {row.id for place, row in enumerate(slow) if place % ONE_IN}
         stored = [row for row in stored if row.id not in left_out]
     outside = [row for group in GROUPS if group != "stored" for row in load(group)]
-    rows = [*_of_wheel(), *outside, *stored, *identities()]
+    rows = [*_of_wheel(), *outside, *stored, *identities(spark=deep)]
     if deep:
         rows += [
             Reference(**{**vars(row), "id": row.id.replace("definitions", "reversed", 1)})
             for row in load("definitions")
             # Arrays in these words are not, or not all, columns that are reversed with the rows.
-            if PROPERTIES["reproducible"].holds(catalogue[row.topic])
+            if row.kind == "metric"
+            and PROPERTIES["reproducible"].holds(catalogue[row.topic])
             and not any(word in row.call for word in ("groups=", "features=", "knots="))
         ]
     return rows
@@ -413,6 +441,14 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^a-z]+", "-", title.lower())
 
 
+def _obtained() -> list[list[Any]]:
+    """Return how the values of each group were obtained, and the command that recomputes them."""
+    return [
+        [group, len(load(group)), how, f"python tools/make_references.py {command}"]
+        for group, (how, command) in OBTAINED.items()
+    ]
+
+
 def _setups() -> dict[str, str]:
     """Return what the calls of other packages need, by source."""
     return {name: text for group in ("r", "peers") for name, text in stored_json(group)["setup"].items()}
@@ -441,8 +477,9 @@ def _limits(references: Sequence[Reference]) -> dict[str, Any]:
 
 
 def _simulated(level: int, title: str, content: dict[str, Any]) -> Section:
-    text = [content["about"]] if content["rows"] else [content["about"], "None."]
-    return Section(title, level, text, content["columns"], content["rows"])
+    if not content["rows"]:
+        return Section(title, level, [content["about"], "None."])
+    return Section(title, level, [content["about"]], content["columns"], content["rows"])
 
 
 def _selection(deep: bool, only: str | None) -> str:
@@ -450,7 +487,7 @@ def _selection(deep: bool, only: str | None) -> str:
         return f"Only rows whose id begins with or matches {only}."
     absent = [name for name in (*ENGINES, "pyspark") if not find_spec(name)]
     missing = f" Not installed, and so not compared: {', '.join(absent)}." if absent else ""
-    spark = " Spark is installed, but not started." if "pyspark" not in absent else ""
+    spark = "" if "pyspark" in absent else SPARK[deep, has_spark()]
     kept = (
         "All rows." if deep else f"Of the stored tests and intervals one in {ONE_IN} was evaluated; deep evaluates all."
     )

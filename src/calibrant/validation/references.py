@@ -19,7 +19,7 @@ __all__ = ["GROUPS", "Compared", "Reference", "compare", "evaluate", "load", "st
 
 # What each file compares with, in the order of the dossier.
 GROUPS = {
-    "definitions": "definitions in exact arithmetic",
+    "definitions": "definitions, by independent code",
     "r": "packages of R",
     "peers": "packages of Python",
     "published": "values published with a package of Julia",

@@ -448,14 +448,18 @@ class View(_Weighted):
         return self.score[self.order], self.outcome[self.order], weight
 
     @cached_property
+    def ends(self) -> Array:
+        """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
+        if self.sorted_like is not None:
+            return np.asarray(self.sorted_like.ends)
+        score, _, _ = self.sorted_rows
+        return np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
+
+    @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
         score, outcome, weight = self.sorted_rows
-        like = self.sorted_like
-        if like is not None:
-            ends = like.prefix.end
-        else:
-            ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
+        like, ends = self.sorted_like, self.ends
 
         def sums(values: Array) -> Array:
             path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
@@ -497,6 +501,7 @@ class View(_Weighted):
             "order_with_outcome",
             "tied",
             "sorted_rows",
+            "ends",
             "prefix",
             "ties",
             "weights",
