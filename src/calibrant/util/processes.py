@@ -49,7 +49,7 @@ _waiting: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
 def beside(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> Iterator[Callable[[], list[T]]]:
     """Let the first `run_all` inside do these tasks after its own, so that no process waits for the others.
 
-    Yields a function that returns the results, to be called afterwards; it does the tasks where that has not happened.
+    Yields a function that returns the results, to be called afterwards; it does the tasks that no process has done.
 
     >>> with beside([lambda: 1, lambda: 2]) as results:
     ...     run_all([lambda: 3])
