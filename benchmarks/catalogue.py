@@ -260,7 +260,7 @@ def run(
     save: Callable[[], None],
 ) -> None:
     """Measure what is missing, and what a lower limit left out."""
-    found["entries"] = [entry for entry in found["entries"] if "estimate" not in entry]
+    found["entries"] = [e for e in found["entries"] if "estimate" not in e or e["classes"] not in classes]
     known = {(e["kind"], e["name"], e["classes"], e["rows"]): e for e in found["entries"]}
     with tempfile.TemporaryDirectory() as folder:
         for k in classes:
@@ -309,6 +309,10 @@ def page(found: dict[str, Any]) -> str:
         named.setdefault((entry["kind"], entry["classes"], entry["name"]), []).append(entry)
     most = max(map(len, named.values()))
     named = {key: sorted(each, key=lambda entry: entry["rows"]) for key, each in named.items() if len(each) == most}
+    for each in named.values():
+        for entry in each:
+            if "estimate" in entry:
+                entry["estimate"] = expected(each, entry["rows"])
     lines = [
         "# Scaling",
         "",
@@ -318,8 +322,11 @@ def page(found: dict[str, Any]) -> str:
         f"Measured on {found['date']} by `python benchmarks/catalogue.py`, with the compiled loops of numba, for float32 probabilities. *Time* is CPU time of all "
         "threads together, of the fastest of up to three calls, including the validation of the input. *Growth* is the exponent b in time = a N^b between "
         "the two largest sizes measured; a sort has 1.08 there, and a value below 1 shows a fixed cost. *Memory* is the "
-        f"peak above the input at the largest size measured. A call that would have taken more than {found['limit']:.0f} s, extrapolated from fewer rows, was not "
-        "made: its time is preceded by ≈. Two classes are one column of scores. Groups are 20, features 3 columns.",
+        "peak above the input at the largest size measured. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, "
+        "and is too low where the part that grows with the square of the rows is still small there. "
+        "Two classes are one column of scores. Groups are 20, features 3 columns.",
+        "",
+        f"Measured: {_counted(named)}.{_busy(found)}",
         "",
         *_slow_lines(named),
         *_sketch_lines(),
@@ -331,6 +338,22 @@ def page(found: dict[str, Any]) -> str:
             if own:
                 lines += [f"### {title}, {k} classes", "", *_table(kind, own), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _counted(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> str:
+    """How many metrics, tests and calibrators were measured, by the number of classes."""
+    kinds = [(k, kind) for kind, k, _ in named]
+    return "; ".join(
+        f"{k} classes, " + ", ".join(f"{kinds.count((k, kind))} {kind}s" for kind in KINDS if (k, kind) in kinds)
+        for k in sorted({k for k, _ in kinds})
+    )
+
+
+def _busy(found: dict[str, Any]) -> str:
+    load, cores = found.get("load", 0.0), os.cpu_count() or 1
+    if load <= cores + 1:
+        return ""
+    return f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores), which lengthens CPU times somewhat."
 
 
 def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list[str]:
@@ -435,15 +458,15 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only write the page")
     chosen = parser.parse_args()
     old = json.loads(chosen.out.read_text()) if chosen.out.exists() and not chosen.fresh else {}
-    found = {"date": date.today().isoformat(), "limit": chosen.limit, "entries": [], **old}
+    found = {"date": date.today().isoformat(), "load": 0.0, "entries": [], **old}
 
     def save() -> None:
+        found["load"] = max(found["load"], os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0)
         lines = ",\n".join(json.dumps(entry) for entry in found["entries"])
         head = json.dumps({name: value for name, value in found.items() if name != "entries"})
         chosen.out.write_text(f'{head[:-1]}, "entries": [\n{lines}\n]}}\n', encoding="utf-8")
 
     if not chosen.page:
-        found["limit"] = chosen.limit
         listed = [entry for entry in entries() if entry[0] in chosen.kinds]
         run(found, listed, tuple(chosen.sizes), tuple(chosen.classes), chosen.limit, save)
         place = {entry[:2]: number for number, entry in enumerate(entries())}

@@ -11,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import announce
+from calibrant.inference.metric_tests import SLOW_TESTS
 from calibrant.metrics import registry
 
 Y, P = np.array([0, 1] * 20), np.array([0.2, 0.7, 0.4, 0.9] * 10)
@@ -57,3 +58,12 @@ def test_a_fit_is_announced_and_all_fits_together(monkeypatch: pytest.MonkeyPatc
     told = said(lambda: found.append(cal.recalibrate(Y, P, method=["platt", "temperature"])))
     assert told == [f"method: 6 fits of platt to 40 rows will take about 2 min; use a {remedy}"]
     assert not any("will take" in candidate.note for candidate in found[0].candidates)
+
+
+def test_a_slow_test_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call() -> Any:
+        return cal.assess(Y, P, metric="t_cal", method="adaptive", rng=0, n_resamples=199)
+
+    assert not said(call)
+    monkeypatch.setitem(SLOW_TESTS, ("t_cal", "adaptive"), lambda n: 2.5 * n)
+    assert said(call) == ["method: 'adaptive' for 40 rows will take about 20 s; use a random sample of the rows"]

@@ -315,6 +315,10 @@ R: dict[str, dict[str, str]] = {
         "mean(sapply(1:4, function(k) auc(stage == k, probs(p1, p2, p3, p4)[, k], direction = '<', quiet = TRUE)))": f"cal.auroc(stage - 1, {STAGES})",
         "coef(chosen_by(chosen ~ lp + strata(row), stage, probs(p1, p2, p3, p4)))": f"1 / cal.TemperatureScaling().fit({STAGES}, stage - 1).temperature_",
         "coef(chosen_by(chosen ~ lp + stage + strata(row), stage, probs(p1, p2, p3, p4)))": f"[1 / (c := cal.BiasCorrectedTemperature().fit({STAGES}, stage - 1)).temperature_, *c.bias_[1:]]",
+        "multinom(stage ~ log(p1) + log(p2) + log(p3) + log(p4), trace = FALSE, reltol = 1e-15, maxit = 5000)$deviance / 2 / length(stage)": (
+            f"-np.log(cal.MatrixScaling(off_diagonal=0.0, intercept=0.0).fit({STAGES}, stage - 1).predict_proba({STAGES})"
+            "[np.arange(len(stage)), stage - 1]).mean()"
+        ),
         "coef(chosen_by(chosen ~ lp:stage + stage + strata(row), stage, probs(p1, p2, p3, p4)))[c(4:7, 1:3)]": f"[*(c := cal.VectorScaling().fit({STAGES}, stage - 1)).weight_, *c.bias_[1:]]",
     },
     "multinomial": {
@@ -410,7 +414,7 @@ def r() -> dict[str, Any]:
 
 # Kinds of data of the comparison with other packages that need no fitted model, and the sets of each that are stored.
 PEER_SETS = {"binary": ("small", "tied"), "weighted": ("small", "tied"), "classes": ("small", "tied")}
-PEER_SETS |= {"four classes": ("small",), "four once": ("small",), "once": ("small",)}
+PEER_SETS |= {"four classes": ("small", "tied"), "four once": ("small",), "once": ("small",)}
 # Calls of calibrant in experiments/migration use these functions; a stored call is complete.
 INLINE = {
     "curve": "np.concatenate([(c := {}).rate[full := ~c.table.empty], c.mean_score[full]])",

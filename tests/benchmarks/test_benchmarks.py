@@ -338,9 +338,10 @@ def test_page_of_all_metrics_marks_what_was_not_run(bench: SimpleNamespace) -> N
             entries.append(
                 {"kind": "metric", "name": name, "classes": 2, "rows": 10 ** (4 + place), "sketch": True, **found}
             )
-    text = bench.catalogue.page({"date": "2026-01-01", "limit": 10, "entries": entries})
+    text = bench.catalogue.page({"date": "2026-01-01", "load": 0.0, "entries": entries})
+    assert "Measured: 2 classes, 3 metrics.\n" in text
     assert "| ece | 10 ms | 100 ms | 1.0 s | 1.00 | 3 MB | yes |" in text
-    assert "| lce | 200 ms | ≈ 3 min | ≈ 33 min |  | 3 MB | yes |" in text
+    assert "| lce | 200 ms | ≈ 2.0 s | ≈ 20 s |  | 3 MB | yes |" in text
     assert "- odd: not defined" in text
-    assert "| lce | 2 | ≈ 33 min |  |" in text  # among the slow ones
+    assert "| lce | 2 | ≈ 20 s |  |" in text  # among the slow ones
     assert "| ece | 2 |" not in text

@@ -276,13 +276,13 @@ def _in_cells(groups: Groups, rows: Floats, offset: Floats | None, along: Floats
         return None
     count = min(MOST_CELLS, len(along) // 4)
     place = ((along - low) * (count / (high - low))).astype(np.intp)
-    weight = np.bincount(place, groups.weight)
+    weight: Floats = np.bincount(place, groups.weight).astype(float, copy=False)
     some = weight > 0
 
     def mean(values: Floats) -> Floats:
         return np.asarray(np.bincount(place, groups.weight * values)[some] / weight[some])
 
-    events = np.bincount(place, groups.events)[some]
+    events: Floats = np.bincount(place, groups.events)[some].astype(float, copy=False)
     return _Cells(np.array([mean(row) for row in rows]), weight[some], events, None if offset is None else mean(offset))
 
 
@@ -295,7 +295,7 @@ def _orthogonal(rows: Floats, weight: Floats, cells: _Cells | None) -> tuple[Flo
         raise UndefinedMetricError(
             "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )
-    return np.linalg.inv(triangle) * math.sqrt(float(weight.sum())), cells
+    return np.asarray(np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))), cells
 
 
 def _triangle(rows: Floats, weight: Floats) -> Floats | None:

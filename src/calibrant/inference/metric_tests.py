@@ -22,6 +22,7 @@ __all__ = [
     "LEAST_TERMS",
     "NULL_DRAWS",
     "OWN_TESTS",
+    "SLOW_TESTS",
     "OwnTest",
     "TestInput",
     "TestOutcome",
@@ -36,6 +37,19 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")
+
+# Rough seconds of tests that may take long, by metric and method, for a number of rows and 999 resamples; measured by
+# benchmarks/catalogue.py.
+SLOW_TESTS: dict[tuple[str, str], Callable[[int], float]] = {
+    **{
+        (id, method): lambda n: 5.6e-5 * n
+        for id in ("t_cal", "l2ce_interval")
+        for method in ("adaptive", "adaptive_joint")
+    },
+    ("ecmmd", "pseudo_labels"): lambda n: 6.6e-5 * n,
+    ("skce_uq", "bootstrap"): lambda n: 9e-7 * n**1.5,
+    ("klce", "permutation"): lambda n: 9 * (n / 1e4) ** 1.34,
+}
 
 # The least sum of p(1 - p) for which asymptotic distributions are used.
 LEAST_VARIANCE = 30.0

@@ -103,7 +103,8 @@ COSTS: dict[str, Callable[[float, float], float]] = {
 FACTORS: dict[str, float] = {
     **dict.fromkeys(("fott_pl", "fott_platt", "fott_beta", "fott_spline", "cox_intercept", "cox_slope", "sbct"), 0.15),
     **dict.fromkeys(("fott_isotonic", "eci", "fixed_slope_intercept"), 0.05),
-    **dict.fromkeys(("bkde", "fott_pl3"), 5.0),
+    "bkde": 2.0,
+    "fott_pl3": 4.0,
     **dict.fromkeys(("tce", "ckce", "knn_chi2"), 8.0),
     "vce_db": 13.0,
     "piece": 80.0,

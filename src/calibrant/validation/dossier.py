@@ -249,7 +249,7 @@ OPERATION = (
 # Tables of more characters are folded on the page.
 FOLDED = 4000
 STYLE = (
-    ".dossier td{overflow-wrap:anywhere;vertical-align:top;min-width:3.5em;white-space:pre-wrap}.dossier td:first-child{overflow-wrap:break-word}"
+    ".dossier td{overflow-wrap:anywhere;vertical-align:top;min-width:5em;white-space:pre-wrap}body:has(.dossier){max-width:84rem}.dossier td:first-child{overflow-wrap:break-word}"
     ".dossier table{font-size:.8rem}"
     # Folded tables are printed too, in columns that fit.
     "@media print{.dossier details::details-content{content-visibility:visible;display:block;block-size:auto}.dossier summary{display:none}"

@@ -741,7 +741,18 @@ class VectorView(_Weighted):
         return rounding_of(self.raw_probs, self.logits)
 
     def pair(self, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`."""
+        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`.
+
+        Parameters
+        ----------
+        start, stop : int
+            The rows.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            Complement and event.
+        """
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
         if self.logits is not None:
             return sigmoid(-self.logits[start:stop].astype(np.float64)), probs
