@@ -250,7 +250,11 @@ def winning_shares(logits: Floats, strength: float, noise: str, own: NDArray[np.
     def work(start: int, stop: int) -> Floats:
         mean = (logits[start:stop] - logits[start:stop].max(axis=1, keepdims=True)) / strength
         some = None if own is None else own[start:stop]
-        return _gaussian_shares(mean, some) if noise == "gaussian" else _uniform_shares(mean, some)
+        if noise == "gaussian":
+            return _gaussian_shares(mean, some)
+        if some is None or classes >= MANY_CLASSES:
+            return _uniform_shares(mean, some)
+        return _uniform_shares(mean, None)[np.arange(len(mean)), some]
 
     if noise == "gaussian":
         width = len(NODES) * (TERMS if own is not None and classes >= MANY_CLASSES else classes)
