@@ -6,14 +6,14 @@ BIN := $(VENV)/bin
 # Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
-.PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub clean
+.PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub release-check clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
-# A file stays on one worker, so that what its fixtures make is made once.
+# A file stays on one worker, so that what its fixtures make is made once. What `test-minimal` runs is not repeated.
 test: $(VENV)/.dev browser lint
-	$(PYTEST) --dist loadfile
+	$(PYTEST) --dist loadfile --ignore tests/test_minimal.py
 
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep
@@ -36,7 +36,7 @@ browser:
 test-minimal: $(VENV)-minimal/.ready
 	$(VENV)-minimal/bin/python -m pytest -q -p no:cacheprovider tests/test_minimal.py
 
-$(VENV)-minimal/.ready: pyproject.toml tests/minimal.txt
+$(VENV)-minimal/.ready: pyproject.toml src/calibrant/util/version.py tests/minimal.txt
 	$(PYTHON) -m venv $(VENV)-minimal
 	$(VENV)-minimal/bin/pip install -q -r tests/minimal.txt pytest hypothesis -e .
 	touch $@
@@ -53,13 +53,14 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/commands.py
 	PYTHONPATH=src .bench/bin/python -m experiments.calibrators_times
 	PYTHONPATH=src $(BIN)/python -m experiments.migration
+	$(BIN)/python tools/make_references.py benchmarks conventions
 
 docs: $(VENV)/.docs
 	$(BIN)/python tools/make_metric_pages.py
 	$(BIN)/python tools/make_family_tree.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
-	@echo "open docs/_build/html/index.html"
+	$(BIN)/python tools/make_site.py docs/_build/site
 
 gallery: $(VENV)/.dev
 	$(BIN)/python tools/make_gallery.py
@@ -71,23 +72,33 @@ reproduce: $(VENV)/.dev
 
 simulate: $(VENV)/.dev
 	$(BIN)/python -m experiments.simulations
+	$(BIN)/python tools/make_references.py simulations
+
+# Builds and installs what RELEASING.md describes: an hour, and 12 GB of disk.
+release-check: $(VENV)-release/.ready
+	$(VENV)-release/bin/python tools/check_release.py
+
+$(VENV)-release/.ready: tools/release-requirements.txt
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/pip install -q -r tools/release-requirements.txt
+	touch $@
 
 stub: $(VENV)/.dev
 	$(BIN)/python tools/make_stub.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-minimal .bench* .mypy_cache .ruff_cache .pytest_cache docs/_build
+	rm -rf $(VENV) $(VENV)-minimal $(VENV)-release dist .bench* .mypy_cache .ruff_cache .pytest_cache docs/_build
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 
-$(VENV)/.core: pyproject.toml | $(BIN)/python
+$(VENV)/.core: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
 	$(BIN)/pip install -q -e .
 	touch $@
 
 # torch first and by version: a later package that asks for it must not bring a build with GPU libraries.
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml src/calibrant/util/version.py | $(BIN)/python
 	$(BIN)/pip install -q torch==2.13.0
 	$(BIN)/pip install -q -e ".[dev]"
 	touch $@ $(VENV)/.core

@@ -1,53 +1,480 @@
-"""Every metric of the catalogue on 100 000 rows of 10 classes, as a ratio to the stable argsort of the ten columns.
+"""CPU time and memory of every metric, test and calibrator at 1e4, 1e5 and 1e6 rows of 2, 10 and 100 classes.
 
-Run it with `python benchmarks/catalogue.py`; metrics that need groups or features are listed with their own times.
+``python benchmarks/catalogue.py`` writes catalogue.json, one line after each call, and the page docs/scaling.md; what the file already holds is
+not measured again (``--fresh`` begins anew, ``--page`` only writes the page). A call that would take more than ``--limit`` seconds, estimated from fewer rows, is not
+made; a later run with a higher limit makes it.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-import calibrant as cal
 from cases import make_data
+from tables import rows_of
+from worker import peak_of
 
-ROWS, CLASSES = 100_000, 10
+HERE = Path(__file__).parent
+FOUND, PAGE = HERE / "catalogue.json", HERE.parent / "docs" / "scaling.md"
+SIZES, CLASSES = (10_000, 100_000, 1_000_000), (2, 10, 100)
+GROUPS, FEATURES = 20, 3
+LIMIT = 10.0
+"""CPU seconds of a call beyond which it is not made, where the command line does not say otherwise."""
+LONG = 10.0
+"""Seconds that calibrant announces."""
+# A first call on the fewest rows cannot be estimated; it is stopped after this many CPU seconds.
+PATIENCE = 20.0
+MEMORY_GB = 8
+TOO_MUCH = f"more than {MEMORY_GB} GB"
+REPEATED = 0.2
+"""Calls are repeated, at most twice, as long as all of them took fewer seconds; on the fewest rows once more, since the first may compile a loop."""
+KINDS = {
+    "metric": ("Metrics", "Value of each metric of the [catalogue](metrics/index.md) with its default options."),
+    "test": (
+        "Tests and intervals",
+        "`assess(..., metric=...)` with each test of its own that a metric has, and further tests, a band and an interval. P-values of other "
+        "metrics are simulated: about `n_resamples` times the value, and less where rows in cells suffice.",
+    ),
+    "calibrator": (
+        "Calibrators",
+        "`fit`, and in the column *apply* `predict_proba` on as many rows, both at the largest size.",
+    ),
+}
+# A sort grows by this exponent from 1e5 to 1e6 rows, and caches add to it.
+SORTING = 1.3
+
+Call = Callable[[], Any]
 
 
-def seconds(call: Callable[[], object], times: int = 3) -> float:
-    """Best of several."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+@cache
+def extras(rows: int) -> dict[str, np.ndarray]:
+    """Groups and features of the rows."""
+    rng = np.random.default_rng(1)
+    return {"groups": rng.integers(0, GROUPS, rows), "features": rng.normal(size=(rows, FEATURES))}
+
+
+def entries() -> Iterator[tuple[str, str, bool | None]]:
+    """Kind and name of everything that is measured, and whether a sketch takes the place of rows."""
+    import calibrant as cal
+    from calibrant.metrics.registry import OWN_TESTS
+    from calibrant.recalibration.methods import METHODS
+
+    for metric in cal.catalogue.values():
+        yield "metric", metric.id, metric.sketch
+    cal.assess([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], metric="ecce_r")  # registers the tests
+    for id, tests in OWN_TESTS.items():
+        for method in tests:
+            yield "test", f"{id}, {method}", None
+    for name in (*FUNCTIONS, "interval of ece"):
+        yield "test", name, None
+    for name in (*METHODS, *COMPOSED):
+        yield "calibrator", name, None
+
+
+FUNCTIONS = ("giviti_test", "safe_hosmer_lemeshow", "sequential_test", "pit_test", "hosmer_lemeshow_multinomial")
+FUNCTIONS += ("multinomial_recalibration", "calibration_band")
+COMPOSED = ("PlattScalingWithFeatures", "GroupCalibration", "MultiCalibration")
+
+
+def call_of(kind: str, name: str, labels: np.ndarray, probs: np.ndarray) -> tuple[Call, Callable[[Any], Call] | None]:
+    """The call that is measured, and for a calibrator the one that applies its result."""
+    import calibrant as cal
+    from calibrant.recalibration.methods import METHODS, calibrator_types
+
+    own = extras(len(labels))
+    if kind == "calibrator":
+        if name in METHODS:
+            return lambda: METHODS[name]().fit(probs, labels), lambda fitted: lambda: fitted.predict_proba(probs)
+        chosen = calibrator_types()[name]
+        words = {chosen.needs: own[chosen.needs]}
+        parts = {"calibrator": cal.PlattScaling()} if name == "GroupCalibration" else {}
+        return (
+            lambda: chosen(**parts).fit(probs, labels, **words),
+            lambda fitted: lambda: fitted.predict_proba(probs, **words),
+        )
+    if kind == "metric":
+        metric = cal.catalogue[name]
+        words = {need: own[need] for need in metric.needs if need in own}
+        return lambda: metric(labels, probs, **words), None
+    if name in FUNCTIONS:
+        return lambda: getattr(cal.inference, name)(labels, probs), None
+    if name.startswith("interval of "):
+        return lambda: cal.interval(labels, probs, metric="ece", rng=0), None
+    id, method = name.split(", ")
+    words = {need: own[need] for need in cal.catalogue[id].needs if need in own}
+    return lambda: cal.assess(labels, probs, metric=id, method=method, rng=0, **words), None
+
+
+def work() -> float:
+    """CPU seconds of this process, all of its threads, and the processes that it started and that ended."""
+    spent = time.process_time()
+    times = os.times()
+    return spent + times.children_user + times.children_system
+
+
+def measured(kind: str, name: str, labels: np.ndarray, probs: np.ndarray, least: int = 1) -> dict[str, Any]:
+    """CPU seconds and megabytes of one call, made `least` times or more often, or why there are none."""
+    from calibrant.errors import CalibrantError
+
+    call, then = call_of(kind, name, labels, probs)
+    results: list[Any] = []
+    try:
+        start = work()
+        peak = peak_of(lambda: results.append(call()))
+        taken = [work() - start]
+        while len(taken) < 3 and (sum(taken) < REPEATED or (len(taken) < least and sum(taken) < 1)):
+            start = work()
+            call()
+            taken.append(work() - start)
+        found: dict[str, Any] = {"seconds": min(taken), "mb": peak}
+        if then is not None:
+            apply = then(results[0])
+            start = work()
+            found["mb"] = max(peak, peak_of(apply))
+            found["apply_seconds"] = work() - start
+    except CalibrantError as error:
+        return {"refused": str(error).splitlines()[0]}
+    except (MemoryError, np.linalg.LinAlgError) as error:
+        return {"refused": TOO_MUCH if isinstance(error, MemoryError) else str(error)}
+    return found
+
+
+def child(folder: str, classes: int) -> None:
+    """Measure what standard input names, one JSON object a line, and answer each with a line."""
+    from calibrant.util import kernels
+
+    warnings.simplefilter("ignore")
+    kernels.MIN_ENTRIES = 0  # the import of numba is not counted
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_GB * 10**9, MEMORY_GB * 10**9))
+    labels, probs = (np.load(Path(folder) / f"{name}{classes}.npy") for name in ("labels", "probs"))
+    few = slice(0, max(400, 4 * classes))
+    warm = set()
+    for line in sys.stdin:
+        kind, name, rows = json.loads(line)
+        if (kind, name) not in warm:
+            measured(kind, name, labels[few], probs[few])
+            warm.add((kind, name))
+        least = 2 if rows <= SIZES[0] else 1
+        found = measured(kind, name, labels[:rows], probs[:rows], least)
+        if (
+            least == 2 and found.get("seconds", 0.0) > LIMIT / 50
+        ):  # more rows will not be tried: fewer tell how it grows
+            found["tenth"] = measured(kind, name, labels[: rows // 10], probs[: rows // 10]).get("seconds")
+        print(json.dumps(found), flush=True)
+
+
+def spent_by(pid: int) -> float:
+    """CPU seconds of a process; those of the clock where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+class Worker:
+    """A process that measures; started again after a call that had to be stopped."""
+
+    def __init__(self, folder: str, classes: int) -> None:
+        self.command = [sys.executable, __file__, "--child", folder, str(classes)]
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, kind: str, name: str, rows: int) -> dict[str, Any]:
+        """The answer of the process, or that there was none."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE
+            )
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps([kind, name, rows]) + "\n")
+        process.stdin.flush()
+        start = spent_by(process.pid)
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(process.stdout, selectors.EVENT_READ)
+            while not (ready := waiting.select(1.0)) and spent_by(process.pid) - start < PATIENCE:
+                pass
+        answer = process.stdout.readline() if ready else ""
+        if answer:
+            return dict(json.loads(answer))
+        self.close()
+        return {"above": PATIENCE} if not ready else {"refused": TOO_MUCH}
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def expected(known: list[dict[str, Any]], rows: int) -> float:
+    """Seconds of a call, extrapolated from those on fewer rows: by a power of the rows, or a fixed part and one in proportion."""
+    times = times_of(known)
+    if not times:
+        return math.inf if any("above" in entry for entry in known) else 0.0
+    (few, fast), (many, slow) = times[-2] if len(times) > 1 else (0, 0.0), times[-1]
+    growth = exponent(times) or 1.0
+    return slow + (slow - fast) / (many - few) * (rows - many) if growth < 1 else slow * (rows / many) ** growth
+
+
+def times_of(known: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Rows and seconds of the calls that were made, by size."""
+    times = [(entry["rows"], entry["seconds"]) for entry in known if "seconds" in entry]
+    tenth = known[0].get("tenth") if known else None
+    return [(known[0]["rows"] // 10, tenth), *times] if tenth else times
+
+
+def exponent(times: list[tuple[int, float]]) -> float | None:
+    """The exponent of the growth between the two largest sizes."""
+    if len(times) < 2:
+        return None
+    (few, fast), (many, slow) = times[-2:]
+    return math.log(max(slow, 1e-6) / max(fast, 1e-6)) / math.log(many / few)
+
+
+def run(
+    found: dict[str, Any],
+    chosen: list[tuple[str, str, bool | None]],
+    sizes: tuple[int, ...],
+    classes: tuple[int, ...],
+    limit: float,
+    save: Callable[[], None],
+) -> None:
+    """Measure what is missing, and what a lower limit left out."""
+    found["entries"] = [e for e in found["entries"] if "estimate" not in e or e["classes"] not in classes]
+    known = {(e["kind"], e["name"], e["classes"], e["rows"]): e for e in found["entries"]}
+    with tempfile.TemporaryDirectory() as folder:
+        for k in classes:
+            if all((kind, name, k, rows) in known for kind, name, _ in chosen for rows in sizes):
+                continue
+            labels, probs = make_data(sizes[-1], 1 if k == 2 else k)
+            np.save(Path(folder) / f"labels{k}.npy", labels)
+            np.save(Path(folder) / f"probs{k}.npy", probs)
+            del labels, probs
+            worker = Worker(folder, k)
+            try:
+                for kind, name, sketch in chosen:
+                    own: list[dict[str, Any]] = []
+                    for rows in sizes:
+                        key = (kind, name, k, rows)
+                        if key not in known:
+                            guess = expected(own, rows)
+                            answer = (
+                                {"refused": TOO_MUCH}
+                                if own and own[-1].get("refused") == TOO_MUCH
+                                else {"above": PATIENCE}
+                                if guess == math.inf
+                                else {"estimate": guess}
+                                if guess > limit
+                                else worker.ask(kind, name, rows)
+                            )
+                            known[key] = {
+                                "kind": kind,
+                                "name": name,
+                                "classes": k,
+                                "rows": rows,
+                                "sketch": sketch,
+                                **answer,
+                            }
+                            found["entries"].append(known[key])
+                            save()
+                        own.append(known[key])
+            finally:
+                worker.close()
+
+
+def page(found: dict[str, Any]) -> str:
+    """The tables as text."""
+    named: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+    for entry in found["entries"]:
+        named.setdefault((entry["kind"], entry["classes"], entry["name"]), []).append(entry)
+    most = max(map(len, named.values()))
+    named = {key: sorted(each, key=lambda entry: entry["rows"]) for key, each in named.items() if len(each) == most}
+    for each in named.values():
+        for entry in each:
+            if "estimate" in entry:
+                entry["estimate"] = expected(each, entry["rows"])
+    lines = [
+        "# Scaling",
+        "",
+        "After reading this page you know how the time and memory of every metric, test and calibrator grow with the rows and the classes, and "
+        "which of them a sketch replaces.",
+        "",
+        f"Measured on {found['date']} by `python benchmarks/catalogue.py`, with the compiled loops of numba, for float32 probabilities. *Time* is CPU time of all "
+        "threads together, of the fastest of up to three calls, including the validation of the input. *Growth* is the exponent b in time = a N^b between "
+        "the two largest sizes measured; a sort has 1.08 there, and a value below 1 shows a fixed cost. *Memory* is the "
+        "peak above the input at the largest size measured. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, "
+        "and is too low where the part that grows with the square of the rows is still small there. "
+        "Two classes are one column of scores. Groups are 20, features 3 columns.",
+        "",
+        f"Measured: {_counted(named)}.{_busy(found)}",
+        "",
+        *_slow_lines(named),
+        *_sketch_lines(),
+    ]
+    for kind, (title, text) in KINDS.items():
+        lines += [f"## {title}", "", text, ""]
+        for k in CLASSES:
+            own = {name: each for (its, classes, name), each in named.items() if its == kind and classes == k}
+            if own:
+                lines += [f"### {title}, {k} classes", "", *_table(kind, own), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _counted(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> str:
+    """How many metrics, tests and calibrators were measured, by the number of classes."""
+    kinds = [(k, kind) for kind, k, _ in named]
+    return "; ".join(
+        f"{k} classes, " + ", ".join(f"{kinds.count((k, kind))} {kind}s" for kind in KINDS if (k, kind) in kinds)
+        for k in sorted({k for k, _ in kinds})
+    )
+
+
+def _busy(found: dict[str, Any]) -> str:
+    load, cores = found.get("load", 0.0), os.cpu_count() or 1
+    if load <= cores + 1:
+        return ""
+    return f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores), which lengthens CPU times somewhat."
+
+
+def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list[str]:
+    """What takes longer than LONG, or grows faster than a sort and takes a second or more."""
+    lines = [
+        "## What to expect at a million rows",
+        "",
+        f"These take more than {LONG:.0f} s at the largest size, or grow faster than N log N (an exponent above {SORTING}) and take more than 1 s there. "
+        "[calibrant announces](#announced-costs) what it expects to take more than 10 s.",
+        "",
+        "| | classes | 1 000 000 rows | growth |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for (kind, k, name), each in named.items():
+        seconds, grown = _seconds(each[-1]), exponent(times_of(each))
+        if seconds > LONG or (grown is not None and grown > SORTING and seconds > 1):
+            shown = f"{kind} {name}" if kind != "metric" else name
+            lines.append(f"| {shown} | {k} | {_shown(each[-1])} | {'' if grown is None else f'{grown:.2f}'} |")
+    return [*lines, ""]
+
+
+def _sketch_lines() -> list[str]:
+    return [
+        "## Announced costs",
+        "",
+        "Before a value or a fit that is expected to take more than 10 s, calibrant gives a `LongComputationWarning` with the expected time, and during resampling as soon as the "
+        "first resamples show it; on the command line it is a line on standard error or the remaining time beside the progress bar. The expected time is rough: "
+        "it follows from the number of rows and classes and from the times on this page. `evaluate` gives no warning: it leaves out what does not fit into "
+        'its `budget` and lists it. To silence the warning: `warnings.simplefilter("ignore", calibrant.LongComputationWarning)`.',
+        "",
+        "## From a sketch",
+        "",
+        "A [sketch](scale.md) of any number of rows has at most 19 576 cells. Metrics marked *yes* accept it in place of labels and probabilities: filling it takes about two "
+        "reads of the data, and the metric then costs milliseconds. Tests of these metrics accept it as well.",
+        "",
+    ]
+
+
+def _table(kind: str, named: dict[str, list[dict[str, Any]]]) -> list[str]:
+    sizes = sorted({entry["rows"] for each in named.values() for entry in each})
+    last = {"metric": ["sketch"], "calibrator": ["apply"]}.get(kind, [])
+    head = ["", *map(rows_of, sizes), "growth", "memory", *last]
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    refused: dict[str, list[str]] = {}
+    for name, each in named.items():
+        times = times_of(each)
+        if not times and all("refused" in entry for entry in each):
+            refused.setdefault(each[-1]["refused"], []).append(name)
+            continue
+        grown = exponent(times)
+        done = [entry for entry in each if "seconds" in entry]
+        cells = [_shown(entry) for entry in each]
+        cells += ["" if grown is None else f"{grown:.2f}", f"{max(done[-1]['mb'], 0):.0f} MB" if done else ""]
+        if kind == "metric":
+            cells.append("yes" if each[0]["sketch"] else "no")
+        elif kind == "calibrator":
+            cells.append(duration(done[-1]["apply_seconds"]) if done else "")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    if refused:
+        lines += ["", "Not defined here:", ""]
+        lines += [f"- {', '.join(names)}: {why}" for why, names in refused.items()]
+    return lines
+
+
+def _seconds(entry: dict[str, Any]) -> float:
+    return float(entry.get("seconds", entry.get("estimate", entry.get("above", 0.0))))
+
+
+def _shown(entry: dict[str, Any]) -> str:
+    if "seconds" in entry:
+        return duration(entry["seconds"])
+    if "estimate" in entry:
+        return f"≈ {duration(entry['estimate'])}"
+    return f"> {entry['above']:.0f} s" if "above" in entry else entry["refused"]
+
+
+def duration(seconds: float) -> str:
+    """Seconds in two or three digits.
+
+    >>> duration(0.00042), duration(0.042), duration(4.2), duration(420), duration(42000)
+    ('0.42 ms', '42 ms', '4.2 s', '7 min', '12 h')
+    """
+    if seconds < 1:
+        return f"{seconds * 1e3:.2g} ms" if seconds < 0.1 else f"{seconds * 1e3:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
 
 
 def main() -> None:
-    """Print the table."""
-    labels, probs = make_data(ROWS, CLASSES)
-    rng = np.random.default_rng(1)
-    extras = {"groups": rng.integers(0, 20, ROWS), "features": rng.normal(size=(ROWS, 3))}
-    sort = seconds(lambda: [np.argsort(probs[:, k], kind="stable") for k in range(CLASSES)])
-    print(f"stable argsort of {CLASSES} columns of {ROWS:,} rows: {1000 * sort:.0f} ms")
-    own = [m for m in cal.catalogue.values() if set(m.needs) <= {"labels"}]
-    together = seconds(lambda: cal.evaluate(labels, probs, metrics=own, budget=1e9), 2)
-    print(
-        f"all {len(own)} metrics that need labels and probabilities, together: {1000 * together:.0f} ms, {together / sort:.1f} argsorts"
-    )
-    rows = []
-    for metric in cal.catalogue.values():
-        words = {need: extras[need] for need in metric.needs if need in extras}
-        rows.append((seconds(lambda m=metric, w=words: m(labels, probs, **w), 2), metric))
-    for taken, metric in sorted(rows, key=lambda row: -row[0]):
-        need = f"  (needs {', '.join(metric.needs)})" if set(metric.needs) - {"labels"} else ""
-        print(f"{metric.id:<26} {1000 * taken:8.1f} ms  {taken / sort:6.2f} argsorts{need}")
-    for how in ("cv", "tcal", "sweep", "search"):
-        taken = seconds(lambda h=how: cal.ece(labels, probs, bins=h, binning="equal_mass"), 1)
-        print(f"ece(bins={how!r}){'':<12} {1000 * taken:8.1f} ms  {taken / sort:6.2f} argsorts")
+    """Measure and write."""
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2], int(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=FOUND, help="where the results go")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of rows")
+    parser.add_argument("--classes", type=int, nargs="+", default=CLASSES, help="numbers of classes")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="what is measured")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds beyond which a call is not made")
+    parser.add_argument("--fresh", action="store_true", help="measure everything anew")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    chosen = parser.parse_args()
+    old = json.loads(chosen.out.read_text()) if chosen.out.exists() and not chosen.fresh else {}
+    found = {"date": date.today().isoformat(), "load": 0.0, "entries": [], **old}
+
+    def save() -> None:
+        found["load"] = max(found["load"], os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0)
+        lines = ",\n".join(json.dumps(entry) for entry in found["entries"])
+        head = json.dumps({name: value for name, value in found.items() if name != "entries"})
+        chosen.out.write_text(f'{head[:-1]}, "entries": [\n{lines}\n]}}\n', encoding="utf-8")
+
+    if not chosen.page:
+        listed = [entry for entry in entries() if entry[0] in chosen.kinds]
+        run(found, listed, tuple(chosen.sizes), tuple(chosen.classes), chosen.limit, save)
+        place = {entry[:2]: number for number, entry in enumerate(entries())}
+        found["entries"].sort(key=lambda e: (e["classes"], place.get((e["kind"], e["name"]), -1), e["rows"]))
+        save()
+    written = PAGE if chosen.out == FOUND else chosen.out.with_suffix(".md")
+    written.write_text(page(found), encoding="utf-8")
+    print(f"wrote {chosen.out.name} and {written.name}")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ def main() -> None:
     import calibrant as cal
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--rows", type=int, default=40_000_000)
     parser.add_argument("--sql-rows", type=int, default=10_000_000, help="rows for the SQL engine, which is slower")
     parser.add_argument("--ratio", action="store_true", help="compare with DuckDB's count and sum only, on 4e7 rows")
     chosen = parser.parse_args()

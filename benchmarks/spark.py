@@ -1,67 +1,102 @@
-"""Sketches on Spark beside Spark's own GROUP BY, in local mode: ``python benchmarks/spark.py --rows 4000000``."""
+"""Sketches on Spark beside Spark's own GROUP BY, in local mode: ``python benchmarks/spark.py --rows 4000000``.
+
+Figures are CPU seconds of all processes, Java and Python, called in turns after a first round: the fewest of several rounds, and their median.
+The seconds of the tasks that Spark reports are those of Java's threads alone.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+from scale import make
 
 
-def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
-    """The shortest of some times."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def processes() -> float:
+    """CPU seconds of this process and all that descend from it, those that ended included."""
+    parent, used = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has just ended
+            parent[int(entry.name)] = int(fields[1])
+            used[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    own = {os.getpid()}
+    while grown := {pid for pid, above in parent.items() if above in own} - own:
+        own |= grown
+    return sum(used[pid] for pid in own)
+
+
+def in_tasks(spark: Any) -> float:
+    """CPU seconds of Java's threads in all tasks so far."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    empty = spark.sparkContext._gateway.new_array(spark.sparkContext._jvm.double, 0)
+    stages = store.stageList(None, False, False, empty, None)
+    return sum(stages.apply(place).executorCpuTime() for place in range(stages.size())) / 1e9
 
 
 def main() -> None:
     """Measure and print."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
     from pyspark.sql import SparkSession
 
     import calibrant.spark
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
-    rows = parser.parse_args().rows
+    parser.add_argument("--rounds", type=int, default=5)
+    chosen = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-    )
-    builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.driver.memory", "2g")
-    spark = builder.config("spark.log.level", "ERROR").getOrCreate()
-    rng = np.random.default_rng(0)
-    p = 1 / (1 + np.exp(6 * (0.5 - rng.random(rows))))
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "2g",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
-        table = pa.table({"y": (rng.random(rows) < p).astype(np.int8), "p": p})
-        pq.write_table(table, f"{folder}/rows.parquet", row_group_size=rows // 8)
-        df = spark.read.parquet(f"{folder}/rows.parquet")
+        path = Path(folder) / "rows.parquet"
+        make(path, chosen.rows)
+        df = spark.read.parquet(str(path))
         plain = "CAST(floor(p * 19200) AS INT) AS cell", "y", "p"
-        own = seconds(lambda: df.selectExpr(*plain).groupBy("cell", "y").agg({"*": "count", "p": "sum"}).toArrow())
-        print(f"{'own GROUP BY':28}{own:8.2f} s")
+        works: dict[str, Callable[[], Any]] = {
+            "own GROUP BY": lambda: df.selectExpr(*plain).groupBy("cell", "y").agg({"*": "count", "p": "sum"}).toArrow()
+        }
         for engine in ("sql", "arrow"):
             for scores in (False, True):
-
-                def work(engine: Any = engine, scores: bool = scores) -> None:
-                    calibrant.spark.sketch(df, label="y", prob="p", engine=engine, scores=scores)
-
-                found = seconds(work)
-                print(
-                    f"{engine + (', sums over rows' if scores else ''):28}{found:8.2f} s, {found / own:.1f} times the GROUP BY"
-                )
+                words = {"label": "y", "prob": "p", "engine": engine, "scores": scores}
+                name = engine + (", sums over rows" if scores else "")
+                works[name] = lambda words=words: calibrant.spark.sketch(df, **words)
+        found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in works}
+        for turn in range(chosen.rounds + 1):
+            for name, work in works.items():
+                clock, cores, tasks = time.perf_counter(), processes(), in_tasks(spark)
+                work()
+                if turn:
+                    found[name].append((processes() - cores, in_tasks(spark) - tasks, time.perf_counter() - clock))
     spark.stop()
+    print(f"{chosen.rows:,} rows{'':14}CPU s  median  times the GROUP BY  in tasks of Java  clock s")
+    own = min(found["own GROUP BY"])[0]
+    middle = statistics.median(each[0] for each in found["own GROUP BY"])
+    for name, each in found.items():
+        cores, tasks, clock = (min(column) for column in zip(*each, strict=True))
+        median = statistics.median(one[0] for one in each)
+        print(
+            f"{name:24}{cores:9.2f} {median:7.2f} {cores / own:8.2f}; {median / middle:.2f} {tasks:18.2f} {clock:9.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -391,7 +391,8 @@ def save(out: Path, done: dict[int, list[dict[str, Any]]], parts: int, small: bo
     for row in rows:
         if "width" in row:
             row["width"] = float(f"{row['width'] / max(1, row['runs'] - row['undefined']):.6g}")
-    head = json.dumps({"small": small, "minutes": round(seconds / 60, 1), "complete": len(done) == parts})[:-1]
+    facts = {"small": small, "minutes": round(seconds / 60, 1), "complete": len(done) == parts}
+    head = json.dumps(facts | {"version": cal.__version__})[:-1]
     lines = ",\n".join(json.dumps(row) for row in rows)
     out.write_text(f'{head}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 

@@ -22,6 +22,8 @@ import metric_pictures
 from calibrant.metrics import documentation
 from calibrant.metrics.properties import PROPERTIES
 from calibrant.metrics.references import references
+from calibrant.validation.references import GROUPS, Reference, load
+from calibrant.validation.traceability import spans
 from make_gallery import plain_settings, png_of
 
 TOOLS = Path(__file__).parent
@@ -150,6 +152,35 @@ def see_also(metric: cal.metrics.Metric) -> list[str]:
     return [*lines, f'- `cal.assess(y_true, y_prob, metric="{metric.id}")`: test of calibration with this metric.', ""]
 
 
+@cache
+def references_of(metric_id: str) -> list[Reference]:
+    """The stored values of a metric, its tests and its intervals in the validation dossier."""
+    return [row for group in GROUPS for row in load(group) if row.topic == metric_id]
+
+
+def validation(metric: cal.metrics.Metric) -> list[str]:
+    """The rows of the validation dossier, by source."""
+    rows = references_of(metric.id)
+    lines = [
+        f'`calibrant validate --only "*/{metric.id}/*"` compares the metric, its tests and its intervals with {len(rows)} stored values, and the',
+        "[validation dossier](../validation.md#how-to-read-a-row) lists them as these rows:",
+        "",
+        "| rows | source | its call | tolerance |",
+        "| --- | --- | --- | --- |",
+    ]
+    by_source: dict[str, list[Reference]] = {}
+    for row in rows:
+        by_source.setdefault(row.source.partition(";")[0], []).append(row)
+    for source, some in by_source.items():
+        calls = list(dict.fromkeys(row.source_call for row in some))
+        more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+        text = calls[0].replace("|", "\\|")
+        call = f"`{text}`{more}" if "(" in text else text
+        ids = ", ".join(f"`{span}`" for span in spans([row.id for row in some]))
+        lines.append(f"| {ids} | {source} | {call} | {max(row.tolerance for row in some):g} |")
+    return [*lines, ""]
+
+
 def cost(metric: cal.metrics.Metric) -> str:
     """Order of growth, and what was measured."""
     taken = times()[metric.id]
@@ -171,6 +202,7 @@ def page(metric: cal.metrics.Metric) -> str:
     lines += ["## Notes", "", metric.notes.replace("``", "`"), ""] if metric.notes else []
     lines += ["## Parameters", "", *parameters(metric), "## Example", "", *example(metric)]
     lines += ["## See also", "", *see_also(metric), "## Cost", "", cost(metric), "", "## Facts", "", *facts(metric)]
+    lines += ["## Validation", "", *validation(metric)]
     return "\n".join([*lines, "## References", "", metric.reference + link, ""])
 
 

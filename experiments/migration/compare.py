@@ -28,6 +28,8 @@ from experiments.migration.scope import public
 Array = NDArray[Any]
 Row = dict[str, Any]
 ROOT = Path(__file__).parent.parent.parent
+NEW = 8
+"""Scores to which the calibrators among the reference values are applied."""
 
 
 def answer(code: str, peer: str, given: dict[str, Any]) -> Array | str:
@@ -137,13 +139,36 @@ def elsewhere(python: str, peers: Sequence[str], draws: Sequence[int], same: boo
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
 
 
+def theirs(peers: Sequence[str], wanted: Sequence[tuple[str, str]]) -> Iterator[Row]:
+    """What these packages return for some calls, given by key and data set, with few new scores: the reference values of `calibrant validate`."""
+    calls = {call.key: call for call in CALLS}
+    for key, name in wanted:
+        call = calls[key]
+        if call.peer in peers:
+            found = answer(call.theirs, call.peer, few(call.kind, name))
+            yield {"key": key, "set": name, "value": found if isinstance(found, str) else found.tolist()}
+
+
+def few(kind: str, name: str) -> dict[str, Any]:
+    """The variables of a comparison with the first of the new scores only, so that results are short."""
+    given = data(kind, name)
+    return {**given, "new": given["new"][:NEW]}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the comparisons of some packages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--draws", default="0", help="which draws of the data sets, for example 0,1,2")
     parser.add_argument("--same", action="store_true", help="only calls that agree in the stored comparison")
+    parser.add_argument(
+        "--values", action="store_true", help="values of the calls on standard input, [[key, set], ...]"
+    )
     parser.add_argument("peers", nargs="+")
     given = parser.parse_args(arguments)
+    if given.values:
+        for row in theirs(given.peers, json.load(sys.stdin)):
+            print(json.dumps(row), flush=True)
+        return 0
     for peer in given.peers:
         print(json.dumps({"peer": peer, "public": public(peer)}), flush=True)
     calls = CALLS

@@ -33,6 +33,7 @@ __all__ = [
     "InputWarning",
     "LabelError",
     "LensError",
+    "LongComputationWarning",
     "MissingDependencyError",
     "NotFittedError",
     "ProbabilitiesAsLogitsWarning",
@@ -471,6 +472,10 @@ class InSampleWarning(CalibrantWarning):
     """A calibrator is applied to the data it was fitted on, where the estimate is optimistic."""
 
 
+class LongComputationWarning(CalibrantWarning):
+    """A computation that has just begun is expected to take more than ten seconds."""
+
+
 # A variable of the context, because the filters of the warnings module belong to all threads together.
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
@@ -502,3 +507,36 @@ def warn_caller(message: str | CalibrantWarning, category: type[CalibrantWarning
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(category(message) if isinstance(message, str) else message, stacklevel=level)
+
+
+# Seconds from which a computation is announced.
+LONG = 10.0
+
+
+def announce(argument: str, what: str, seconds: float, remedy: Remedy = "") -> None:
+    """Warn that a computation takes long, if it is expected to.
+
+    Parameters
+    ----------
+    argument : str
+        What the user asked for, such as a metric or ``"n_resamples"``.
+    what : str
+        The computation, such as ``"999 resamples"``.
+    seconds : float
+        Its expected duration; nothing is said up to ten seconds.
+    remedy : str, Use, Drop, InPython, or tuple of these, default ""
+        What takes less time.
+
+    Examples
+    --------
+    >>> announce("n_resamples", "999 resamples", 3.0)
+    """
+    if seconds > LONG:
+        shown = (
+            f"{seconds:.0f} s"
+            if seconds < 120
+            else f"{seconds / 60:.0f} min"
+            if seconds < 7200
+            else f"{seconds / 3600:.0f} h"
+        )
+        warn_caller(LongComputationWarning(argument, f"{what} will take about {shown}", remedy))

@@ -148,7 +148,7 @@ def test_sources_of_other_kinds(run: Run, fleet: Path) -> None:
     text = """
 [models.sql]
 predictions = { database = "rows.duckdb", query = '''SELECT * FROM made WHERE "at" < '2026-03-03';''' }
-labels = { database = "rows.duckdb", query = '''SELECT id, 0 AS y FROM made WHERE "at" < '2026-03-02' ''' }
+labels = { database = "rows.duckdb", query = '''SELECT id, 0 AS y FROM made WHERE "at" < '2026-03-02' -- earlier''' }
 [models.spy]
 predictions = { database = "rows.duckdb", query = "SELECT * FROM other" }
 labels = []
@@ -350,6 +350,15 @@ def test_alarms_are_sent_once_by_every_channel(
     channels = read_channels({"webhook-env": "HOOK"}, fleet)
     with pytest.raises(AlertError, match="status 307"):
         channels["webhook"](body)
+
+
+def test_a_command_that_is_too_slow_ends_with_what_it_started(tmp_path: Path) -> None:
+    script = "sleep 60 & echo $! > child; cat > /dev/null; wait"
+    call = read_channels({"command": ["sh", "-c", script], "timeout": 0.5}, tmp_path)["command"]
+    with pytest.raises(AlertError, match="did not end within"):
+        call({"id": "1", "text": "x" * 1_000_000})
+    state = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().split()[2] in "ZX"  # nobody has waited for it yet
 
 
 def test_an_alarm_is_sent_again_when_it_worsens(fleet: Path) -> None:

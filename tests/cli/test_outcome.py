@@ -10,24 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.cli import main
-
 Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(4)
 SCORE = RNG.random(400)
 YES = (RNG.random(400) < SCORE**2).astype(int)
 FAST = ("--metrics", "ece", "--no-recalibration")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return call
 
 
 def table(folder: Path, **columns: object) -> Path:

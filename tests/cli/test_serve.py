@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def test_routes(service: Service, stores: dict[str, Path]) -> None:
     assert read[0]["status"] == f"/models/{quoted}/status.json"
     assert read[0]["verdict"].startswith("Alarm: calibration lost")
     for each in read:
-        assert get(service, each["status"])[2].decode() == expected[each["model"]].to_json() + "\n"
+        assert get(service, each["status"])[2].decode() == expected[each["model"]].to_json()
     code, headers, body = get(service, f"/models/{quoted}/?x=1")
     assert (code, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert body.decode() == render_timeline(expected[AWFUL], title=AWFUL)
@@ -168,6 +169,30 @@ def test_a_store_is_read_again_only_after_a_change(
     models._keep("m", "page", (0,), None, 99)
     assert set(models._kept) == {("m", "entry"), ("m", "page")}  # documents are bounded
     assert models._size == 99
+
+
+def test_reading_leaves_nothing_beside_the_store(
+    stores: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(stores["calm"], tmp_path / "m.db"))
+    models = Models({"m": path})
+    assert json.loads(models.status("m").body)["n"] == 121
+    assert [each.name for each in tmp_path.iterdir()] == ["m.db"]
+    # A file that is read without locks may change meanwhile: what was read is not used.
+    real, times = Monitor.status, 0
+
+    def status(self: Monitor, **options: Any) -> Any:
+        nonlocal times
+        with self._store.read():
+            times += 1
+            if times == 1:
+                Monitor.open(path).update([1], [0.5], ids=["new"])
+        return real(self, **options)
+
+    monkeypatch.setattr(Monitor, "status", status)
+    assert b'calibrant_rows{model="m"} 122' in models.gauges().body
+    assert times == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["m.db"]
 
 
 def test_a_journal_of_a_killed_writer_is_read(stores: dict[str, Path], tmp_path: Path) -> None:
@@ -388,6 +413,7 @@ def test_internal_errors_and_the_log(stores: dict[str, Path], monkeypatch: pytes
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "configuration_file", lambda: None)
     url = "postgresql://anna@host/risk?schema=churn"
     stores = ("a/late.db", "fraud=b/late.db", url, f"other={url}")
     assert models_of(stores)[0] == {"late": "a/late.db", "fraud": "b/late.db", "churn": url, "other": url}

@@ -38,6 +38,7 @@ def lowest(loss: Any, truth: list[float]) -> float:
     return first
 
 
+@pytest.mark.deep
 def test_table_of_losses_has_the_forecasts_of_lowest_loss() -> None:
     """docs/losses.md: the focal losses lower confidence where one class is likely, and raise it where none is."""
     pytest.importorskip("torch")

@@ -23,7 +23,18 @@ from calibrant.metrics import documentation
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "metrics"
-SECTIONS = ["Formula", "Strengths", "Limitations", "Parameters", "Example", "See also", "Cost", "Facts", "References"]
+SECTIONS = [
+    "Formula",
+    "Strengths",
+    "Limitations",
+    "Parameters",
+    "Example",
+    "See also",
+    "Cost",
+    "Facts",
+    "Validation",
+    "References",
+]
 
 
 METRICS = list(cal.catalogue.values())
@@ -114,6 +125,8 @@ def test_page_has_all_its_parts(metric: cal.metrics.Metric) -> None:
     assert re.search(r"About [\d.e+]+ m?s of processor time", parts["Cost"])
     assert metric.cost in parts["Cost"]
     assert metric.reference in parts["References"]
+    assert f"`definitions/{metric.id}/1" in parts["Validation"]
+    assert "](../validation.md#how-to-read-a-row)" in parts["Validation"]
 
 
 # The one score comes true as often as it says, and the one value of feature or group knows no more.

@@ -279,6 +279,7 @@ def _study(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndar
     return (rng.random(n) < true).astype(int), true, 1 / (1 + np.exp(0.3 - centre - 1.4 * (lp - centre)))
 
 
+@pytest.mark.deep
 def test_intervals_cover_the_true_values(deep: bool) -> None:
     """Closed forms in few studies; in the long form all of them, in all four settings of the guide."""
     settings = [(n, prevalence) for n in (200, 1000) for prevalence in (0.1, 0.3)] if deep else [(200, 0.3)]

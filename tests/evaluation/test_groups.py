@@ -110,6 +110,7 @@ def test_more_metrics_have_one_table_with_stars() -> None:
     assert rows[0][2].endswith("*")
 
 
+@pytest.mark.deep
 def test_the_family_wise_error_rate_is_at_most_alpha(deep: bool) -> None:
     """Calibrated predictions with tied scores, few events and small groups: how often is any of twelve groups significant?"""
     repetitions = 300 if deep else 6

@@ -333,6 +333,7 @@ def test_the_figures_are_there_and_light() -> None:
     assert all(f"](interventions/{name}.png)" in text for name in names)
 
 
+@pytest.mark.deep
 def test_a_page_of_one_seed_can_be_drawn(small: dict[str, Any], tmp_path: Path) -> None:
     run.write_page(small, tmp_path)
     assert len(list((tmp_path / "interventions").glob("*.png"))) == 6

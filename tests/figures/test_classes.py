@@ -206,6 +206,7 @@ def test_a_group_without_rows_has_no_error() -> None:
     assert_readable(shown.plot())
 
 
+@pytest.mark.deep
 def test_group_pictures() -> None:
     axes = new_axes(2)
     shown = group_error_diagram(Y, MODELS, hierarchy=TREE, level=2)

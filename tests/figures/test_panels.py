@@ -132,6 +132,7 @@ def test_columns_of_many_labels_are_classes_too() -> None:
     assert list(soft.diagrams) == ["class 1", "class 0"]
 
 
+@pytest.mark.deep
 def test_small_multiples_stay_small() -> None:
     probs = cal.make_calibrated(500, classes=14, rng=0)
     panels = classwise_panels(probs.y_true, probs.y_prob, metrics=("ece",), bins=5)

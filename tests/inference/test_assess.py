@@ -82,6 +82,7 @@ def test_enumeration_goes_through_every_outcome(metric: str) -> None:
     assert found.pvalue == pytest.approx(total / known, abs=1e-12)
 
 
+@pytest.mark.deep
 def test_draws_come_near_the_enumeration() -> None:
     for metric in ("ecce_mad", "ece", "lkce", "esce", "brier"):
         exact = cal.assess(*B, metric=metric, method="enumeration").pvalue
@@ -193,6 +194,7 @@ def test_several_metrics_share_their_draws() -> None:
         assert len(other.to_frame()) == 3
 
 
+@pytest.mark.deep
 def test_smallest_p_value_holds_its_level(deep: bool) -> None:
     rejected = 0
     for seed in range(200 if deep else 60):

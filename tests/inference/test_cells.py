@@ -38,6 +38,7 @@ def same_law(cells: np.ndarray, single: np.ndarray) -> None:
 METRICS = ["ece", "ece_em", "hosmer_lemeshow", "ece_lb", "ece_knn", "cce", "dce", "dici", "ecce_mad"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("distribution", ["rare", "tight", "sure", "ties"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
@@ -51,6 +52,7 @@ def test_outcomes_drawn_in_cells_have_the_distribution_of_rows(metric: str, dist
     assert abs(found.pvalue - single.pvalue) < 0.16  # four standard errors at one half
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("distribution", ["spread", "rare", "tight"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_rows_drawn_in_cells_have_the_distribution_of_rows(metric: str, distribution: str) -> None:
@@ -100,6 +102,7 @@ def test_counts_and_several_classes(fixed_design: bool) -> None:
         same_law(found.null, single.null)
 
 
+@pytest.mark.deep
 def test_calibrated_forecasts_of_rare_events_are_not_rejected() -> None:
     rng = np.random.default_rng(1)
     p = rng.uniform(1e-4, 3e-3, 20_000)

@@ -163,6 +163,7 @@ def test_level_of_the_density_test(name: str, deep: bool) -> None:
     assert rate(lambda v: cal.assess_density(-v, 0.0), overconfident) > 0.4
 
 
+@pytest.mark.deep
 def test_level_and_power_of_the_gaussian_tests(deep: bool) -> None:
     """Exact for any number of rows: 7 rows of 2 dimensions, correlated components."""
     runs = 20_000 if deep else 800

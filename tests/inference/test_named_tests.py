@@ -402,6 +402,7 @@ def test_a_one_sided_distribution_rejects_other_alternatives(metric: str, method
     assert drawn.pvalue + opposite.pvalue >= 1
 
 
+@pytest.mark.deep
 def test_the_logit_shift_has_its_own_sign() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(400) * 0.96 + 0.02
@@ -705,6 +706,7 @@ def test_adaptive_level_and_power(deep: bool) -> None:
         assert share(height, "consistency", bins=2) < 0.2
 
 
+@pytest.mark.deep
 def test_pseudo_labels_follow_the_exact_law() -> None:
     for alternative in ("two-sided", "greater"):
         exact = assessed(B, "ecmmd", "enumeration", neighbours=2, alternative=alternative).pvalue

@@ -45,11 +45,13 @@ def test_rows_for_paths(test: str, warp: Any, rows: int) -> None:
     assert (found.low, found.high) == (found.power, 1.0)
 
 
+@pytest.mark.deep
 def test_smallest_shift() -> None:
     assert detectable_shift(1000, scores=SCORES) == pytest.approx(0.0396, abs=5e-5)
     assert detectable_shift(4000, scores=SCORES) == pytest.approx(detectable_shift(1000, scores=SCORES) / 2, rel=0.01)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("scores", "n"),
     [
@@ -142,6 +144,7 @@ def test_one_sided_formulas_agree_with_simulation(test: str, alternative: Any) -
     assert abs(formula - drawn.power) <= 3 * math.sqrt(0.25 / 300)
 
 
+@pytest.mark.deep
 def test_the_logit_shift_has_the_sign_of_the_metric() -> None:
     """Events more frequent than the scores say need a shift up."""
     words: dict[str, Any] = {"deviation": 0.05, "form": "logit", "repeats": 200}

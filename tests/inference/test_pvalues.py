@@ -222,6 +222,7 @@ def test_thresholds_of_two_sides_are_as_far_from_the_ideal(metric: str, low: flo
     assert (found.lower_critical_value, found.critical_value) == pytest.approx((low, high))
 
 
+@pytest.mark.deep
 def test_both_thresholds_are_said() -> None:
     drawn = cal.make_miscalibrated(2000, warp=cal.simulate.temperature(0.5), rng=0)
     found = cal.assess(drawn.y_true, drawn.y_prob, metric="brier", rng=0)

@@ -209,9 +209,9 @@ def test_draws_of_labels_share_the_width_of_the_kernel(rows: int, monkeypatch: p
 
     middle = pairs._middle_of_line
 
-    def counting_on_a_line(line: np.ndarray, at: int) -> np.ndarray:
+    def counting_on_a_line(line: np.ndarray, at: int, guess: float | None = None) -> np.ndarray:
         asked.append(len(line))
-        return middle(line, at)
+        return middle(line, at, guess)
 
     monkeypatch.setattr(pairs, "_KNOWN", {})
     monkeypatch.setattr(pairs, "_distances", counting)

@@ -150,6 +150,7 @@ def test_the_mean_over_the_outcomes_after_the_first_ten_is_1() -> None:
     assert mean == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", TESTS)
 def test_right_scores_are_seldom_rejected(name: str) -> None:
     found = []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
-from calibrant.inference import timing
+import calibrant as cal
+from calibrant.inference import resampling, timing
 from calibrant.inference.resampling import many, progress
 from calibrant.inference.timing import OutOfTimeError, within
 
@@ -73,3 +76,32 @@ def test_whoever_wanted_to_know_is_still_told() -> None:
         progress.reset(token)
     assert told == [(1, 3), (2, 3), (3, 3), (1, 1)]
     assert progress.get() is None
+
+
+def test_long_resampling_is_announced_once_and_only_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each, wall, text in (
+        (1.0, 1.0, "n_resamples: the remaining 89 resamples will take about 89 s; use fewer"),
+        (0.1, 1.0, ""),  # another process delays this one
+        (1.0, 0.1, ""),  # ten threads
+        (100.0, 100.0, "the remaining 98 resamples will take about 3 h"),
+    ):
+        cpu = Clock()
+
+        def work(number: int, cpu: Clock = cpu, each: float = each) -> int:
+            cpu.now += each
+            return number
+
+        monkeypatch.setattr(resampling, "process_time", cpu)
+        monkeypatch.setattr(resampling, "perf_counter", lambda cpu=cpu, ratio=wall / each: cpu.now * ratio)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert many(work, 100) == list(range(100))
+            token = progress.set(lambda done, count: None)
+            try:
+                many(work, 100)
+            finally:
+                progress.reset(token)
+        said = [str(warning.message) for warning in caught]
+        assert len(said) == bool(text), said
+        assert all(text in each_text for each_text in said)
+        assert all(warning.category is cal.LongComputationWarning for warning in caught)

@@ -11,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.input.grouping import groups_of, parse_by, split_items
+from calibrant.input.weights import read_groups
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -206,3 +207,14 @@ def test_many_groups() -> None:
     p = cal.Predictions(RNG.integers(0, 2, n), RNG.random(n), groups={"many": many, "three": many % 3})
     assert [len(g.groups) for g in p.groupings] == [1500, 3]
     assert len(members(p)) == 1503
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64, object])
+def test_whole_numbers_are_groups_in_increasing_order_whatever_their_range(kind: Any) -> None:
+    limits = np.iinfo(np.int64 if kind is object else kind)
+    for values in ([limits.min, limits.max, limits.min, 5], [limits.max, limits.max - 2, limits.max], [7]):
+        code, names = read_groups(np.array(values, kind), len(values))
+        assert code is not None
+        assert names == tuple(sorted(set(values)))
+        assert {type(name) for name in names} == {int}
+        assert [names[place] for place in code] == values

@@ -67,6 +67,7 @@ def test_both_ways_to_compute_it_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert joint.expected_absolute_gaps(view, cell, 1) == pytest.approx(expanded, rel=1e-6)
 
 
+@pytest.mark.deep
 def test_it_is_gece_minus_what_simulation_gives_by_chance() -> None:
     data = cal.make_miscalibrated(300, warp=cal.simulate.temperature(2.0), distribution=[0.5] * 4, rng=1)
     tested = cal.assess(data.y_true, data.y_prob, metric="gece", n_resamples=200, rng=0)

@@ -115,6 +115,7 @@ def test_run_length_is_at_least_the_promise(kind: Any, deep: bool) -> None:
         assert gaps.mean() < (130 if deep else 150)  # and not much more: the bound is nearly met
 
 
+@pytest.mark.deep
 def test_place_of_the_change_is_covered() -> None:
     rng = np.random.default_rng(2)
     covered, off = 0, []

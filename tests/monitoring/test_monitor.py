@@ -381,6 +381,25 @@ def test_drift_of_scores_raises_an_alarm_without_labels(tmp_path: Path) -> None:
     assert "The reference data do not contain this group" in " ".join(monitor.status(group="a").notes)
 
 
+def test_a_group_is_one_however_a_file_spells_it(tmp_path: Path) -> None:
+    monitor = make(tmp_path, groups=[1, 2, "b", True])
+    spellings: list[tuple[list[Any], list[Any]]] = [
+        ([1.0, 1.0, 2.0], [1, 1, 2]),
+        (["b", "b", "TRUE"], ["b", "b", True]),
+        (["1.0", "01", "2"], [1, "01", 2]),
+        (["01.0", "B", "1"], ["01.0", "B", 1]),
+    ]
+    wanted: dict[str, int] = {}
+    for day, (spelled, found) in enumerate(spellings, 1):
+        ids = [f"{day}-{row}" for row in range(3)]
+        for groups in (spelled, found):  # the second time in the spelling that the monitor knows
+            monitor.update([0, 1, 1], [0.2, 0.6, 0.7], when=f"2026-02-0{day}", ids=ids, groups=np.array(groups, object))
+        for group in found:
+            wanted[str(group)] = wanted.get(str(group), 0) + 1
+    assert {str(each.group): each.n for each in monitor.status().groups} == wanted
+    assert monitor.status(group="1").n == monitor.status(group=1.0).n == 4
+
+
 def test_groups_are_watched_and_may_join_later(tmp_path: Path) -> None:
     reference = cal.Predictions(TRUTH, REFERENCE, groups=np.where(np.arange(1500) % 2, "north", "south"))
     monitor = Monitor.create(tmp_path / "w.db", reference=reference, **QUICK)

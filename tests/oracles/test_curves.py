@@ -12,7 +12,14 @@ from scipy.optimize import isotonic_regression, linprog
 
 import calibrant as cal
 from calibrant.curves import curves
-from calibrant.curves.logistic_regression import SeparatedError, fit_logistic, groups_of, logit, separating_side
+from calibrant.curves.logistic_regression import (
+    SeparatedError,
+    fit_logistic,
+    groups_of,
+    logit,
+    rows_of,
+    separating_side,
+)
 from calibrant.views.view import View
 
 P_A, Y_A = [0.1, 0.4, 0.8, 0.9], [0, 1, 1, 1]
@@ -133,7 +140,52 @@ def test_separation_is_found_exactly(seed: int) -> None:
             continue
         x = np.column_stack([np.ones(n), *columns]) * np.where(y == 1, 1, -1)[:, None]
         found = linprog(-x.sum(axis=0), A_ub=-x, b_ub=np.zeros(n), bounds=(-1, 1))
-        assert bool(separating_side(groups_of(view_of(y, p)), len(columns))) == (-found.fun > 1e-9)
+        view = view_of(y, p)
+        side = separating_side(groups_of(view), len(columns))
+        assert bool(side) == (-found.fun > 1e-9)
+        assert separating_side(rows_of(view), len(columns)) == side  # in any order
+
+
+def exact_maximum(columns: Any, y: Any, weight: Any, start: Any) -> Any:
+    """Newton steps in extended precision; the likelihood is concave, so where they end does not depend on the start."""
+    x, y, w, beta = (np.asarray(values, np.longdouble) for values in (columns, y, weight, start))
+    for _ in range(3):
+        mu = 1 / (1 + np.exp(-(beta @ x)))
+        bend = ((x * (w * mu * (1 - mu))) @ x.T).astype(float)
+        beta = beta + np.linalg.solve(bend, (x @ (w * (y - mu))).astype(float))
+    return beta.astype(float)
+
+
+@pytest.mark.parametrize("kind", ["rows", "rounded", "float32", "counts", "edges", "rare", "almost separated"])
+def test_large_data_have_the_exact_maximum(kind: str) -> None:
+    """Rows that are first summarised in cells: the coefficients are those of the rows to the last digits."""
+    rng = np.random.default_rng(5)
+    z = 2 * rng.standard_normal(5000)
+    p = 1 / (1 + np.exp(-1.5 * z))
+    y = rng.random(5000) < (0.01 if kind == "rare" else 1) / (1 + np.exp(-z))
+    weights: dict[str, Any] = {"counts": rng.integers(1, 100, 5000)} if kind == "counts" else {}
+    if kind == "rounded":
+        p = p.round(2)
+    elif kind == "float32":
+        p = p.astype(np.float32).astype(float)
+    elif kind == "edges":
+        p[:300] = y[:300] ^ (rng.random(300) < 0.1)
+    elif kind == "almost separated":
+        y = z > 0.5
+        y[np.argsort(p)[3000:3020]] ^= True
+    view = view_of(y, p, **weights)
+    low, high = curves.beta_features(p)
+    one, weight = np.ones(5000), weights.get("counts", np.ones(5000))
+    line, bent, free = curves.logistic(view), curves.quadratic(view), curves.beta(view, constrained=False)
+    for found, columns in (
+        ([line.intercept, line.slope], [one, low + high]),
+        ([bent.constant, bent.slope, bent.bend], [one, low + high, (low + high) ** 2]),
+        ([free.a, free.b, free.c], [low, high, one]),
+    ):
+        assert found == pytest.approx(exact_maximum(columns, y, weight, found), rel=2e-13, abs=2e-13)
+    shuffled = rng.permutation(5000)
+    again = view_of(y[shuffled], p[shuffled], **{name: values[shuffled] for name, values in weights.items()})
+    assert curves.logistic(again).slope == pytest.approx(line.slope, rel=1e-13)
 
 
 def test_infinite_slopes_are_refused_and_named() -> None:

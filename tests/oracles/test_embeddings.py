@@ -246,6 +246,7 @@ def test_two_classes_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cal.skce_uq(y, p, kernel="gaussian") != cal.skce_uq(y, p, kernel="gaussian", exact=True)
 
 
+@pytest.mark.deep
 def test_memory_stays_far_below_all_pairs() -> None:
     """4000 rows: all pairs would be 128 MB."""
     code = """
@@ -461,3 +462,5 @@ def test_the_middle_distances_on_a_line_are_those_of_all_pairs(size: int) -> Non
         for at in {0, len(apart) // 2 - 1, len(apart) - 2}:
             if 0 <= at <= len(apart) - 2:
                 assert _pairs._middle_of_line(line, at).tolist() == apart[at : at + 2]
+                for guess in (apart[at], 0.97 * apart[at], 0.0, 3.0, np.inf):  # however good a guess is
+                    assert _pairs._middle_of_line(line, at, guess).tolist() == apart[at : at + 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -373,3 +374,32 @@ def test_widths_that_are_none(widths: Any) -> None:
 def test_narrow_bins_are_inflated_by_noise() -> None:
     sample = cal.make_calibrated(1000, rng=1)
     assert cal.ece_widths(sample.y_true, sample.y_prob) > 1.5 * cal.ece(sample.y_true, sample.y_prob)
+
+
+def test_spiegelhalter_of_an_event_is_exact_whatever_the_scores() -> None:
+    rng = np.random.default_rng(2)
+    for scores in (rng.random(3000), np.round(rng.random(40), 1), 1 - 10.0 ** -rng.uniform(0, 15, 40), [1e-30, 0.3]):
+        y, p = rng.integers(0, 2, len(scores)), np.asarray(scores)
+        pairs = [(int(label), Fraction(score)) for label, score in zip(y, p.tolist(), strict=True)]
+        away = sum((score - label) * (2 * score - 1) for label, score in pairs)
+        variance = sum(score * (1 - score) * (2 * score - 1) ** 2 for _, score in pairs)
+        wanted = float(away) / math.sqrt(variance)
+        assert cal.spiegelhalter_z(y, p) == pytest.approx(wanted, rel=1e-13, abs=1e-14)
+    with pytest.raises(cal.UndefinedMetricError, match="no variance"):  # uniform up to rounding
+        cal.spiegelhalter_z([0, 1], [0.5, 0.5 + 1e-15])
+
+
+@pytest.mark.parametrize("neighbours", [None, 0, 3, 40, 700])
+def test_counts_of_neighbours_are_as_good_as_rows(neighbours: int | None) -> None:
+    """Most rows of a score share their neighbours, which are then added up without writing the rows out."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        score = np.unique(np.append(rng.beta(0.5, 1, 60).round(3), [0.0, 1.0][: seed % 3]))
+        counts = rng.integers(1, (8, 30, 90)[seed % 3], len(score))
+        events = rng.binomial(counts, score)
+        both = np.concatenate([counts - events, events])
+        y, p = np.repeat([0, 1], len(score)), np.tile(score, 2)
+        rows = np.repeat(np.arange(len(p)), both)
+        kept = both > 0
+        found = cal.ece_knn(y[kept], p[kept], counts=both[kept], neighbours=neighbours)
+        assert found == pytest.approx(cal.ece_knn(y[rows], p[rows], neighbours=neighbours), abs=1e-14)

@@ -252,6 +252,7 @@ def test_fast_sums_are_plain_sums() -> None:
     assert abs(cal.msce(y, p, bandwidth=0.05) - np.mean((mean - p) ** 2)) <= 1e-9
 
 
+@pytest.mark.deep
 def test_searches_agree_with_and_without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
     y, p = draw(1200, 9)
     lattice = cal.bkde(y, p), cal.msce(y, p, bandwidth="loo_cv")

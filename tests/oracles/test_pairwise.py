@@ -164,12 +164,34 @@ def test_compiled_and_plain_dynamic_programme_give_the_same_bits() -> None:
 def test_a_mass_anywhere_is_smoothed_as_by_direct_sums() -> None:
     position = np.array([0.0, 1e-9, 0.123456789, 0.5, 1 - 1e-9, 1.0])
     mass = np.array([0.2, -0.1, 0.3, -0.25, 0.1, -0.2])
-    series = CosineSeries(position, mass, 0.02)
-    frequency = np.pi * np.arange(len(series.terms))
-    wanted = 2 * np.cos(frequency[:, None] * position) @ mass
-    wanted[0] /= 2
-    damped = np.exp(-((frequency * 0.02) ** 2) / 2)
-    assert np.abs((series.terms - wanted) * damped).max() < 1e-9
+    repeats = 1 << 14
+    many = np.tile(position, repeats), np.tile(mass / repeats, repeats)
+    for series in (
+        CosineSeries(position, mass, 0.02),
+        CosineSeries(position, mass, 0.02, six=True),
+        CosineSeries(*many, 0.02),
+    ):
+        frequency = np.pi * np.arange(len(series.terms))
+        wanted = 2 * np.cos(frequency[:, None] * position) @ mass
+        wanted[0] /= 2
+        damped = np.exp(-((frequency * 0.02) ** 2) / 2)
+        assert np.abs((series.terms - wanted) * damped).max() < 1e-9
+
+
+def test_searches_in_few_and_many_rows_end_at_a_fixed_point_or_a_constant() -> None:
+    rng = np.random.default_rng(8)
+    for n in (8000, 9000, 70_000):  # series of eight, six and four nodes
+        for slope in (1.0, 1.5):  # ends below and above the width of the first series
+            z = 2 * rng.standard_normal(n)
+            y, p = rng.random(n) < 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-slope * z))
+            width = cal.smece(y, p)
+            assert cal.smece(y, p, bandwidth=width) == pytest.approx(width, rel=1e-9)
+        y, p = (
+            np.zeros(n, int),
+            np.round(rng.random(n), 1) * 0.002,
+        )  # all residuals have one sign, so that smoothing changes nothing
+        y[0], p[0] = 1, 1.0
+        assert cal.smece(y, p) == pytest.approx(np.mean(p - y), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["ordinary", "ties", "flat", "edges"])

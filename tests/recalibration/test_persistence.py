@@ -243,7 +243,7 @@ save(maps[1], path)
 def test_a_kill_leaves_the_old_file_or_the_new(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "map.json"
     size = save(cal.KernelCalibration(bandwidth=0.05).fit(BINARY.y_prob, BINARY.y_true), path).stat().st_size
-    for seed in range(200 if request.config.getoption("--deep") else 8):
+    for seed in range(200 if request.config.getoption("--deep") else 3):
         kill_while_writing(WRITER, "save(maps[turn % 2], path)", str(path), size, seed)
         found = load(path)
         assert isinstance(found, cal.KernelCalibration)

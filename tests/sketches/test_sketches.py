@@ -89,6 +89,7 @@ Merging.TestCase.settings = settings(
 TestMerging = Merging.TestCase
 
 
+@pytest.mark.deep
 def test_a_thousand_parts_as_chain_star_and_tree() -> None:
     y, p = rows_of("even", 3000)
     parts = [cal.Sketch.of(y[i::1000], p[i::1000]) for i in range(1000)]

@@ -151,6 +151,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("split", SPLITS)
 def test_two_processes_give_the_bits_of_one(split: int, written: Path) -> None:
     probs, labels = drawn()

@@ -133,3 +133,17 @@ def spoil(labels: Any, probs: Any) -> None:
     probs[::3] = np.nan
     probs[::5] = 1e30
     probs[1::5] = -1e30
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int64])
+def test_the_order_of_packed_numbers_is_that_of_a_stable_sort(kind: Any) -> None:
+    rng = np.random.default_rng(4)
+    for rows in (0, 1, 2, 2047, 2048, 5000, 70_000):
+        uniform = rng.random(rows)
+        near = 0.5 + rng.integers(0, 40, rows) * 2.0**-53
+        tied, mixed = np.round(uniform, 1), np.where(uniform < 5 / (rows + 1), near, uniform)
+        # Numbers whose difference the index takes, many and few; both zeros; numbers that no score has.
+        zeros = np.where(uniform < 0.5, 0.0, -0.0)
+        for values in (uniform, tied, near, mixed, zeros, 3 - 9 * uniform, uniform * 1e-310, np.full(rows, 1.0)):
+            numbers = (values * (100 if kind == np.int64 else 1)).astype(kind)
+            assert np.array_equal(blocks.stable_order(numbers), np.argsort(numbers, kind="stable"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-import shutil
-import subprocess
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -21,8 +22,9 @@ from calibrant.metrics.registry import Metric
 from calibrant.recalibration.methods import calibrator_types
 from calibrant.validation import dossier, timing
 from calibrant.validation.identities import compare_identity, identities, problem
-from calibrant.validation.installation import checksums
-from calibrant.validation.references import GROUPS, Compared, Reference, compare, load
+from calibrant.validation.installation import checksums, origin
+from calibrant.validation.references import GROUPS, Compared, Reference, compare, load, stored_json
+from calibrant.validation.traceability import trace
 
 ROOT = Path(cal.__file__).parents[2]
 SLIGHTLY = 1 + 1e-6
@@ -91,13 +93,33 @@ def test_every_metric_and_calibrator_has_a_row_that_sees_one_part_in_a_million()
         return Compared(reference, (values * SLIGHTLY).tolist()).difference > reference.tolerance
 
     rows = [row for group in GROUPS for row in load(group)]
-    assert {row.topic for row in load("definitions") if seen(row)} == set(cal.catalogue)
+    assert {row.topic for row in load("definitions") if row.kind == "metric" and seen(row)} == set(cal.catalogue)
     assert {row.topic for row in rows if row.kind == "calibrator" and seen(row)} >= set(calibrator_types()) - {
         "Identity"
     }
     assert {row.topic for row in rows if row.kind == "test" and seen(row)} >= set(METRICS)
     assert len({row.id for row in rows}) == len(rows)
-    assert all(row.source and row.source_call and row.reason and row.tolerance <= 1e-7 for row in rows)
+    assert all(row.source and row.source_call and row.reason for row in rows)
+    outside = ("r", "peers")  # these have errors of their own, each with its reason
+    assert all(row.tolerance <= (1e-5 if row.id.startswith(outside) else 1e-7) for row in rows)
+    # A change by one part in a million is seen beside all but a few of them.
+    assert sum(row.tolerance > 1e-7 for row in rows) < 0.07 * len(rows)
+
+
+def test_where_the_values_are_from() -> None:
+    """Each source has its version, and what its calls need is stored beside them."""
+    sources = {row.source for row in load("peers")}
+    assert len(sources) >= 16
+    assert sources <= set(stored_json("peers")["setup"])
+    assert all(re.fullmatch(r"[\w-]+ [\d.]+", source) for source in sources)
+    scripts = {row.source.partition("; ")[2] for row in load("r")}
+    assert scripts <= set(stored_json("r")["setup"])
+    assert all(
+        (ROOT / name).read_text(encoding="utf-8").strip() == text for name, text in stored_json("r")["setup"].items()
+    )
+    assert all("Julia was not run" in row.source_call for row in load("published"))
+    # Nothing but the values of an earlier version names calibrant, and no row depends on which one it is.
+    assert not any(cal.__version__ in row.call for group in GROUPS for row in load(group))
 
 
 def test_identities_hold_and_a_lost_bit_is_seen() -> None:
@@ -129,26 +151,113 @@ def test_the_same_installation_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_content(tmp_path: Path) -> None:
-    found = validate("r/")
+    found = validate("r/cox")
     content = found.to_dict()
     assert list(content) == [
-        "summary", "passed", "checks", "failed", "selection", "installation", "operation", "performance", "known_limits",
+        "summary", "passed", "checks", "failed", "selection", "installation", "traceability", "operation", "sources", "performance",
+        "known_limits",
     ]  # fmt: skip
-    assert content["summary"] == "passed: 61 of 61 checks"
+    rows = [row for row in load("r") if row.id.startswith("r/cox")]
+    count = len(rows)
+    assert count > 70
+    assert content["summary"] == f"passed: {count} of {count} checks"
     assert (
         content["installation"]["files"]["validation/dossier.py"]
         == checksums(Path(dossier.__file__).parent)["dossier.py"]
     )
-    assert {row["id"] for row in content["operation"]} == {row.id for row in load("r")}
+    assert {row["id"] for row in content["operation"]} == {row.id for row in rows}
     limits = content["known_limits"]
-    assert dict(limits["metrics"]).keys() == {name for name in cal.catalogue if not cal.catalogue[name].certain}
+    assert dict(limits["metrics"]).keys() == {
+        name for name in cal.catalogue if cal.catalogue[name].certainty != "certain"
+    }
+    assert {row[0].partition(" ")[0] for row in limits["differences"]["rows"]} >= {
+        "scikit-learn",
+        "netcal",
+        "betacal",
+        "R",
+    }
+    assert all(row[3] and row[4] for row in limits["r"]["rows"])
+    # No metric, and no calibrator but a few, is compared with calibrant alone.
+    assert "metric" not in dict(limits["inside"])
     assert {row[-1] for row in limits["size"]["rows"]}.isdisjoint({"nominal", "few runs"})
-    assert {row[0] for row in content["performance"]["coverage"]["rows"]} <= set(cal.catalogue)
-    assert len(found.to_frame()) == 61
+    performance = content["performance"]
+    assert {row[0] for row in performance["coverage"]["rows"]} <= set(cal.catalogue)
+    assert {row[0] for row in performance["size"]["rows"]} <= {row[0] for row in performance["tests"]["rows"]}
+    verdicts = {row[0] for row in performance["verdicts"]["rows"]}
+    assert {row[-1] for name in ("size", "few", "coverage") for row in performance[name]["rows"]} <= verdicts
+    assert performance["times"]["columns"][6] == "times a plain read"
+    assert len(found.to_frame()) == count
     page = found.save(tmp_path / "d.html").read_text(encoding="utf-8")
     assert "http://" not in page.replace("http-equiv", "")
     assert "<script" not in page
     assert markup_is_balanced(page)
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r' id="([^"]+)"', page))
+    assert 'href="#r/cox_slope/1"' in page
+
+
+def test_every_requirement_is_traced_to_a_definition_rows_and_a_result() -> None:
+    everything = [row for group in GROUPS for row in load(group)] + identities()
+    checks = [compare(row) for row in load("definitions") if row.topic in ("brier", "ece")]
+    checks[0] = Compared(checks[0].reference, 0.5)
+    entries = {entry["id"]: entry for entry in trace(everything, checks)}
+    names = {
+        "metric": cal.catalogue,
+        "calibrator": set(calibrator_types()) - {"Identity"},
+        "test": METRICS,
+        "interval": METRICS,
+    }
+    assert entries.keys() >= {f"{kind}/{name}" for kind, some in names.items() for name in some}
+    assert all(
+        entry["requirement"] and entry["definition"] and entry["rows"] and entry["sources"]
+        for entry in entries.values()
+    )
+    of = entries[f"metric/{checks[0].reference.topic}"]
+    assert (of["result"], of["evaluated"] - of["passed"]) == ("FAILED", 1)
+    assert entries["metric/nll"]["result"] == "not evaluated"
+    assert entries["metric/ece"]["rows"][0] == "definitions/ece/1 to 4"
+    assert "Naeini" in entries["metric/ece"]["definition"]
+    assert sum(len(entry["rows"]) for entry in entries.values()) > len(entries)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda package: None, []),
+        (lambda package: (package / "a.py").write_text("x = 2\n"), ["a.py was changed"]),
+        (lambda package: (package / "a.py").unlink(), ["a.py is missing"]),
+        (lambda package: (package / "b.py").write_text(""), ["b.py is not of the wheel"]),
+    ],
+)
+def test_files_that_are_not_those_of_the_wheel_are_named(
+    change: Callable[[Path], None], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, metadata = tmp_path / "calibrant", tmp_path / "calibrant-1.dist-info"
+    for folder in (package / "__pycache__", metadata):
+        folder.mkdir(parents=True)
+    (package / "a.py").write_text("x = 1\n")
+    (package / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"")
+    (metadata / "METADATA").write_text("Name: calibrant\nVersion: 1\n")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"x = 1\n").digest()).rstrip(b"=").decode()
+    (metadata / "RECORD").write_text(f"calibrant/a.py,sha256={digest},6\ncalibrant/__pycache__/a.cpython-311.pyc,,\n")
+    change(package)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = origin(package)
+    assert (found.kind, found.changed) == ("wheel", said)
+    monkeypatch.setattr(dossier, "origin", lambda **_: found)
+    checked = validate("installation/")
+    assert checked.passed != bool(said)
+    assert all(text in repr(checked) for text in said)
+
+
+def test_a_clone_says_that_there_is_no_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "calibrant").mkdir()
+    assert origin(tmp_path / "calibrant").kind == "folder"
+    metadata = tmp_path / "calibrant-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Name: calibrant\nVersion: 1\n")
+    (metadata / "direct_url.json").write_text('{"dir_info": {"editable": true}, "url": "file:///clone"}')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert origin(tmp_path / "calibrant").kind == "editable"
 
 
 def markup_is_balanced(page: str) -> bool:
@@ -217,25 +326,15 @@ def test_everything_passes() -> None:
 
 @pytest.mark.deep
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("group", ["definitions", "r", "simulations"])
+@pytest.mark.parametrize(
+    "group", ["definitions", "r", "peers", "published", "simulations", "conventions", "benchmarks"]
+)
 def test_values_are_those_of_their_sources(group: str) -> None:
+    """Packages of Python and R are run again where they are installed."""
     import make_references
 
-    stored = json.loads((make_references.FOLDER / f"{group}.json").read_text(encoding="utf-8"))
-    assert json.loads(json.dumps(make_references.SOURCES[group]())) == stored
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("topic", ["recalibration", "val_prob", "hosmer_lemeshow", "intervals", "proportions"])
-def test_values_of_r_are_those_that_r_gives(topic: str) -> None:
-    if not (command := shutil.which("Rscript")):
-        pytest.skip("R is not installed")
-    folder = ROOT / "tests" / "r"
-    done = subprocess.run([command, f"{topic}.R"], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode and ("no package called" in done.stderr or "sources/" in done.stderr):
-        pytest.skip(f"a package that {topic}.R needs is not installed: {done.stderr.strip().splitlines()[0]}")
-    assert done.returncode == 0, done.stderr
-    stored = json.loads((folder / f"{topic}.json").read_text(encoding="utf-8"))
-    for found, known in zip(json.loads(done.stdout), stored, strict=True):
-        assert (found["data"], found["call"]) == (known["data"], known["call"])
-        assert found["value"] == pytest.approx(known["value"], rel=1e-7, abs=1e-10)
+    found = make_references.check(group)
+    assert found.differ == []
+    if not found.values:
+        pytest.skip("; ".join(found.absent))
+    assert found.values >= (100 if group == "r" else len(load(group)) if group in GROUPS else 1)

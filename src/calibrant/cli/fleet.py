@@ -103,7 +103,7 @@ def run(
                     _alert(model, moment + int((time.monotonic() - began) * SECOND), blocked)
     found = fleet_status(models, alpha=fdr, now=now, errors=errors)
     if json is not None:
-        write_atomic(json, (found.to_json() + "\n").encode())
+        write_atomic(json, found.to_json().encode())
     if out is not None:
         from ..reporting.fleet import write_fleet
 
@@ -427,7 +427,8 @@ def _rows(name: str, source: _Source) -> Iterator[str]:
             # The query, and views of the database, read its own tables and no other file.
             connection.execute("SET enable_external_access = false")
             connection.execute("USE data")
-            connection.execute(f"CREATE TABLE result.rows AS FROM ({source.query.rstrip().rstrip(';')})")
+            # The parenthesis stands on a line of its own, since the query may end in a comment.
+            connection.execute(f"CREATE TABLE result.rows AS FROM (\n{source.query.rstrip().rstrip(';')}\n)")
         except duckdb.Error as error:
             raise FileError(name, f"the query failed: {first_line(error)}", "check the query") from None
         finally:
@@ -487,7 +488,7 @@ def _show(found: FleetStatus) -> None:
             each.last_window or "-",
             f"{each.n:,}",
             number(each.e_value),
-            str(len(each.alarms)),
+            str(len(each.stories)),
             each.words,
         ]
         for each in shown

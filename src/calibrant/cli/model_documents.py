@@ -7,6 +7,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..errors import CalibrantError
-from ..monitoring.databases import is_url
+from ..monitoring.databases import ChangedError, is_url
 from ..monitoring.fleet import FleetStatus, ModelStatus, Reading, gather, read_model
 from ..monitoring.monitor import Monitor
 from ..monitoring.prometheus import Family, Rows, families, family, joined
@@ -27,6 +28,8 @@ LAST = 90
 """Windows of the page and of the status of a model, as `monitor report` shows by default."""
 KEPT_BYTES = 64 << 20
 """Size of all documents that are kept; the one that was not asked for longest is made anew."""
+ATTEMPTS = 5
+"""How often a store is read that is written meanwhile."""
 ALPHA = 0.05
 """False discovery rate of the selection among all models, as in `fleet_status`."""
 JSON, HTML = "application/json", "text/html; charset=utf-8"
@@ -137,6 +140,10 @@ class Models:
             if kept is not None:
                 return kept
             try:
+                for _ in range(ATTEMPTS - 1):
+                    with suppress(ChangedError):
+                        return self._make(name, kind, version)
+                    version = store.version()
                 return self._make(name, kind, version)
             except Exception as error:  # a damaged store may raise anything, and concerns its own model only
                 problem = f"cannot be read ({type(error).__name__})"
@@ -159,7 +166,7 @@ class Models:
             reading = read_model(name, self.owners.get(name), opened, status, patience=self.stale.get(name))
             made: Any = Entry(reading, families(status, {"model": name}), True)
         elif kind == "status":
-            made = Document.of(status.to_json() + "\n", JSON)
+            made = Document.of(status.to_json(), JSON)
         else:
             from ..reporting.timeline import render_timeline
 

@@ -341,7 +341,7 @@ def status(
     opened = Monitor.open(store)
     labels = {"model": name or opened.name, **_tags(tags)}
     found = _status(opened, last, group)
-    text = found.to_json() + "\n" if as_json else found.to_prometheus(labels) if prometheus else None
+    text = found.to_json() if as_json else found.to_prometheus(labels) if prometheus else None
     if text is None:
         _show(found)
     elif out is None:

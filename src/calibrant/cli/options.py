@@ -20,6 +20,27 @@ RENAMED = {
 }
 
 
+_WHOLE_ROWS = "is not supported: a sketch counts whole rows; "
+_PROBABILITIES = "is not supported: this command reads probabilities; compute them "
+# Options of other commands that one may expect, with the reason why they are absent and what to do instead.
+ABSENT = {
+    "sql": {
+        "--logits": f"{_PROBABILITIES}in a view, or use calibrant.spark.sketch(..., input='logit')",
+        "--weight": f"{_WHOLE_ROWS}use --counts for numbers of identical rows",
+        "--lens": "is not supported: the query fills the sketch of the event or, with --probs, of the top label; "
+        "`calibrant scan` summarizes each class of exported rows",
+        "--drop-missing": "is an option of reading the result; use `calibrant scan RESULT --cells --drop-missing`",
+        "--out": "is not supported: the query is printed; redirect the output to a file",
+    },
+    "scan": {
+        "--logits": f"{_PROBABILITIES}first, or use Sketches.of(..., input='logit') in Python",
+        "--weight": f"{_WHOLE_ROWS}use `calibrant evaluate` for weights",
+        "--counts": "is not supported: each row of a file counts once; use Sketches.of(..., counts=) in Python, or `calibrant sql`",
+        "--lens": "is not supported: the sketch has the top label and each class; name one in `calibrant evaluate --lens`",
+    },
+}
+
+
 class OnceCommand(click.Command):
     """A command that accepts each option once, unless the option is declared as repeatable; click would silently use the last one."""
 
@@ -56,6 +77,9 @@ class OnceCommand(click.Command):
             if error.option_name == "--confidence-column" and "--prob" in known:
                 remedy = "use --prob; the label is then whether the prediction is correct"
                 raise click.UsageError(f"{error.option_name}: is not an option of this command; {remedy}") from None
+            reason = ABSENT.get(self.name or "", {}).get(error.option_name)
+            if reason is not None:
+                raise click.UsageError(f"{error.option_name}: {reason}") from None
             now = [name for name in RENAMED.get(error.option_name, ()) if name in known]
             if not now:
                 raise

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, UndefinedMetricError, Use
 from ..util.blocks import map_blocks, rows_per_block
 from ..util.checks import check_positive, check_whole
+from ..util.sums import accurate_sum
 from ..views.view import View
 from .logistic_regression import (
     CLIP,
@@ -107,12 +108,23 @@ class Logistic:
         return np.asarray(expit(self.intercept + self.slope * logit(scores)))
 
 
-def fit_line(groups: Groups, *, firth: bool = False) -> LogisticFit:
-    """Fit the logistic regression of the outcome on the log-odds of the score: intercept and slope."""
-    feature = logit(groups.score)
-    if not firth and separating_side(groups, 1 if feature[0] < feature[-1] else 0, feature):
+def fit_line(groups: Groups, feature: Floats | None = None, *, firth: bool = False) -> LogisticFit:
+    """Fit the logistic regression of the outcome on a feature, by default the log-odds of the score: intercept and slope."""
+    x = logit(groups.score) if feature is None else feature
+    if not firth and separating_side(groups, min(_distinct(x), 2) - 1, x):
         raise _separated(groups)
-    return _converged(fit_logistic(groups, np.column_stack([np.ones(len(feature)), feature]), firth=firth))
+    return _converged(fit_logistic(groups, _columns(np.ones(len(x)), x), along=x, firth=firth))
+
+
+def _columns(*features: Floats) -> Floats:
+    """Return features as columns that are contiguous in memory."""
+    return np.array(features).T
+
+
+def _distinct(feature: Floats) -> int:
+    """Return the number of distinct values, or 3 if there are more."""
+    low, high = feature.min(), feature.max()
+    return 1 if low == high else 3 if ((feature > low) & (feature < high)).any() else 2
 
 
 def _converged(fit: LogisticFit) -> LogisticFit:
@@ -150,11 +162,11 @@ def logistic(view: View) -> Logistic:
     >>> round(logistic(view).slope, 4)
     0.5805
     """
-    groups = groups_of(view)
+    groups = rows_of(view)
     feature = logit(groups.score)
-    if feature[0] == feature[-1]:
+    if feature.min() == feature.max():
         return Logistic(_constant_logit(groups), 0.0)
-    return Logistic(*map(float, fit_line(groups).coefficients))
+    return Logistic(*map(float, fit_line(groups, feature).coefficients))
 
 
 def smoothed_logistic(view: View) -> Logistic:
@@ -185,12 +197,12 @@ def smoothed_logistic(view: View) -> Logistic:
     feature = logit(groups.score)
     if feature.min() == feature.max():
         return Logistic(_constant_logit(groups), 0.0)
-    fit = _converged(fit_logistic(groups, np.column_stack([np.ones(len(feature)), feature])))
+    fit = _converged(fit_logistic(groups, _columns(np.ones(len(feature)), feature), along=feature))
     return Logistic(*map(float, fit.coefficients))
 
 
 def _constant_logit(groups: Groups) -> float:
-    events, others = math.fsum(groups.events), math.fsum(groups.others)
+    events, others = accurate_sum(groups.events), accurate_sum(groups.others)
     if min(events, others) <= 0:
         raise _separated(groups)
     return math.log(events / others)
@@ -260,15 +272,15 @@ def quadratic(view: View) -> Quadratic:
     >>> round(quadratic(view).bend, 4)
     0.1025
     """
-    groups = groups_of(view)
+    groups = rows_of(view)
     feature = logit(groups.score)
-    if len(np.unique(feature)) < 3:
+    if _distinct(feature) < 3:
         line = logistic(view)
         return Quadratic(line.intercept, line.slope, 0.0)
     if separating_side(groups, 2, feature):
         raise _separated(groups)
-    features = np.column_stack([np.ones(len(feature)), feature, feature**2])
-    return Quadratic(*map(float, _converged(fit_logistic(groups, features)).coefficients))
+    fit = fit_logistic(groups, _columns(np.ones(len(feature)), feature, feature**2), along=feature)
+    return Quadratic(*map(float, _converged(fit).coefficients))
 
 
 @dataclass(frozen=True)
@@ -352,22 +364,22 @@ def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm
     >>> round(beta(view).a, 4)
     0.072
     """
-    groups = groups_of(view)
+    groups = rows_of(view)
+    low, high = beta_features(groups.score)
+    odds = low + high
     if parameters == "am":
-        slope, shift = _rising(groups, logit(groups.score))
+        slope, shift = _rising(groups, odds)
         return Beta(slope, slope, shift)
     if parameters != "abm":
-        return _through_the_middle(groups, common=parameters == "a")
-    low, high = beta_features(groups.score)
-    distinct = len(np.unique(logit(groups.score)))
-    if distinct < 3:  # two scores fix a line, one score fixes a constant
-        line = Logistic(*_rising(groups, logit(groups.score))[::-1]) if constrained else logistic(view)
+        return _through_the_middle(groups, low, high, common=parameters == "a")
+    if _distinct(odds) < 3:  # two scores fix a line, one score fixes a constant
+        line = Logistic(*_rising(groups, odds)[::-1]) if constrained else logistic(view)
         return Beta(line.slope, line.slope, line.intercept)
-    side = separating_side(groups, 2, logit(groups.score))
+    side = separating_side(groups, 2, odds)
     if side and (not constrained or side.turns == 0 or (side.turns == 1 and side.first < 0)):
         raise _separated(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, np.column_stack([low, high, np.ones(len(low))])))
+        fit = _converged(fit_logistic(groups, _columns(low, high, np.ones(len(low))), along=odds))
         free = Beta(*map(float, fit.coefficients))
         if not constrained or min(free.a, free.b) >= 0:
             return free
@@ -378,22 +390,20 @@ def beta(view: View, constrained: bool = True, parameters: BetaParameters = "abm
     return Beta(0.0, slope, shift) if falls_first else Beta(slope, 0.0, shift)
 
 
-def _through_the_middle(groups: Groups, common: bool) -> Beta:
+def _through_the_middle(groups: Groups, low: Floats, high: Floats, common: bool) -> Beta:
     """Fit a non-decreasing curve through (1/2, 1/2), with a common or two separate coefficients."""
-    odds = logit(groups.score)
+    odds = low + high
     # Such a curve is below 1/2 exactly where the score is: only scores on the other side keep it from being a step.
     if not (groups.others[odds > 0].any() or groups.events[odds < 0].any()) and odds.any():
         raise _separated(groups)
-    low, high = (
-        feature + sign * math.log(2) for feature, sign in zip(beta_features(groups.score), (1, -1), strict=True)
-    )
+    low, high = low + math.log(2), high - math.log(2)
     if not odds.any():  # every score is 1/2, as is every curve there
         return Beta(1.0, 1.0, 0.0)
-    if common or len(np.unique(odds[odds != 0])) < 2:  # one score does not determine two coefficients
+    if common or _distinct(odds[odds != 0]) < 2:  # one score does not determine two coefficients
         slope, _ = _slope(groups, odds)
         return Beta(slope, slope, 0.0)
     try:
-        fit = fit_logistic(groups, np.column_stack([low, high]))
+        fit = fit_logistic(groups, _columns(low, high), along=odds)
         a, b = map(float, fit.coefficients)
         inside = fit.converged and min(a, b) >= 0
     except UndefinedMetricError:
@@ -406,7 +416,7 @@ def _through_the_middle(groups: Groups, common: bool) -> Beta:
 
 def _slope(groups: Groups, feature: Floats) -> tuple[float, float]:
     """Fit a non-negative coefficient without an intercept, and return it with its log-likelihood."""
-    fit = fit_logistic(groups, feature[:, None])
+    fit = fit_logistic(groups, feature[:, None], along=feature)
     slope = float(fit.coefficients[0])
     if fit.converged and slope >= 0:
         return slope, fit.log_likelihood
@@ -415,11 +425,11 @@ def _slope(groups: Groups, feature: Floats) -> tuple[float, float]:
 
 def _rising(groups: Groups, feature: Floats) -> tuple[float, float]:
     """Fit slope and intercept of one feature; the slope is 0 where it would be negative."""
-    side = separating_side(groups, 1, feature) if feature[0] < feature[-1] else Side(1, 1)
+    side = separating_side(groups, 1, feature) if _distinct(feature) > 1 else Side(1, 1)
     if side and (side.turns == 0 or side.first < 0):
         raise _separated(groups)
     if side is None:
-        fit = _converged(fit_logistic(groups, np.column_stack([feature, np.ones(len(feature))])))
+        fit = _converged(fit_logistic(groups, _columns(feature, np.ones(len(feature))), along=feature))
         if fit.coefficients[0] >= 0:
             return float(fit.coefficients[0]), float(fit.coefficients[1])
     return 0.0, _constant_logit(groups)
@@ -522,20 +532,22 @@ class Interpolated:
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
     starts = np.arange(len(groups.score) + 1)
-    rate = _rate_of(groups, starts)
+    events, weight = groups.events, groups.weight
     for _ in range(MOST_PASSES):
+        rate = events / weight
         rising = rate[1:] > rate[:-1]
         if rising.all():
             break
         # Neighbours out of order belong to one block, whatever the order in which they are pooled.
-        starts = np.concatenate([starts[:1], starts[1:-1][rising], starts[-1:]])
-        rate = _rate_of(groups, starts)
+        first = np.append(0, np.flatnonzero(rising) + 1)
+        starts = np.append(starts[first], starts[-1])
+        events, weight = np.add.reduceat(events, first), np.add.reduceat(weight, first)
     else:
         from scipy.optimize import isotonic_regression
 
-        weight = np.add.reduceat(groups.weight, starts[:-1])
-        starts = starts[isotonic_regression(rate, weights=weight).blocks.astype(np.intp)]
-        rate = _rate_of(groups, starts)
+        blocks = isotonic_regression(events / weight, weights=weight).blocks
+        starts = starts[blocks.astype(np.intp)]
+    rate = _rate_of(groups, starts)
     # Blocks with equal rates are merged, also where rounding of the weights separates them.
     apart = np.append(True, np.diff(rate) > SAME_RATE)
     if apart.all():
@@ -717,7 +729,7 @@ def likeliest_heights(groups: Groups, feature: Floats, knots: Floats) -> Floats:
     ridge = NODE_RIDGE if len(knots) > 2 else 0.0
     if not ridge and separating_side(groups, 1, feature):
         raise _separated(groups)
-    fit = fit_logistic(groups, hats(feature, knots), offset=feature, ridge=ridge)
+    fit = fit_logistic(groups, hats(feature, knots), along=feature, offset=feature, ridge=ridge)
     return _converged(fit).coefficients
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import UndefinedMetricError
 from ..util.blocks import map_blocks, rows_per_block
+from ..util.cached import cached_property
 from ..views.view import View
 
 __all__ = [
@@ -34,7 +34,16 @@ Floats = NDArray[np.float64]
 CLIP = 1e-12
 LARGEST_LOGIT = math.log1p(-CLIP) - math.log(CLIP)
 STEPS, TOLERANCE, HALVINGS = 100, 1e-10, 40
-WARM_GROUPS = 4096
+# Digits beyond these are rounding error.
+ROUNDING = 1e-16
+# More rows than these are first summarised in cells, with about this many cells at most.
+FEW_GROUPS, MOST_CELLS = 4096, 4096
+# A range of the feature too narrow for cells.
+NARROW = 1e-6
+# The fit of the cells is a start only; coefficients as large as this come from cells that are separated.
+COARSE, FAR, MOST_REFINEMENTS = 1e-6, 100.0, 8
+# Few rows usually show that outcomes are not separated.
+SAMPLED = 512
 # A column that the others explain to this many digits is not identifiable.
 SAME_COLUMN = 1e-10
 
@@ -74,28 +83,34 @@ def rates_seen(groups: Groups) -> Floats:
 
 def groups_of(view: View) -> Groups:
     """Return the tie groups of a view, with separate sums, since differences of prefix sums would not give an exact 0."""
-    _, outcome, weight = view.sorted_rows
-    starts = view.prefix.end[:-1]
-    importance = view.weight_kind == "importance" and weight is not None
-    scale = view.effective_size / view.total if importance else 1.0
-    w = np.ones(view.n) if weight is None else weight * scale
-    own = w * w if importance else w
+    score, outcome, weight = view.sorted_rows
+    starts, size = view.ends[:-1], np.diff(view.ends).astype(np.float64)
+    score = score if len(starts) == view.n else score[starts]
 
     def sums(values: Floats) -> Floats:
         return values if len(starts) == view.n else np.add.reduceat(values, starts)
 
+    if weight is None and not view.is_soft:  # sums of 0 and 1 are exact
+        events = sums(outcome)
+        return Groups(score, size, size, events, size - events, (size, events, events))
+    importance = view.weight_kind == "importance" and weight is not None
+    scale = view.effective_size / view.total if importance else 1.0
+    w = np.ones(view.n) if weight is None else weight * scale
+    own = w * w if importance else w
     mass = sums(w)
-    rows = np.diff(view.prefix.end).astype(np.float64) if importance else mass
     squares = (sums(own), sums(own * outcome), sums(own * outcome**2))
-    return Groups(view.prefix.score, rows, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
+    return Groups(score, size if importance else mass, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
 
 
 def rows_of(view: View) -> Groups:
     """Return each row as its own group in the given order, for fits that need neither ties nor order, which avoids the sort."""
+    outcome = view.outcome
+    if view.weight is None and not view.is_soft:
+        ones = np.ones(view.n)
+        return Groups(view.score, ones, ones, outcome, 1 - outcome, (ones, outcome, outcome))
     importance = view.weight_kind == "importance" and view.weight is not None
     w = view.weights * (view.effective_size / view.total) if importance else view.weights
     own = w * w if importance else w
-    outcome = view.outcome
     squares = (own, own * outcome, own * outcome**2)
     return Groups(view.score, np.ones(view.n) if importance else w, w, w * outcome, w * (1 - outcome), squares)
 
@@ -131,20 +146,42 @@ class Side(NamedTuple):
 def separating_side(groups: Groups, turns: int, feature: Floats | None = None) -> Side | None:
     """Return the simplest sign pattern with at most `turns` changes that separates the outcomes, or None if the maximum is finite.
 
-    A group with both outcomes must lie on a zero of the function, which is where its sign changes.
+    A group with both outcomes must lie on a zero of the function, which is where its sign changes. For more than two changes
+    the groups must be in increasing order.
     """
-    kind = _kinds(groups, groups.score if feature is None else feature)
-    for most in range(turns + 1):
-        for first in (-1, 1):
-            if _fits_pattern(kind, first, most):
-                return Side(first, most)
+    x = groups.score if feature is None else feature
+    few = slice(None, None, max(1, len(x) // SAMPLED))
+    # What separates the outcomes separates those of some groups too.
+    for some in (few, slice(None)) if few.step > 1 else (few,):
+        side = _separating(x[some], groups.events[some], groups.others[some], turns)
+        if side is None:
+            break
+    return side
+
+
+def _separating(x: Floats, events: Floats, others: Floats, turns: int) -> Side | None:
+    if turns > 2:
+        kind = _kinds(x, events, others)
+        sides = (Side(first, most) for most in range(turns + 1) for first in (-1, 1))
+        return next((side for side in sides if _fits_pattern(kind, *side)), None)
+    hit, missed = x[events > 0], x[others > 0]
+    if not (len(hit) and len(missed)):
+        return Side(1 if len(hit) else -1, 0)
+    (low, high), (below, above) = ((float(part.min()), float(part.max())) for part in (hit, missed))
+    if turns and (above <= low or high <= below):
+        return Side(-1 if above <= low else 1, 1)
+    if turns > 1:
+        if not ((missed > low) & (missed < high)).any():
+            return Side(-1, 2)
+        if not ((hit > below) & (hit < above)).any():
+            return Side(1, 2)
     return None
 
 
-def _kinds(groups: Groups, feature: Floats) -> NDArray[np.int64]:
+def _kinds(feature: Floats, events: Floats, others: Floats) -> NDArray[np.int64]:
     """Return 1 for events only, -1 for non-events only, 0 for both, with runs of the same sign merged."""
     starts = np.flatnonzero(np.append(True, np.diff(feature) != 0))
-    events, others = np.add.reduceat(groups.events, starts), np.add.reduceat(groups.others, starts)
+    events, others = np.add.reduceat(events, starts), np.add.reduceat(others, starts)
     kind = (events > 0).astype(np.int64) - (others > 0)
     return kind[np.append(True, (kind[1:] != kind[:-1]) | (kind[1:] == 0))]
 
@@ -160,146 +197,259 @@ def _fits_pattern(kind: NDArray[np.int64], first: int, turns: int) -> bool:
     return place == len(kind)
 
 
-@dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """Coefficients in the order of the columns, and their covariance."""
+    """Coefficients in the order of the columns; their covariance and the log-likelihood are computed on request."""
 
-    coefficients: Floats
-    covariance: Floats
-    """Inverse of the Fisher information."""
-    sandwich: Floats
-    """Sandwich covariance, robust to misspecification; for importance weights."""
-    log_likelihood: float
-    converged: bool
+    def __init__(self, groups: Groups, model: _Likelihood, back: Floats, inner: Floats, converged: bool) -> None:
+        self.coefficients: Floats = back @ inner
+        self.converged = converged
+        self._groups, self._model, self._back, self._inner = groups, model, back, inner
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        return self._model.log_likelihood(self._inner)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.asarray(np.linalg.pinv(self._model.slopes(self._inner)[1]))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Inverse of the Fisher information."""
+        return np.asarray(self._back @ self._inverse @ self._back.T)
+
+    @cached_property
+    def sandwich(self) -> Floats:
+        """Sandwich covariance, robust to misspecification; for importance weights."""
+        basis, mu = self._model.basis, self._model.mean(self._inner)
+        total, ones, ones2 = self._groups.squares
+        noise = ones2 - 2 * mu * ones + mu**2 * total
+        whole = self._back @ self._inverse
+        return np.asarray(whole @ ((noise * basis) @ basis.T) @ whole.T)
 
 
 def fit_logistic(
-    groups: Groups, columns: Floats, *, offset: Floats | None = None, ridge: float = 0.0, firth: bool = False
+    groups: Groups,
+    columns: Floats,
+    *,
+    along: Floats | None = None,
+    offset: Floats | None = None,
+    ridge: float = 0.0,
+    firth: bool = False,
 ) -> LogisticFit:
     """Fit the coefficients by maximum likelihood; `ridge` is half the penalty of a squared coefficient.
 
-    Without `ridge` the columns are made orthogonal first, so that nearly equal columns cost no digits.
+    Without `ridge` the columns are made orthogonal first, so that nearly equal columns cost no digits. If columns and offset are smooth
+    functions of one feature, `along`, many rows are fitted in cells of it first, which leaves two or three passes over the rows.
     """
-    if ridge:
-        basis, back = columns, np.eye(columns.shape[1])
-    else:
-        basis, back = _orthogonal(columns, groups.weight)
-    with np.errstate(under="ignore", over="ignore"):
-        start = np.zeros(basis.shape[1]) if ridge or firth else _warm_start(groups, basis, offset)
-        inner, converged, state = _climb(groups, basis, offset, ridge, firth, start)
-        mu, _ = _sigmoid(basis @ inner if offset is None else offset + basis @ inner)
-    covariance = np.linalg.pinv(state.information)
-    total, ones, ones2 = groups.squares
-    noise = ones2 - 2 * mu * ones + mu**2 * total
-    sandwich = covariance @ (basis.T @ (noise[:, None] * basis)) @ covariance
-    return LogisticFit(
-        back @ inner, back @ covariance @ back.T, back @ sandwich @ back.T, state.log_likelihood, converged
-    )
+    rows = np.ascontiguousarray(columns.T)
+    cells = None if firth or along is None else _in_cells(groups, rows, offset, along)
+    back = np.eye(len(rows))
+    if not ridge:
+        back, cells = _orthogonal(rows, groups.weight, cells)
+    basis = rows if ridge else _turned(rows, back)
+    model = (_Firth if firth else _Likelihood)(basis, groups.weight, groups.events, offset, ridge)
+    inner, converged = np.zeros(len(rows)), False
+    if cells is not None:
+        coarse = cells if ridge else cells._replace(rows=_turned(cells.rows, back))
+        inner, converged = _refined(model, _Likelihood(*coarse, ridge))
+    if not converged:
+        inner, converged = _climbed(model, inner, TOLERANCE)
+    return LogisticFit(groups, model, back, inner, converged)
 
 
-def _orthogonal(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Return a basis of the columns that is orthogonal under the weights, and the matrix that transforms coefficients back."""
-    triangle = np.linalg.qr(np.sqrt(weight)[:, None] * columns, mode="r")
-    length = np.sqrt(np.square(triangle).sum(axis=0))
-    own = np.abs(np.diag(triangle))
-    # A row with all of the weight underflows the others to 0.
-    if len(columns) < columns.shape[1] or not (own > SAME_COLUMN * length).all() or not (own**2 > 0).all():
+class _Cells(NamedTuple):
+    """Sums of the rows in cells of one feature, at the means of their columns."""
+
+    rows: Floats
+    weight: Floats
+    events: Floats
+    offset: Floats | None
+
+
+def _in_cells(groups: Groups, rows: Floats, offset: Floats | None, along: Floats) -> _Cells | None:
+    """Summarise many groups in cells of equal width; None for few groups or a narrow range."""
+    if len(along) < FEW_GROUPS:
+        return None
+    low, high = float(along.min()), float(along.max())
+    if not high - low > NARROW * max(1.0, abs(low), abs(high)):
+        return None
+    count = min(MOST_CELLS, len(along) // 4)
+    place = ((along - low) * (count / (high - low))).astype(np.intp)
+    weight = np.bincount(place, groups.weight)
+    some = weight > 0
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.bincount(place, groups.weight * values)[some] / weight[some])
+
+    events = np.bincount(place, groups.events)[some]
+    return _Cells(np.array([mean(row) for row in rows]), weight[some], events, None if offset is None else mean(offset))
+
+
+def _orthogonal(rows: Floats, weight: Floats, cells: _Cells | None) -> tuple[Floats, _Cells | None]:
+    """Return the matrix that makes the columns orthogonal under the weights and transforms coefficients back, and the cells if they suffice for it."""
+    triangle = None if cells is None else _triangle(cells.rows, cells.weight)
+    if triangle is None:
+        cells, triangle = None, _triangle(rows, weight)
+    if triangle is None:
         raise UndefinedMetricError(
             "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )
-    back = np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))
+    return np.linalg.inv(triangle) * math.sqrt(float(weight.sum())), cells
+
+
+def _triangle(rows: Floats, weight: Floats) -> Floats | None:
+    """Return the factor R of the QR decomposition; None if a column is not identifiable."""
+    triangle = np.asarray(np.linalg.qr((np.sqrt(weight) * rows).T, mode="r"), dtype=np.float64)
+    length = np.sqrt(np.square(triangle).sum(axis=0))
+    own = np.abs(np.diag(triangle))
+    # A row with all of the weight underflows the others to 0.
+    is_sound = len(weight) >= len(rows) and (own > SAME_COLUMN * length).all() and (own**2 > 0).all()
+    return triangle if is_sound else None
+
+
+def _turned(rows: Floats, back: Floats) -> Floats:
     # Not `@`: for so few columns the threads of BLAS cost more than they save.
-    return np.einsum("ij,jk->ik", columns, back), back
+    return np.einsum("kj,kn->jn", back, rows)
 
 
-class _State:
-    """Compute the likelihood, its gradient and its curvature, summed block by block."""
+class _Likelihood:
+    """Compute the likelihood, its gradient and its curvature, summed block by block; each row of `basis` is a column of the regression."""
 
-    def __init__(
-        self, groups: Groups, basis: Floats, offset: Floats | None, inner: Floats, ridge: float, firth: bool
-    ) -> None:
-        columns = len(inner)
+    is_concave = True
 
-        def work(start: int, stop: int) -> tuple[float, Floats, Floats]:
-            rows = slice(start, stop)
-            x, w, events = basis[rows], groups.weight[rows], groups.events[rows]
-            eta = x @ inner if offset is None else offset[rows] + x @ inner
-            mu, softened = _sigmoid(eta)
-            gain = float((events * eta - w * softened).sum())
-            residual = events * (1 - mu) - groups.others[rows] * mu
-            return gain, residual @ x, x.T @ ((w * mu * (1 - mu))[:, None] * x)
+    def __init__(self, basis: Floats, weight: Floats, events: Floats, offset: Floats | None, ridge: float) -> None:
+        self.basis, self.weight, self.events, self.offset, self.ridge = basis, weight, events, offset, ridge
 
-        parts = map_blocks(work, len(basis), rows_per_block(8 * columns), columns=8 * columns)
-        self.log_likelihood = math.fsum(part[0] for part in parts)
-        self.information = np.sum([part[2] for part in parts], axis=0) + ridge * np.eye(columns)
-        self.objective = self.log_likelihood - ridge / 2 * float(inner @ inner)
-        self.gradient = np.sum([part[1] for part in parts], axis=0) - ridge * inner
-        if firth:  # half the logarithm of the information's determinant is added (Firth 1993)
-            mu, _ = _sigmoid(basis @ inner if offset is None else offset + basis @ inner)
-            spread = groups.weight * mu * (1 - mu)
-            leverage = spread * ((basis @ np.linalg.inv(self.information)) * basis).sum(axis=1)
-            self.gradient = self.gradient + basis.T @ (leverage * (0.5 - mu))
-            self.objective += 0.5 * float(np.linalg.slogdet(self.information)[1])
+    def _sums(self, work: Callable[[slice], Any]) -> list[Any]:
+        return map_blocks(lambda a, b: work(slice(a, b)), len(self.weight), rows_per_block(8), columns=8)
+
+    def _log_odds(self, inner: Floats, rows: slice) -> Floats:
+        eta = np.einsum("k,kn->n", inner, self.basis[:, rows])
+        if self.offset is not None:
+            eta += self.offset[rows]
+        return eta
+
+    def mean(self, inner: Floats, rows: slice = slice(None)) -> Floats:
+        """Compute 1 / (1 + exp(-eta)) in place."""
+        mu = self._log_odds(inner, rows)
+        np.negative(mu, out=mu)
+        with np.errstate(under="ignore", over="ignore"):
+            np.exp(mu, out=mu)
+        mu += 1
+        return np.reciprocal(mu, out=mu)
+
+    def gradient(self, inner: Floats) -> Floats:
+        def work(rows: slice) -> Floats:
+            mu = self.mean(inner, rows)
+            mu *= self.weight[rows]
+            return np.einsum("kn,n->k", self.basis[:, rows], np.subtract(self.events[rows], mu, out=mu))
+
+        return np.asarray(np.sum(self._sums(work), axis=0) - self.ridge * inner)
+
+    def slopes(self, inner: Floats) -> tuple[Floats, Floats]:
+        """Compute the gradient and the information."""
+
+        def work(rows: slice) -> tuple[Floats, Floats]:
+            mu, basis = self.mean(inner, rows), self.basis[:, rows]
+            expected = mu * self.weight[rows]
+            residual = self.events[rows] - expected
+            expected *= np.subtract(1, mu, out=mu)
+            return np.einsum("kn,n->k", basis, residual), np.einsum("jn,kn->jk", basis * expected, basis)
+
+        gradient, information = (np.sum(part, axis=0) for part in zip(*self._sums(work), strict=True))
+        return gradient - self.ridge * inner, information + self.ridge * np.eye(len(inner))
+
+    def log_likelihood(self, inner: Floats) -> float:
+        def work(rows: slice) -> float:
+            eta = self._log_odds(inner, rows)
+            with np.errstate(under="ignore"):
+                softened = np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta)))
+            return float((self.events[rows] * eta - self.weight[rows] * softened).sum())
+
+        return math.fsum(self._sums(work))
+
+    def objective(self, inner: Floats) -> float:
+        return self.log_likelihood(inner) - self.ridge / 2 * float(inner @ inner)
+
+    def bend(self, inner: Floats, information: Floats) -> Floats:
+        """Return minus the second derivative of the objective."""
+        return information
 
 
-def _sigmoid(eta: Floats) -> tuple[Floats, Floats]:
-    """Compute 1 / (1 + exp(-eta)) and ln(1 + exp(eta)) from one exponential."""
-    small = np.exp(-np.abs(eta))
-    return np.where(eta >= 0, 1.0, small) / (1 + small), np.maximum(eta, 0) + np.log1p(small)
+class _Firth(_Likelihood):
+    """Half the logarithm of the information's determinant is added (Firth 1993)."""
+
+    is_concave = False
+
+    def slopes(self, inner: Floats) -> tuple[Floats, Floats]:
+        gradient, information = super().slopes(inner)
+        mu, basis = self.mean(inner), self.basis
+        leverage = self.weight * mu * (1 - mu) * ((np.linalg.inv(information) @ basis) * basis).sum(axis=0)
+        return gradient + basis @ (leverage * (0.5 - mu)), information
+
+    def objective(self, inner: Floats) -> float:
+        return super().objective(inner) + 0.5 * float(np.linalg.slogdet(super().slopes(inner)[1])[1])
+
+    def bend(self, inner: Floats, information: Floats) -> Floats:
+        """Compute the derivative by differences, or return the information if that is not positive.
+
+        The information alone leaves out how the penalty bends, and steps by it can take hundreds.
+        """
+        width = 1e-5 * max(1.0, float(np.abs(inner).max()))
+        sides = [
+            (self.slopes(inner - width * unit)[0] - self.slopes(inner + width * unit)[0]) / (2 * width)
+            for unit in np.eye(len(inner))
+        ]
+        bend = (np.array(sides) + np.array(sides).T) / 2
+        return bend if np.linalg.eigvalsh(bend)[0] > 0 else information
 
 
-def _warm_start(groups: Groups, basis: Floats, offset: Floats | None) -> Floats:
-    """Fit some thousand evenly spaced groups, which gives cheap initial coefficients."""
-    stride = len(basis) // WARM_GROUPS
-    nothing = np.zeros(basis.shape[1])
-    if stride < 4:
-        return nothing
-    some = groups._replace(
-        score=groups.score[::stride],
-        rows=groups.rows[::stride],
-        weight=groups.weight[::stride],
-        events=groups.events[::stride],
-        others=groups.others[::stride],
-    )
-    part = None if offset is None else offset[::stride]
-    found, converged, _ = _climb(some, np.ascontiguousarray(basis[::stride]), part, 0.0, False, nothing)
-    return found if converged and np.abs(found).max() < 100 else nothing
-
-
-def _climb(
-    groups: Groups, basis: Floats, offset: Floats | None, ridge: float, firth: bool, inner: Floats
-) -> tuple[Floats, bool, _State]:
-    state = _State(groups, basis, offset, inner, ridge, firth)
+def _climbed(model: _Likelihood, inner: Floats, tolerance: float) -> tuple[Floats, bool]:
+    """Maximise the objective by Newton steps, which are halved where it would fall."""
+    gradient, information = model.slopes(inner)
     small = 0
     for _ in range(STEPS):
         try:
-            bend = state.information
-            if firth:
-                bend = _bend(lambda at: _State(groups, basis, offset, at, ridge, True).gradient, inner, bend)
-            step = np.linalg.solve(bend, state.gradient)
+            step = np.linalg.solve(model.bend(inner, information), gradient)
         except np.linalg.LinAlgError:
-            return inner, False, state
-        slack = 1e-12 * (1 + abs(state.objective))
+            return inner, False
+        small += bool(np.abs(step).max() <= tolerance * max(1.0, float(np.abs(inner + step).max())))
+        if small and model.is_concave:  # a Newton step doubles the digits, so after a small one they are all there
+            return inner + step, True
         for _ in range(HALVINGS):
-            ahead = _State(groups, basis, offset, inner + step, ridge, firth)
-            if ahead.objective >= state.objective - slack:
+            ahead, (gradient_ahead, information) = inner + step, model.slopes(inner + step)
+            # A concave function has risen where it does not fall along the step; the likelihood itself takes longer.
+            if model.is_concave and gradient_ahead @ step >= -0.01 * (gradient @ step):
+                break
+            before = model.objective(inner)
+            if model.objective(ahead) >= before - 1e-12 * (1 + abs(before)):
                 break
             step = step / 2
-        inner, state = inner + step, ahead
-        small += bool(np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(inner).max())))
-        if small == (2 if firth else 1):  # a Newton step doubles the digits, so after a small one they are all there
+        inner, gradient = ahead, gradient_ahead
+        if small == 2:
             break
-    return inner, small > 0 and bool(np.isfinite(inner).all()), state
+    return inner, small > 0 and bool(np.isfinite(inner).all())
 
 
-def _bend(gradient: Callable[[Floats], Floats], inner: Floats, information: Floats) -> Floats:
-    """Compute minus the derivative of the gradient by differences, or the information if that is not positive.
+def _refined(model: _Likelihood, cells: _Likelihood) -> tuple[Floats, bool]:
+    """Fit the cells, then approach the maximum over all rows by steps with the information of the cells.
 
-    The information alone leaves out how the penalty bends, and steps by it can take hundreds.
+    Each step gains as many digits as the information has, so that two are usual; if there is no such gain, the second value is False.
     """
-    width = 1e-5 * max(1.0, float(np.abs(inner).max()))
-    sides = [
-        (gradient(inner - width * unit) - gradient(inner + width * unit)) / (2 * width) for unit in np.eye(len(inner))
-    ]
-    bend = (np.array(sides) + np.array(sides).T) / 2
-    return bend if np.linalg.eigvalsh(bend)[0] > 0 else information
+    nothing = np.zeros(len(cells.basis))
+    inner, converged = _climbed(cells, nothing, COARSE)
+    if not converged or not np.abs(inner).max() < FAR:
+        return nothing, False
+    information, before = cells.slopes(inner)[1], math.inf
+    for _ in range(MOST_REFINEMENTS):
+        step = np.linalg.solve(information, model.gradient(inner))
+        size, scale = float(np.abs(step).max()), max(1.0, float(np.abs(inner).max()))
+        if not size <= before / 10:
+            return inner, size <= 1000 * ROUNDING * scale
+        inner = inner + step
+        # The next step would be shorter by the same factor.
+        if size * (size / before if before < math.inf else 1.0) <= ROUNDING * scale:
+            return inner, True
+        before = size
+    return inner, False

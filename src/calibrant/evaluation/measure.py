@@ -418,18 +418,42 @@ def _results(
         from ..inference import intervals, significance  # noqa: F401
         from ..inference.resampling import sharing
 
-        with sharing():
-            places = [
-                place
-                for place in sorted(range(len(results)), key=seconds.__getitem__)
-                if results[place].value is not None
+        known = [place for place, result in enumerate(results) if result.value is not None]
+        known.sort(key=seconds.__getitem__)
+        parts = [([place], infer.asked) for place in known]
+        if infer.fits(p, [plan[place] for place in known], deadline):
+            # Nothing will be left out: what shares resamples is one task, and the longest tasks come first, so that two processes end together.
+            groups = resampled_alike([(plan[place], results[place].lens) for place in known])
+            alike = [[known[at] for at in group] for group in groups]
+            alike.sort(key=lambda places: sum(seconds[place] for place in places), reverse=True)
+            parts = [(places, (what,)) for places in alike for what in infer.asked]
+
+        def add(places: list[int], asked: tuple[str, ...]) -> list[list[Addition]]:
+            return [
+                infer.additions(asked, results[place], plan[place], p, _taken(plan[place], given), deadline)
+                for place in places
             ]
-            if infer.fits(p, [plan[place] for place in places], deadline):
-                places.reverse()  # nothing will be left out, and two processes end at about the same time
-            tasks = [partial(infer.added, results[i], plan[i], p, _taken(plan[i], given), deadline) for i in places]
-            for place, full in zip(places, run_all(tasks, p.n * p.k), strict=True):
-                results[place] = full
+
+        found: dict[int, list[Addition]] = {place: [] for place in known}
+        with sharing():
+            done = run_all([partial(add, *part) for part in parts], p.n * p.k)
+        for (places, _), additions in zip(parts, done, strict=True):
+            for place, own in zip(places, additions, strict=True):
+                found[place] += own
+        for place in known:
+            results[place] = infer.added(results[place], found[place])
     return [with_direction(result, m, p, _taken(m, given)) for result, m in zip(results, plan, strict=False)]
+
+
+def resampled_alike(metrics: Sequence[tuple[Metric, str]]) -> list[list[int]]:
+    """Return the positions of metrics, given with their lens, that are resampled in the same way: as whole rows, or in as many cells."""
+    from ..inference.cells import first_cells
+
+    found: dict[int, list[int]] = {}
+    for position, (metric, lens) in enumerate(metrics):
+        one_score = metric.takes == "View" and lens != "classwise"
+        found.setdefault(first_cells([(metric, {})]) if one_score else 0, []).append(position)
+    return list(found.values())
 
 
 def _grouped(
@@ -453,7 +477,8 @@ def _grouped(
         own = infer.for_groups(len(parts), budget / 4 / max(cost[place], 1e-9))
         for results, part in zip(rows, parts, strict=True):
             if results[place].value is not None:
-                results[place] = own.added(results[place], m, part, _taken(m, given), deadline)
+                found = own.additions(own.asked, results[place], m, part, _taken(m, given), deadline)
+                results[place] = own.added(results[place], found)
     out = [
         [with_direction(result, m, part, _taken(m, given)) for result, m in zip(results, plan, strict=True)]
         for results, part in zip(rows, parts, strict=True)
@@ -565,6 +590,14 @@ def cell_metrics(name: str) -> str:
     return ", ".join(m.id for m in catalogue.values() if takes_cell_option(m, name))
 
 
+class Addition(NamedTuple):
+    """An interval or a p-value of a result: the fields that it sets, notes, and the number of resamples."""
+
+    changes: dict[str, Any]
+    notes: list[str]
+    drawn: int = 0
+
+
 class Inference(NamedTuple):
     """Intervals and p-values to add to each value."""
 
@@ -612,20 +645,31 @@ class Inference(NamedTuple):
         needed = sum(resampling_seconds(m, rows, p.k, self.n_resamples) for m in metrics)
         return 4 * needed < deadline - perf_counter()
 
-    def added(
-        self, result: MetricResult, m: Metric, p: Predictions | Sketches, options: dict[str, Any], deadline: float
-    ) -> MetricResult:
-        """Return the result with its interval and p-value, or a note why it has none."""
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What is added to a value: an interval, a p-value, or both."""
+        return ("interval",) * (self.level is not None) + ("p-value",) * self.assess
+
+    def additions(
+        self,
+        asked: tuple[str, ...],
+        result: MetricResult,
+        m: Metric,
+        p: Predictions | Sketches,
+        options: dict[str, Any],
+        deadline: float,
+    ) -> list[Addition]:
+        """Return the interval and the p-value of a result, as asked for, or a note why it has none."""
         from ..inference.intervals import interval
         from ..inference.pair_resampling import resampling_seconds
         from ..inference.resampling import remember
         from ..inference.significance import assess
 
         if isinstance(p, Sketches) and result.lens not in p.lenses:
-            return replace(result, note="resampling requires the rows")
+            return [Addition({}, ["resampling requires the rows"])]
         rows = min(p.n, CELLS) if isinstance(p, Sketches) else p.n
         if resampling_seconds(m, rows, p.k, self.n_resamples) > max(deadline - perf_counter(), 0):
-            return replace(result, note=NO_TIME)
+            return [Addition({}, [NO_TIME])]
         draws: dict[str, Any] = {"metric": m, "n_resamples": self.n_resamples, "rng": self.seed, **options}
         source = p
         if not isinstance(p, Sketches) and result.value is not None:
@@ -633,28 +677,37 @@ class Inference(NamedTuple):
         if isinstance(p, Sketches):
             source = p.sketch(result.lens)  # type: ignore[assignment]
             draws.pop("lens", None)
-        notes: list[str] = []
-        drawn = 0
-        level = self.level
-        if level is not None:
+        additions = []
+        if "interval" in asked:
+            level, notes = self.level, list[str]()
+            assert level is not None
             found = _drawn("interval", lambda: interval(source, level=level, **draws), deadline, notes)
-            if found is not None:
-                result = replace(result, low=found.low, high=found.high)
-                notes.append(found.note)
-                drawn += found.n_resamples
-        if self.assess:
+            if found is None:
+                additions.append(Addition({}, notes))
+            else:
+                additions.append(Addition({"low": found.low, "high": found.high}, [found.note], found.n_resamples))
+        if "p-value" in asked:
+            notes = []
             tested = _drawn("p-value", lambda: assess(source, **draws), deadline, notes)
             # Taken only where the first p-value is at most alpha, the second one is still valid: P(p1 <= alpha, p2 <= a) <= a.
             if tested is not None and 0 < tested.n_resamples < self.simulations and tested.pvalue <= ALPHA:
                 draws["n_resamples"] = self.simulations
                 tested = _drawn("p-value", lambda: assess(source, **draws), deadline, []) or tested
-            if tested is not None:
-                result = replace(result, pvalue=tested.pvalue, by_chance=tested.by_chance)
-                notes.append(side_note(m, result.lens, tested.alternative))
-                drawn += tested.n_resamples
-        if not drawn and self.n_resamples != RESAMPLES and (result.low is not None or result.pvalue is not None):
-            notes.append(NOT_RESAMPLED)
-        return replace(result, note="; ".join(filter(None, notes)))
+            if tested is None:
+                additions.append(Addition({}, notes))
+            else:
+                changes = {"pvalue": tested.pvalue, "by_chance": tested.by_chance}
+                note = side_note(m, result.lens, tested.alternative)
+                additions.append(Addition(changes, [note], tested.n_resamples))
+        return additions
+
+    def added(self, result: MetricResult, additions: Sequence[Addition]) -> MetricResult:
+        """Return the result with its interval and p-value."""
+        notes = dict.fromkeys(note for addition in additions for note in addition.notes if note)  # each once
+        changes = {name: value for addition in additions for name, value in addition.changes.items()}
+        if changes and self.n_resamples != RESAMPLES and not any(addition.drawn for addition in additions):
+            notes[NOT_RESAMPLED] = None
+        return replace(result, **changes, note="; ".join(notes))
 
 
 def _drawn(what: str, draw: Callable[[], Any], deadline: float, notes: list[str]) -> Any:

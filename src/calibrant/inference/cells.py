@@ -57,8 +57,10 @@ ENOUGH = 20_000
 MANY = 1_000_000
 # Rows among which distinct scores are counted before all rows are sorted.
 GLANCE = 2000
-# Memory for resamples that several metrics share, and the approximate size of a row with what a view keeps.
+# Memory for resamples that several metrics share, and the approximate size of a row with what a view keeps. Resamples of which 200 do not
+# fit have a share of their own, so that they do not displace small ones.
 SHARED_BYTES, ROW_BYTES = 128 << 20, 64
+LARGE_BYTES = SHARED_BYTES // 200
 # Tolerated bias and noise due to cells, in sampling standard deviations; differences below SAME are rounding errors.
 SHIFT, NOISE, SAME = 0.075, 0.2, 1e-9
 
@@ -68,15 +70,16 @@ class Shared:
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.room = SHARED_BYTES
+        self.room = {False: SHARED_BYTES, True: SHARED_BYTES}
 
     def get(self, key: Any, make: Callable[[], Any], size: int = 0) -> Any:
         """What `make` returns, which is kept under a key if its size in bytes leaves room; see `Same` for objects in a key."""
         if key in self.known:
             return self.known[key]
         value = make()
-        if size <= self.room:
-            self.room -= size
+        large = size > LARGE_BYTES
+        if size <= self.room[large]:
+            self.room[large] -= size
             self.known[key] = value
         return value
 
@@ -217,9 +220,9 @@ class DistinctSampler(CellSampler):
 
 def has_few_scores(view: View) -> bool:
     """Whether there are at most half as many distinct scores as rows."""
-    some = view.raw_score[:: -(-view.n // GLANCE)]
+    some = np.sort(view.raw_score[:: -(-view.n // GLANCE)])
     # Continuous scores are recognised by a few rows; sorting all of them may take longer than the test.
-    if view.weight_kind != "counts" and len(np.unique(some)) == len(some):
+    if view.weight_kind != "counts" and (some[1:] != some[:-1]).all():
         return False
     return 2 * len(view.prefix.score) <= (view.total if view.weight_kind == "counts" else view.n)
 
@@ -413,7 +416,9 @@ def changes(rows: Floats, cells: Floats) -> tuple[Floats, Floats]:
         off = np.where((rows == cells) | np.isnan(rows) & np.isnan(cells), 0.0, cells - rows)
         off = np.where(np.isnan(off), np.inf, off)
         off[np.abs(off) <= SAME * np.abs(np.where(known, rows, 0.0))] = 0.0
-        spread = np.ma.masked_invalid(rows).std(axis=0).filled(0.0)
+        count = known.sum(axis=0)
+        mean = np.where(known, rows, 0.0).sum(axis=0) / count
+        spread = np.nan_to_num(np.sqrt(np.where(known, (rows - mean) ** 2, 0.0).sum(axis=0) / count))
         shift = np.nan_to_num(np.abs(off.mean(axis=0)) / spread, nan=0.0, posinf=np.inf)
         noise = np.nan_to_num(np.sqrt(np.mean(off**2, axis=0)) / spread, nan=0.0, posinf=np.inf)
     # For tied values any change affects their order.

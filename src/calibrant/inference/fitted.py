@@ -23,7 +23,7 @@ from ..curves.logistic_regression import (
 )
 from ..errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ..metrics.cumulative.distributions import range_survival
-from ..metrics.cumulative.subpopulations import _partitions
+from ..metrics.cumulative.subpopulations import partitions_of
 from ..metrics.kernel.anchors import AnchorTest, anchor_tests
 from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
@@ -149,7 +149,7 @@ def _gain_of_line(groups: Groups) -> tuple[float, LogisticFit | None]:
     feature = logit(groups.score)
     if separating_side(groups, 1, feature):
         return limit_gain(groups), None
-    fit = fit_line(groups)
+    fit = fit_line(groups, feature)
     return gain_over_scores(groups, fit.coefficients[0] + fit.coefficients[1] * feature), fit
 
 
@@ -159,7 +159,7 @@ def _gain_of_one(groups: Groups, feature: Floats, offset: Floats) -> float:
         ahead = side * feature
         if (ahead[groups.events > 0] >= 0).all() and (ahead[groups.others > 0] <= 0).all():
             return gain_over_scores(groups, np.where(feature == 0, offset, CERTAIN * np.sign(ahead)))
-    fit = fit_logistic(groups, feature[:, None], offset=offset)
+    fit = fit_logistic(groups, feature[:, None], along=logit(groups.score), offset=offset)
     if not fit.converged:
         raise UndefinedMetricError("y_prob", "the likelihood could not be maximized", "use more data")
     return gain_over_scores(groups, offset + fit.coefficients[0] * feature)
@@ -305,8 +305,8 @@ def _worst_subpopulation(asked: TestInput) -> tuple[float, int]:
     worst = asked.metric.formula(view, **{**keywords, "scale": "sigma"})
     units = view.weights if view.weight_kind == "counts" else np.ones(view.n)
     keywords.pop("scale")
-    count = 0
-    for cell, least in _partitions(view, **keywords):
+    count = 1  # all rows
+    for cell, least in partitions_of(view, **keywords):
         inside = cell >= 0
         size = np.bincount(cell[inside], units[inside])
         count += int(((size > 0) & (size >= least)).sum())

@@ -113,7 +113,9 @@ def skce_draws(
 
         def value(number: int) -> float:
             counts = picked(number)
-            near = choose_kernel(crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"])
+            near = choose_kernel(
+                crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"], kernel.width
+            )
             return _value_on_a_line(crowd, counts, near.width / near.scale)
 
         return np.array(many(value, count, workers), dtype=np.float64)

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from inspect import unwrap
 from itertools import product
+from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning.parse import has_levels
-from ..errors import ArgumentError, GroupError, Use, WeightsNotSupportedError, no_warnings
+from ..errors import LONG, ArgumentError, GroupError, Use, WeightsNotSupportedError, announce, no_warnings
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
@@ -45,6 +46,7 @@ __all__ = [
     "ROW_BY_ROW",
     "CellSampler",
     "Draws",
+    "Pace",
     "RowSampler",
     "Sampler",
     "choose_sampler",
@@ -87,6 +89,8 @@ MOST_PATHS = 1 << 22
 PILOT_SEED = 20_000_003
 
 ROW_BY_ROW = "row by row"
+# Number of resamples after which the total time is extrapolated.
+ENOUGH = 10
 
 progress: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 """Callback with the numbers of finished and of all resamples; None without one."""
@@ -131,15 +135,40 @@ def many(work: Callable[[int], Any], count: int, workers: int | None = 1) -> lis
         return list(_reported(pool.map(quiet, range(count), chunksize=max(1, count // (4 * workers))), count))
 
 
-def _reported(results: Iterable[Any], count: int) -> Iterable[Any]:
-    report = progress.get()
-    return results if report is None else _reporting(results, count, report)
-
-
-def _reporting(results: Iterable[Any], count: int, report: Callable[[int, int], None]) -> Iterator[Any]:
+def _reported(results: Iterable[Any], count: int) -> Iterator[Any]:
+    report = progress.get() or _announcing()
     for done, result in enumerate(results, 1):
         yield result
         report(done, count)
+
+
+class Pace:
+    """Extrapolates the time of the resamples that remain from that of the first ones."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock, self.began = clock, 0.0
+
+    def remaining(self, done: int, count: int) -> float:
+        """Seconds; 0 before there are enough resamples. The first one, which prepares what all use, does not count."""
+        if done == 1:
+            self.began = self.clock()
+        taken = self.clock() - self.began
+        return taken / (done - 1) * (count - done) if done > ENOUGH or taken > LONG else 0.0
+
+
+def _announcing() -> Callable[[int, int], None]:
+    """Report of resamples that nobody else watches: it warns once if many seconds remain."""
+    # Other processes on the machine lengthen the one, several threads the other.
+    paces = Pace(perf_counter), Pace(process_time)
+    announced = False
+
+    def tell(done: int, count: int) -> None:
+        nonlocal announced
+        if not announced and (seconds := min(pace.remaining(done, count) for pace in paces)) > LONG:
+            announced = True
+            announce("n_resamples", f"the remaining {count - done:,} resamples", seconds, "use fewer")
+
+    return tell
 
 
 class Sampler(Protocol):
@@ -482,7 +511,11 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
     """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
 
     def make() -> float:
-        return metric.of_views(views, **keywords) if known is None else known
+        if known is not None:
+            return known
+        if progress.get() is None:
+            announce_value(metric, views)
+        return metric.of_views(views, **keywords)
 
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
     try:

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from .resampling import progress
+from .resampling import Pace, progress
 
 __all__ = ["OutOfTimeError", "within"]
-
-# Number of resamples after which the total time is extrapolated.
-ENOUGH = 10
 
 
 class OutOfTimeError(Exception):
@@ -28,17 +25,13 @@ def within(deadline: float) -> Iterator[None]:
     [0, 1, 2]
     """
     outer = progress.get()
-    began = perf_counter()
+    pace = Pace(perf_counter)
 
     def tell(done: int, count: int) -> None:
-        nonlocal began
         if outer is not None:
             outer(done, count)
-        now = perf_counter()
-        if done == 1:  # a new series of resamples; earlier work and the first preparations do not count
-            began = now
-        pace = (now - began) / (done - 1) if done > ENOUGH else 0.0
-        if done < count and now + pace * (count - done) > deadline:
+        remaining = pace.remaining(done, count)
+        if done < count and perf_counter() + remaining > deadline:
             raise OutOfTimeError
 
     token = progress.set(tell)

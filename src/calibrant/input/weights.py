@@ -18,6 +18,8 @@ WeightKind = Literal["unit", "counts", "importance"]
 
 # Beyond this a count is not exact in float64, and sums of counts would overflow.
 MAX_COUNT = 2**53
+# Whole numbers of groups in a range up to this size, or the number of rows, are counted.
+FEW_CODES = 1 << 12
 # Weights between 2**-64 and 2**64 are kept unchanged.
 USUAL_EXPONENT = 64
 
@@ -78,12 +80,19 @@ def read_groups(groups: Any, n: int) -> tuple[Array | None, tuple[Any, ...]]:
                     f"expected text or numbers, got {type(value).__name__}",
                     row=row,
                 )
+    if values.dtype.kind in "iu" and n:
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(n, FEW_CODES):  # codes of groups, which need no dictionary
+            code = (values.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.intp)
+            present = np.bincount(code) > 0
+            return (np.cumsum(present) - 1)[code], tuple(low + place for place in np.flatnonzero(present).tolist())
+    listed = values.tolist()
     names = sorted(
-        set(values.tolist()),
+        set(listed),
         key=lambda value: (str(type(value)), value if isinstance(value, (int, float, str)) else str(value)),
     )
     position = {name: code for code, name in enumerate(names)}
-    return np.fromiter((position[value] for value in values.tolist()), np.intp, n), tuple(names)
+    return np.fromiter(map(position.__getitem__, listed), np.intp, n), tuple(names)
 
 
 def group_values(groups: Any, n: int) -> Array:

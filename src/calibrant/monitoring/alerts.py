@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
@@ -226,11 +227,28 @@ def _call(command: list[str], folder: Path, timeout: float, message: dict[str, A
     """Call a program, without a shell, with the message as JSON on its standard input."""
     content = json.dumps(message).encode()
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    # A session of its own, so that what it has started ends with it.
+    own: dict[str, Any] = {"stdin": subprocess.PIPE, "start_new_session": True}
     try:
-        done = subprocess.run(command, input=content, timeout=timeout, check=False, **quiet)  # noqa: S603 - named in the configuration
-    except subprocess.TimeoutExpired:
-        raise AlertError(f"the command did not end within {timeout:g} s") from None
+        program = subprocess.Popen(command, **own, **quiet)  # noqa: S603 - named in the configuration
     except (OSError, ValueError) as error:
         raise AlertError(f"the command could not be started ({_kind(error)})") from None
-    if done.returncode:
-        raise AlertError(f"the command ended with exit code {done.returncode}")
+    try:
+        program.communicate(content, timeout)
+    except BaseException as error:
+        _end(program)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise AlertError(f"the command did not end within {timeout:g} s") from None
+        raise
+    if program.returncode:
+        raise AlertError(f"the command ended with exit code {program.returncode}")
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    """End a program with all processes of its group; Windows knows no groups."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(program.pid, signal.SIGKILL)
+        else:
+            program.kill()
+    program.wait()

@@ -10,13 +10,14 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, cast
 from urllib.parse import quote, unquote, urlencode
 
 from ..errors import ArgumentError, FileError, MissingDependencyError
 
-__all__ = ["Connection", "Database", "Postgres", "Sqlite", "database_of"]
+__all__ = ["ChangedError", "Connection", "Database", "Postgres", "Sqlite", "database_of"]
 
 APPLICATION = 0x63616C69  # "cali", to recognize databases of other programs
 PATIENCE = 30.0
@@ -83,6 +84,7 @@ class Database(Protocol):
     def remedy(self) -> str: ...
 
     def connect(self, writing: bool) -> Connection: ...
+    def require_unchanged(self, connection: Connection) -> None: ...
     def configure(self, connection: Connection) -> None: ...
     def begin(self, connection: Connection, writing: bool) -> None: ...
     def prepare(self, connection: Connection) -> None: ...
@@ -103,7 +105,8 @@ def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Datab
     # Not shown: it may contain a password. A path of one letter and a colon is a drive of Windows.
     other = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
     if other is not None and not os.path.exists(text):
-        problem = f"URLs of the form {other[1]}:// are not supported" if other[1] else "is neither a path nor a URL"
+        known = not other[1] or other[1].startswith("postgres")  # with a single slash
+        problem = "is neither a path nor a URL" if known else f"URLs of the form {other[1]}:// are not supported"
         raise ArgumentError("store", problem, "use the path of a file or postgresql://USER@HOST/DATABASE?schema=NAME")
     return Sqlite(place, read_only)
 
@@ -115,6 +118,36 @@ def is_url(place: str | os.PathLike[str]) -> bool:
     (True, False)
     """
     return str(os.fspath(place)).startswith(("postgresql://", "postgres://"))
+
+
+NOTHING = (0, 0, 0)
+
+
+class ChangedError(FileError):
+    """A file that is read without locks was changed meanwhile."""
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Inode, size and time of a file; an empty one, such as the journal that a reader creates, counts as none."""
+    try:
+        at = path.stat()
+    except OSError:
+        return NOTHING
+    return (at.st_ino, at.st_size, at.st_mtime_ns) if at.st_size else NOTHING
+
+
+def _has_journal_mode(path: Path) -> bool:
+    """Whether writers of a file fill a journal before they change the file (WAL), as its head states."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(20)[18:] == b"\2\2"
+    return False
+
+
+class _Reader(sqlite3.Connection):
+    """A connection that does not write."""
+
+    before: tuple[int, ...] | None
+    """State of a file that is read as it is, without locks."""
 
 
 class Sqlite:
@@ -129,16 +162,26 @@ class Sqlite:
         self._read_only = read_only
 
     def connect(self, writing: bool) -> Connection:
-        """Connect; a reader without write access to the folder, where SQLite keeps its journal, reads the file as it is."""
-        journal = Path(f"{self.path}-wal")
-        complete = not journal.exists() or journal.stat().st_size == 0
-        if not writing and complete and not os.access(self.path.parent, os.W_OK):
-            place = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            return cast(Connection, sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None))
-        if self._read_only:
-            place = f"{self.path.absolute().as_uri()}?mode=ro"
-            return cast(Connection, sqlite3.connect(place, uri=True, timeout=READER_PATIENCE, isolation_level=None))
-        return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
+        """Connect; a reader that must not write, or cannot, reads the file as it is while nobody writes.
+
+        SQLite would otherwise create a journal and its index beside the file, which a reader cannot remove, and which may then belong to
+        another user than the one who writes.
+        """
+        if writing or not (self._read_only or not os.access(self.path.parent, os.W_OK)):
+            return cast(Connection, sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None))
+        place, patience = f"{self.path.absolute().as_uri()}?mode=ro", READER_PATIENCE if self._read_only else PATIENCE
+        before = _state(self.path)  # before the journal, which a writer fills before it changes the file
+        as_it_is = _has_journal_mode(self.path) and _state(Path(f"{self.path}-wal")) == NOTHING
+        place += "&immutable=1" if as_it_is else ""
+        found = sqlite3.connect(place, uri=True, timeout=patience, isolation_level=None, factory=_Reader)
+        found.before = before if as_it_is else None
+        return cast(Connection, found)
+
+    def require_unchanged(self, connection: Connection) -> None:
+        """Raise if a file that is read as it is was changed meanwhile, since what was read may be mixed."""
+        before = connection.before if isinstance(connection, _Reader) else None
+        if before is not None and _state(self.path) != before:
+            raise ChangedError(str(self.path), "another process was writing while it was read", "repeat the call")
 
     def configure(self, connection: Connection) -> None:
         """Committed data survive a power failure, and a malicious file cannot call functions."""
@@ -181,15 +224,7 @@ class Sqlite:
 
     def version(self) -> tuple[int, ...]:
         """Inode, size and time of the file and of its journal, one of which every commit changes."""
-        found: list[int] = []
-        for path in (self.path, Path(f"{self.path}-wal")):
-            try:
-                at = path.stat()
-            except OSError:
-                at = None
-            # A reader creates an empty journal where there is none.
-            found += [0] * 3 if at is None or not at.st_size else [at.st_ino, at.st_size, at.st_mtime_ns]
-        return tuple(found)
+        return _state(self.path) + _state(Path(f"{self.path}-wal"))
 
     messages: Sequence[tuple[str, str, str]] = (
         (
@@ -311,6 +346,9 @@ class Postgres:
             return None
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
         return int(found[0]) if found is not None and str(found[0]).isdigit() else None
+
+    def require_unchanged(self, connection: Connection) -> None:
+        """A transaction of a server reads one state."""
 
     def compact(self, connection: Connection) -> None:
         """Write the tables of rows anew; other hosts wait meanwhile."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from ..util.configuration import OWN, Configuration, find_configuration, read_co
 from ..util.results import Record, percent, plain_value, several
 from .monitor import Monitor
 from .outbox import count_waiting
-from .status import Alarm, MonitorStatus
+from .status import Alarm, MonitorStatus, stories_of, story_text
 from .windows import SECOND, read_duration, read_time, time_text
 
 __all__ = [
@@ -294,6 +293,11 @@ class ModelStatus(Record):
         failed = None if self.error is None else f"Failed: {self.error}{'' if self.error.endswith(('.', '?')) else '.'}"
         return " ".join(part for part in (failed, stale, self.verdict) if part)
 
+    @property
+    def stories(self) -> dict[int, str]:
+        """The alarms as text by number, each kind, group and onset once, with the number of repetitions."""
+        return {found[0].number: story_text(found) for found in stories_of(self.alarms)}
+
     def _title(self) -> str:
         owner = "" if self.owner is None else f" ({self.owner})"
         return f"{self.model}{owner}: {self.words}"
@@ -360,16 +364,6 @@ class FleetStatus(Record):
         lists = {"selected": list(self.selected), "failed": list(self.failed), "stale": list(self.stale)}
         found: dict[str, Any] = plain_value({**own, **lists, "models": self.models})
         return found
-
-    def to_json(self) -> str:
-        """Return the status as JSON.
-
-        Returns
-        -------
-        str
-            JSON text; infinite numbers are text.
-        """
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def _columns(self) -> dict[str, list[Any]]:
         """One row per model."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from ..input.convert import Column, column, is_missing
 from ..input.grouping import one_group_column
 from ..input.labels import encode_labels
 from ..input.predictions import Predictions
+from ..sketches.files.columns import WHOLE
 from ..sketches.grid import cell_sums
 from ..sketches.sketch import Sketch
 from .ood import LENS, watched_ood
@@ -35,6 +36,7 @@ __all__ = [
     "delete",
     "group_key",
     "group_name",
+    "known_keys",
     "put_labels",
     "read_arrivals",
     "some_names",
@@ -166,12 +168,14 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
         raise ShapeError("y_true", f"expected {n} labels, one for each row; got {len(array)}")
     if hole.all():
         return np.full(n, UNKNOWN, np.int64)
-    kept = array[~hole].tolist()
-    filled = array.astype(object)
-    filled[hole] = kept[0]
-    plain = np.array(filled.tolist())
-    codes = encode_labels(Column(plain, "float64"), k, classes, None, np.full(1, 0.5))
-    return np.where(hole, UNKNOWN, codes.astype(np.int64))
+    kept = np.flatnonzero(~hole)
+    try:
+        codes = encode_labels(Column(np.array(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
+    except InputError as error:
+        raise error if error.row is None else error.replaced(row=int(kept[error.row])) from None
+    found = np.full(n, UNKNOWN, np.int64)
+    found[kept] = codes
+    return found
 
 
 def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -238,6 +242,41 @@ def group_key(name: Any) -> str:
 def group_name(key: str) -> Any:
     """The name of a group from its key."""
     return json.loads(key)
+
+
+def known_keys(keys: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """The key of the stream of each group: that of a group known by another spelling, or its own.
+
+    Files of different days and formats spell a number or truth value differently: 7, next to missing values 7.0, next to text "7". Two
+    texts are two groups.
+
+    >>> known_keys(["7.0", '"7"', '"07"', '"TRUE"', '"b"'], ["null", "7", "true", '"b"'])
+    {'7.0': '7', '"7"': '7', '"07"': '"07"', '"TRUE"': 'true', '"b"': '"b"'}
+    """
+    there = dict.fromkeys(key for key in known if key != ALL_ROWS)
+    found = {key: key for key in keys}
+    if there.keys() >= found.keys():
+        return found
+    spelled: dict[tuple[str, bool], str] = {}
+    for key in there:
+        name = group_name(key)
+        spelled.setdefault((_spelling(name), isinstance(name, str)), key)
+    for key in found:
+        if key not in there:
+            name = group_name(key)
+            other = None if isinstance(name, str) else spelled.get((_spelling(name), True))
+            found[key] = spelled.get((_spelling(name), False), other or key)
+    return found
+
+
+def _spelling(name: Any) -> str:
+    """A text that a value and its spellings share."""
+    if isinstance(name, bool):
+        return str(name).lower()
+    if isinstance(name, str):
+        whole = re.fullmatch(WHOLE, name)
+        return whole[1] if whole else name.lower() if name.lower() in ("true", "false") else name
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def some_names(names: Sequence[Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ from .ingest import (
     delete,
     group_key,
     group_name,
+    known_keys,
     put_labels,
     read_arrivals,
     read_ids,
@@ -369,7 +371,7 @@ class Monitor:
             _check_ahead(rows, now, max_ahead)
         with self._store.write() as db:
             begun = len(db.events())
-            _require_groups(db, rows)
+            rows = _with_known_groups(db, rows)
             if _came_before(db, rows, delivery):
                 taken = Taken(repeated=rows.n)
             else:
@@ -723,12 +725,16 @@ def _read_ood_reference(
     return scales, found
 
 
-def _require_groups(db: Transaction, rows: Arrivals) -> None:
-    """Raise for rows without groups, which would be missing from the groups unnoticed."""
-    known = _groups_of(db)
-    if rows.n and rows.group is None and known:
-        problem = f"are required: this monitor has the groups {some_names(known)}"
+def _with_known_groups(db: Transaction, rows: Arrivals) -> Arrivals:
+    """Rows with the groups of the monitor, however they are spelled; rows without would be missing from the groups unnoticed."""
+    if rows.group is not None:
+        known = known_keys(dict.fromkeys(rows.group), db.streams())
+        return replace(rows, group=[known[key] for key in rows.group])
+    known_groups = _groups_of(db)
+    if rows.n and known_groups:
+        problem = f"are required: this monitor has the groups {some_names(known_groups)}"
         raise GroupError("groups", problem, "give the group of each row")
+    return rows
 
 
 def _groups_of(db: Transaction) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from .ingest import group_key
 from .monitor import Monitor
 from .queries import Transaction
 from .sequential import EProcess
-from .status import Alarm, alarms_of
+from .status import Alarm, alarms_of, stories_of
 from .store import Store
 from .windows import SECOND, time_text
 
@@ -80,10 +80,7 @@ def queue_alarms(monitor: Monitor, name: str, owner: str | None, channels: Chann
 
 def _news(db: Transaction, monitor: Monitor) -> list[tuple[str, float, Alarm, int]]:
     """Open alarms to be sent: story, level, first alarm, and how often it was sent before."""
-    stories: dict[tuple[Any, ...], list[Alarm]] = {}
-    for alarm in alarms_of(db, monitor.settings):
-        if not alarm.acknowledged:
-            stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
+    stories = stories_of(alarm for alarm in alarms_of(db, monitor.settings) if not alarm.acknowledged)
     if not stories:
         return []
     sent = dict[str, tuple[float, int]]()
@@ -92,7 +89,7 @@ def _news(db: Transaction, monitor: Monitor) -> list[tuple[str, float, Alarm, in
         sent = {story: (level, times) for story, level, times in rows}
     streams = db.streams()
     found = []
-    for alarms in stories.values():
+    for alarms in stories:
         first = alarms[0]
         story = json.dumps([first.number, first.kind, first.score, group_key(first.group), first.window, first.onset])
         stream = streams.get(group_key(first.group))

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from .alarms import OOD, fingerprint, judged
 from .calibration import WindowCalibration, find_calibration
 from .changepoint import EDetector
 from .drift import INVESTIGATE
-from .ingest import ALL_ROWS, group_key, group_name, some_names
+from .ingest import ALL_ROWS, group_key, group_name, known_keys, some_names
 from .labelfree import ScoreFindings, find_ood, find_scores
 from .prometheus import exposed
 from .queries import Part, Stream, Transaction, Window
@@ -438,13 +438,9 @@ class MonitorStatus(Record):
     @property
     def open_lines(self) -> list[str]:
         """Open alarms as text: each kind, group and onset once, with the number of repetitions and that of the first alarm."""
-        stories: dict[tuple[Any, ...], list[Alarm]] = {}
-        for alarm in self.open_alarms:
-            stories.setdefault((alarm.kind, alarm.score, alarm.group, alarm.onset), []).append(alarm)
+        stories = stories_of(self.open_alarms)
         more = len(stories) - SHOWN_ALARMS
-        lines = [
-            f"{found[0]!r}{_again(found)} [alarm {found[0].number}]" for found in list(stories.values())[:SHOWN_ALARMS]
-        ]
+        lines = [f"{story_text(found)} [alarm {found[0].number}]" for found in stories[:SHOWN_ALARMS]]
         return [*lines, f"and {more:,} more open alarms"] if more > 0 else lines
 
     @property
@@ -524,16 +520,6 @@ class MonitorStatus(Record):
         found: dict[str, Any] = plain_value({"verdict": self.verdict, **values, "evidence": evidence, **lists})
         return found
 
-    def to_json(self) -> str:
-        """Return the status as JSON.
-
-        Returns
-        -------
-        str
-            JSON text; infinite numbers are text.
-        """
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
     def to_prometheus(self, labels: Mapping[str, str] | None = None) -> str:
         """Return gauges in the text format of Prometheus.
 
@@ -563,11 +549,21 @@ class MonitorStatus(Record):
         return "\n".join(lines)
 
 
-def _again(found: list[Alarm]) -> str:
+def stories_of(alarms: Iterable[Alarm]) -> list[list[Alarm]]:
+    """Alarms with their repetitions: those of one kind, score, group and onset, acknowledged or not, are one."""
+    found: dict[tuple[Any, ...], list[Alarm]] = {}
+    for alarm in alarms:
+        key = (alarm.acknowledged, alarm.kind, alarm.score, group_key(alarm.group), alarm.onset)
+        found.setdefault(key, []).append(alarm)
+    return list(found.values())
+
+
+def story_text(found: list[Alarm]) -> str:
+    """An alarm, and how often it was repeated."""
     if len(found) == 1:
-        return ""
+        return repr(found[0])
     times = "once" if len(found) == 2 else f"{len(found) - 1} times"
-    return f" Repeated {times}, last in window {found[-1].window}."
+    return f"{found[0]!r} Repeated {times}, last in window {found[-1].window}."
 
 
 # A status from the store
@@ -638,7 +634,7 @@ def _clock_text(clock: int | None, settings: Settings) -> str | None:
 
 
 def _known_key(group: Any, streams: dict[str, Stream]) -> str:
-    key = group_key(group)
+    key = next(iter(known_keys([group_key(group)], streams).values()))
     if key not in streams:
         names = ", ".join(str(group_name(name)) for name in list(streams)[1:11])
         raise GroupError(

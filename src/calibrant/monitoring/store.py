@@ -209,7 +209,10 @@ class Store:
         try:
             connection = self.database.connect(writing)
             self._configure(connection)
-            yield connection
+            try:
+                yield connection
+            finally:
+                self.database.require_unchanged(connection)
         except self.database.errors as error:
             # The message of a server may quote its URL, so that it is not shown beside this one.
             raise self._said(error) from (error if isinstance(self.database, Sqlite) else None)

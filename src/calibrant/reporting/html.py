@@ -286,13 +286,16 @@ def _static(name: str) -> str:
 
 @cache
 def _drawing_library() -> str:
-    """Return Vega-Embed with its dependencies as one script; bundling takes seconds, so that the user's cache keeps it."""
+    """Return Vega-Embed with its dependencies as one script, after their licences, which a page that is shared must have.
+
+    Bundling takes seconds, so that the user's cache keeps it.
+    """
     import vl_convert
 
     def bundle() -> str:
         return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
-    return cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)  # type: ignore[attr-defined]
+    return _static("licences.js") + cached_text(f"vega-embed-{vl_convert.__version__}.js", bundle)  # type: ignore[attr-defined]
 
 
 def script_text(text: str) -> str:

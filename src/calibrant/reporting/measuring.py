@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..errors import CalibrantError
 from ..evaluation.discrimination import discriminated
-from ..evaluation.measure import Evaluation, evaluate, with_direction
+from ..evaluation.measure import Evaluation, evaluate, resampled_alike, with_direction
 from ..evaluation.result import Header, MetricResult, side_note
 from ..inference.intervals import OWN_INTERVALS, interval
 from ..inference.metric_tests import DEFAULT_TESTS
@@ -20,7 +20,7 @@ from ..inference.significance import assess, simulates
 from ..input.predictions import Predictions
 from ..metrics.references import references
 from ..metrics.registry import COSTS, Metric, catalogue
-from ..util.processes import run_all
+from ..util.processes import beside
 from ..views.lenses import Lens
 from .content import MetricRow, Metrics
 from .recalibration import row_count
@@ -50,7 +50,7 @@ def measure(
     stage: Callable[[], None] = lambda: None,
     known: Evaluation | None = None,
     outcome: str | None = None,
-    beside: Callable[[], T] | None = None,
+    meanwhile: Callable[[], T] | None = None,
 ) -> tuple[Metrics, Header, T | None]:
     """Return the metrics and the header of `evaluate`, with the intervals and p-values of `interval` and `assess`.
 
@@ -74,13 +74,13 @@ def measure(
         Results of the same metrics, with intervals, which are then not computed again.
     outcome : str, optional
         Name of the positive class of two.
-    beside : callable, optional
+    meanwhile : callable, optional
         Further work, which may be done at the same time.
 
     Returns
     -------
     Metrics, Header, object
-        The section of the report, the description of the data, and what `beside` returned.
+        The section of the report, the description of the data, and what `meanwhile` returned.
 
     Examples
     --------
@@ -103,17 +103,23 @@ def measure(
         stage()
         return _row(full)
 
+    def part(group: list[int]) -> list[MetricRow]:
+        return [row(*measured[place]) for place in group]
+
+    # Those that are resampled in the same way share resamples; curves without bins, the last in the catalogue, take long.
+    groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
+    tasks: list[Callable[[], Any]] = [partial(part, group) for group in groups]
     with sharing():
-        tasks: list[Callable[[], Any]] = [] if beside is None else [beside]
-        tasks += [
-            partial(row, *one) for one in reversed(measured)
-        ]  # those of whole distributions and of pairs take long
-        done = run_all(tasks, p.n * p.k)
-    other = done.pop(0) if beside is not None else None
-    rows: list[MetricRow] = done[::-1]
+        with beside([*tasks, partial(_discrimination, p)], p.n * p.k) as results:
+            other = None if meanwhile is None else meanwhile()
+        *done, discrimination = results()
+    found_rows = {
+        place: one for group, own in zip(groups, done, strict=True) for place, one in zip(group, own, strict=True)
+    }
+    rows = [found_rows[place] for place in range(len(measured))]
     reason = "" if rows else "every requested metric would take too long for this number of rows"
     notes = tuple(_notes(rows, late, p, n_resamples))
-    return Metrics(tuple(rows), level, n_resamples, notes, reason, _discrimination(p)), found.header, other
+    return Metrics(tuple(rows), level, n_resamples, notes, reason, discrimination), found.header, other
 
 
 AUROC = (

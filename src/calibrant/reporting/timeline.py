@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..monitoring.ood import OodFindings
-from ..monitoring.status import Alarm, MonitorStatus, WindowStatus
+from ..monitoring.status import Alarm, MonitorStatus, WindowStatus, stories_of
 from ..util.files import write_atomic
 from ..util.results import number
 from ..util.version import __version__
@@ -119,17 +119,13 @@ class AlarmStory(NamedTuple):
 
 def _alarm_stories(status: MonitorStatus) -> list[AlarmStory]:
     """Return one entry per kind, group and onset; open alarms first, all rows before groups, calibration before scores."""
-    stories: dict[tuple[Any, ...], list[Alarm]] = {}
-    for alarm in status.alarms:
-        key = (alarm.acknowledged, alarm.kind, alarm.score, str(alarm.group), alarm.onset)
-        stories.setdefault(key, []).append(alarm)
     kinds = list(KINDS)
 
     def rank(found: list[Alarm]) -> tuple[Any, ...]:
         first = found[0]
         return first.acknowledged, first.group is not None, str(first.group), kinds.index(first.kind)
 
-    return [_story(found) for found in sorted(stories.values(), key=rank)]
+    return [_story(found) for found in sorted(stories_of(status.alarms), key=rank)]
 
 
 def _story(found: list[Alarm]) -> AlarmStory:

@@ -130,6 +130,8 @@ def _columns(table: Any) -> Mapping[str, Any]:
             if group is not None and opened.kind in PRINTED:
                 texts = ["" if text is None else text for text in _listed(found[group])]
                 names = names_as_written(texts)
+                if len(set(names.values())) < len(names):  # the engine has told them apart
+                    names = {text: text for text in texts}
                 found[group] = [names[text] for text in texts]
             return found
     if hasattr(table, "fetchnumpy"):  # a result of DuckDB, which needs no other package

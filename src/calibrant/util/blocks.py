@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place", "using_cores"]
+__all__ = ["LARGE_BLOCK", "cores", "map_blocks", "rows_per_block", "sort_in_place", "stable_order", "using_cores"]
 
 T = TypeVar("T")
 
@@ -20,6 +20,8 @@ MAX_THREADS = 16
 # Threads that process small blocks with NumPy spend most of their time waiting for the interpreter lock.
 MAX_THREADS_OF_SMALL_BLOCKS = 2
 LARGE_BLOCK = 1 << 18
+# Fewer numbers are sorted faster with their indices than packed with them.
+PACKED_ENTRIES = 1 << 11
 _cores: ContextVar[int | None] = ContextVar("cores", default=None)
 
 
@@ -100,3 +102,41 @@ def sort_in_place(values: Any) -> None:
         return
     map_blocks(lambda start, stop: values[start:stop].sort(), len(values), -(-len(values) // parts))
     values.sort(kind="stable")
+
+
+def stable_order(values: Any) -> Any:
+    """Return the indices that sort an array, equal numbers in the order of their indices; fast for numbers between 0 and 1.
+
+    The bit patterns of these have the same order as the numbers and leave the top two bits free. With the index in the lowest bits, one
+    sort of integers replaces an argsort and takes half of its time. Numbers that differ only in bits that the index took are sorted afterwards.
+    """
+    import numpy as np
+
+    count = len(values)
+    if count < PACKED_ENTRIES or values.dtype not in (np.float32, np.float64) or count >> 34:
+        return np.argsort(values, kind="stable")
+    bits = np.uint64((count - 1).bit_length())
+    if values.dtype == np.float64:
+        keys = np.abs(values).view(np.uint64)
+        keys <<= np.uint64(2)
+        keys >>= bits
+        keys <<= bits
+    else:
+        keys = np.abs(values).view(np.uint32).astype(np.uint64)
+        keys <<= np.uint64(34)
+    keys |= np.arange(count, dtype=np.uint64)
+    sort_in_place(keys)
+    order = (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.intp)
+    ordered = values[order]
+    falls = np.flatnonzero(ordered[1:] < ordered[:-1])
+    if not len(falls):
+        return order
+    if len(falls) <= count >> 10:
+        keys >>= bits
+        starts, ends = np.searchsorted(keys, keys[falls]), np.searchsorted(keys, keys[falls], "right")
+        for start, stop in sorted(set(zip(starts.tolist(), ends.tolist(), strict=True))):
+            order[start:stop] = order[start:stop][np.argsort(ordered[start:stop], kind="stable")]
+        ordered = values[order]
+        if (ordered[1:] >= ordered[:-1]).all():
+            return order
+    return np.argsort(values, kind="stable")  # numbers that are negative or too close to each other

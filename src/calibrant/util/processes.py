@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from .blocks import cores
 
-__all__ = ["in_processes", "run_all"]
+__all__ = ["beside", "in_processes", "run_all"]
 
 T = TypeVar("T")
 
@@ -31,6 +32,53 @@ END_WITH_PARENT = 1
 WIDTH = 2
 
 _allowed: ContextVar[Callable[[], Any] | None] = ContextVar("processes", default=None)
+
+
+class Waiting:
+    """Tasks that the next `run_all` does after its own, and their results or errors once they are done."""
+
+    def __init__(self, tasks: Sequence[Callable[[], Any]]) -> None:
+        self.tasks = [partial(_tried, task) for task in tasks]
+        self.done: list[tuple[Any, Exception | None]] | None = None
+
+
+_waiting: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def beside(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> Iterator[Callable[[], list[T]]]:
+    """Let the first `run_all` inside do these tasks after its own, so that no process waits for the others.
+
+    Yields a function that returns the results, to be called afterwards; it does the tasks that no process has done.
+
+    >>> with beside([lambda: 1, lambda: 2]) as results:
+    ...     run_all([lambda: 3])
+    [3]
+    >>> results()
+    [1, 2]
+    """
+    waiting = Waiting(tasks)
+
+    def results() -> list[T]:
+        done = run_all(waiting.tasks, entries) if waiting.done is None else waiting.done
+        for _, error in done:
+            if error is not None:
+                raise error
+        return [result for result, _ in done]
+
+    token = _waiting.set(waiting)
+    try:
+        yield results
+    finally:
+        _waiting.reset(token)
+
+
+def _tried(task: Callable[[], T]) -> tuple[T | None, Exception | None]:
+    """The result of a task, or its error, which does not concern the other tasks."""
+    try:
+        return task(), None
+    except Exception as error:
+        return None, error
 
 
 @contextmanager
@@ -55,17 +103,22 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     >>> run_all([lambda: 1, lambda: 2])
     [1, 2]
     """
-    first = _allowed.get()
-    processes = 1 if first is None or entries < FEWEST_ENTRIES else min(MOST_PROCESSES, len(tasks), cores())
+    first, waiting = _allowed.get(), _waiting.get()
+    others = [] if waiting is None or waiting.done is not None else waiting.tasks
+    every = [*tasks, *others]
+    processes = 1 if first is None or entries < FEWEST_ENTRIES else min(MOST_PROCESSES, len(every), cores())
     if (
         first is None or processes < 2 or sys.platform != "linux"
     ):  # a fork is not safe with the libraries of macOS, and Windows has none
         return [task() for task in tasks]
     token = _allowed.set(None)
     try:
-        return _distributed(tasks, processes, first)
+        found: list[Any] = _distributed(every, processes, first)
     finally:
         _allowed.reset(token)
+    if waiting is not None and others:
+        waiting.done = found[len(tasks) :]
+    return found[: len(tasks)]
 
 
 def _distributed(tasks: Sequence[Callable[[], T]], processes: int, first: Callable[[], Any]) -> list[T]:

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["accurate_sum"]
+__all__ = ["accurate_sum", "partial_sums"]
 
 RUN = 256
 
 
 def accurate_sum(values: NDArray[Any]) -> float:
     """Compute the sum of an array to within a few units in the last place, independent of its length."""
-    if len(values) <= 4 * RUN:
-        return math.fsum(values)
+    return math.fsum(values) if len(values) <= 4 * RUN else math.fsum(partial_sums(values))
+
+
+def partial_sums(values: NDArray[Any]) -> list[float]:
+    """Return the sums of short runs of an array; those of several arrays, added exactly, are an accurate sum over all of them."""
     whole = len(values) // RUN * RUN
     runs = values[:whole].reshape(-1, RUN).sum(axis=1, dtype=np.float64)
-    return math.fsum([*runs.tolist(), *values[whole:].tolist()])
+    return [*runs.tolist(), *values[whole:].tolist()]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +23,7 @@ from ..util.blocks import using_cores
 from ..util.database import connect
 from .references import Compared, Reference, evaluate
 
-__all__ = ["compare_identity", "identities", "problem"]
+__all__ = ["compare_identity", "has_spark", "identities", "problem"]
 
 # Threads are used from 2^19 entries; files are read from fewer rows, since writing them takes longer than reading.
 ROWS, FILE_ROWS = 600_000, 20_000
@@ -53,11 +56,14 @@ IDENTITIES = (
     ("torch", "tensors", "digest(cal.Sketches.of(torch.tensor(y[:few]), torch.tensor(p[:few])))", FEW),
 )
 ENGINES = ("duckdb", "pyarrow", "pandas", "polars", "torch")
+# It takes longer to start than all others to run, and so belongs to the long form.
+SPARK = ("pyspark", "partitions of Spark", "digest(in_spark(parquet_file))", FEW)
 
 
-def identities() -> list[Reference]:
+def identities(*, spark: bool = False) -> list[Reference]:
     """Identities of the engines that are installed; the reference value is found when they are compared."""
     kept = [entry for entry in IDENTITIES if entry[0] not in ENGINES or find_spec(entry[0])]
+    kept += [SPARK] if spark and has_spark() else []
     counts: dict[str, int] = {}
     found = []
     for topic, what, call, same in kept:
@@ -93,7 +99,7 @@ def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
         yield {
             "y": y, "p": p, "k": k, "q": q, "few": few, "order": rng.permutation(rows),
             "csv_file": csv, "parquet_file": parquet,
-            "digest": digest, "on_cores": on_cores, "in_chunks": in_chunks, "from_query": from_query,
+            "digest": digest, "on_cores": on_cores, "in_chunks": in_chunks, "from_query": from_query, "in_spark": in_spark,
         }  # fmt: skip
 
 
@@ -124,6 +130,38 @@ def in_chunks(y: Any, p: Any) -> Any:
     for start, stop in pairwise([1, len(y) // 7, len(y) // 3, len(y) - 7, len(y)]):
         made = made.update(y[start:stop], p[start:stop])
     return made
+
+
+def has_spark() -> bool:
+    """Whether Spark and the Java that it needs are installed."""
+    return bool(find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME")))
+
+
+def in_spark(file: Path) -> Any:
+    """Return the sketches of a file that Spark reads; a session that was started here is stopped again."""
+    from pyspark.sql import SparkSession
+
+    from ..spark import sketch
+
+    if running := SparkSession.getActiveSession():
+        return sketch(running.read.parquet(str(file)).repartition(3), label="y", prob="p")
+    builder = SparkSession.builder.master("local[2]")
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    for name in ("spark.driver.host", "spark.driver.bindAddress"):
+        builder = builder.config(name, "127.0.0.1")
+    before = os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need the packages of this interpreter
+    try:
+        session = builder.getOrCreate()
+        try:
+            return sketch(session.read.parquet(str(file)).repartition(3), label="y", prob="p")
+        finally:
+            session.stop()
+    finally:
+        del os.environ["PYSPARK_PYTHON"]
+        if before is not None:
+            os.environ["PYSPARK_PYTHON"] = before
 
 
 def from_query(file: Path) -> Any:

@@ -19,8 +19,10 @@ __all__ = ["GROUPS", "Compared", "Reference", "compare", "evaluate", "load", "st
 
 # What each file compares with, in the order of the dossier.
 GROUPS = {
-    "definitions": "definitions in exact arithmetic",
+    "definitions": "definitions, by independent code",
     "r": "packages of R",
+    "peers": "packages of Python",
+    "published": "values published with a package of Julia",
     "stored": "values of an earlier version",
 }
 
@@ -36,7 +38,8 @@ class Reference:
     topic : str
         The metric, test, calibrator or decision.
     kind : str
-        ``"metric"``, ``"test"``, ``"interval"``, ``"calibrator"``, ``"decision"`` or ``"identity"``.
+        ``"metric"``, ``"test"``, ``"interval"``, ``"calibrator"``, ``"decision"``, ``"summary"`` (curves, decompositions and tables of several
+        measures), ``"identity"`` or ``"installation"``.
     call : str
         The call, in Python.
     data : str
@@ -56,7 +59,7 @@ class Reference:
     --------
     >>> from calibrant.validation.references import load
     >>> load("r")[0].source
-    'stats 4.2.2, R 4.2.2'
+    'stats 4.2.2, R 4.2.2; tests/r/recalibration.R'
     """
 
     id: str

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..input.predictions import Predictions, frozen
 from ..input.weights import WeightKind
-from ..util.blocks import map_blocks, rows_per_block, sort_in_place
+from ..util.blocks import map_blocks, rows_per_block, sort_in_place, stable_order
 from ..util.cached import cached_property
 from ..util.sums import accurate_sum
 
@@ -141,21 +141,54 @@ class Rows:
         self._predictions.views.clear()
 
 
-class Prefix(NamedTuple):
-    """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0."""
+class Prefix:
+    """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    end: Array
-    """Number of rows up to and including each tie group."""
-    score: Floats
-    """Score of each tie group; one entry fewer than the sums."""
-    weight: Array
-    outcome: Floats
-    total: Floats
-    """Sum of weight times score."""
-    excess: Floats
-    """Sum of weight times (score - outcome)."""
-    square: Array
-    """Sum of squared weights."""
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
+        """Set scores, outcomes and weights in increasing order of the score; `like` has the same scores, without weights."""
+        self._rows = rows
+        self._like = like
+        self.end = end
+        """Number of rows up to and including each tie group."""
+        self.score: Floats = rows[0] if len(end) > len(rows[0]) else rows[0][end[1:] - 1]
+        """Score of each tie group; one entry fewer than the sums."""
+
+    def _sums(self, values: Array) -> Array:
+        path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
+        np.cumsum(values, out=path[1:])
+        return path if len(self.end) == len(path) else path[self.end]
+
+    @cached_property
+    def weight(self) -> Array:
+        """Sum of the weights."""
+        weight = self._rows[2]
+        return self.end if weight is None else self._sums(weight)
+
+    @cached_property
+    def outcome(self) -> Floats:
+        """Sum of weight times outcome."""
+        _, outcome, weight = self._rows
+        return self._sums(outcome if weight is None else weight * outcome)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Sum of weight times score."""
+        score, _, weight = self._rows
+        if self._like is not None:
+            return self._like.total
+        return self._sums(score if weight is None else weight * score)
+
+    @cached_property
+    def excess(self) -> Floats:
+        """Sum of weight times (score - outcome)."""
+        score, outcome, weight = self._rows
+        return self._sums(score - outcome if weight is None else weight * (score - outcome))
+
+    @cached_property
+    def square(self) -> Array:
+        """Sum of squared weights."""
+        weight = self._rows[2]
+        return self.end if weight is None else self._sums(weight * weight)
 
 
 class Ties(NamedTuple):
@@ -396,7 +429,7 @@ class View(_Weighted):
     @cached_property
     def order(self) -> Array:
         """Row indices in increasing order of the score, ties in row order."""
-        return np.argsort(self.raw_score, kind="stable")
+        return stable_order(self.raw_score)
 
     @cached_property
     def order_with_outcome(self) -> Array:
@@ -448,29 +481,21 @@ class View(_Weighted):
         return self.score[self.order], self.outcome[self.order], weight
 
     @cached_property
+    def ends(self) -> Array:
+        """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
+        if self.sorted_like is not None:
+            return np.asarray(self.sorted_like.ends)
+        score, _, _ = self.sorted_rows
+        new = score[1:] != score[:-1]
+        if new.all():
+            return np.arange(len(score) + 1)
+        return np.append(0, np.flatnonzero(np.append(new, True)) + 1)
+
+    @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
-        score, outcome, weight = self.sorted_rows
         like = self.sorted_like
-        if like is not None:
-            ends = like.prefix.end
-        else:
-            ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
-
-        def sums(values: Array) -> Array:
-            path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
-            np.cumsum(values, out=path[1:])
-            return path if len(ends) == len(path) else path[ends]
-
-        if like is not None:
-            return like.prefix._replace(outcome=sums(outcome), excess=sums(score - outcome))
-        if weight is None:
-            ones, excess, total = sums(outcome), sums(score - outcome), sums(score)
-            mass = square = ends
-        else:
-            ones, excess, total = sums(weight * outcome), sums(weight * (score - outcome)), sums(weight * score)
-            mass, square = sums(weight), sums(weight * weight)
-        return Prefix(ends, score[ends[1:] - 1], mass, ones, total, excess, square)
+        return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
     @cached_property
     def ties(self) -> Ties:
@@ -497,6 +522,7 @@ class View(_Weighted):
             "order_with_outcome",
             "tied",
             "sorted_rows",
+            "ends",
             "prefix",
             "ties",
             "weights",
@@ -656,7 +682,7 @@ class VectorView(_Weighted):
         self.rows = rows
         self.lens = lens
         self.logits = logits
-        self._rest = rest
+        self.complement = rest
         self.n = len(probs)
         self.k = 2 if probs.ndim == 1 else probs.shape[1]
         self.score_column = score_column
@@ -708,14 +734,19 @@ class VectorView(_Weighted):
         """How 1 - p is computed."""
         return rounding_of(self.raw_probs, self.logits)
 
-    def _probs(self, start: int, stop: int) -> Floats:
+    def pair(self, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`."""
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-        if probs.ndim == 2:
-            return probs
         if self.logits is not None:
-            return np.column_stack([sigmoid(-self.logits[start:stop].astype(np.float64)), probs])
-        known = self._rest is not None and probs.max() > self.rounding.near
-        return np.column_stack([self._rest()[start:stop] if known and self._rest is not None else 1 - probs, probs])
+            return sigmoid(-self.logits[start:stop].astype(np.float64)), probs
+        if self.complement is not None and probs.max() > self.rounding.near:
+            return self.complement()[start:stop], probs
+        return 1 - probs, probs
+
+    def _probs(self, start: int, stop: int) -> Floats:
+        if self.raw_probs.ndim == 1:
+            return np.column_stack(self.pair(start, stop))
+        return self.raw_probs[start:stop].astype(np.float64, copy=False)
 
     def _log_probs(self, start: int, stop: int) -> Floats:
         with np.errstate(divide="ignore"):
@@ -726,7 +757,7 @@ class VectorView(_Weighted):
                 z = z - z.max(axis=1, keepdims=True)
                 return np.asarray(z - _log_sum_above_one(z)[:, None])
             probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
-            if probs.ndim == 1 and (self._rest is None or not probs.max() > self.rounding.near):
+            if probs.ndim == 1 and (self.complement is None or not probs.max() > self.rounding.near):
                 return np.column_stack([np.log1p(-probs), np.log(probs)])
             probs = self._probs(start, stop)
             logs = np.log(probs)

@@ -48,6 +48,7 @@ def test_small_form_gives_every_part_and_its_pictures(study: tuple[Study, Path])
     assert sum(len(part.pictures) for part in found.parts) == 4
 
 
+@pytest.mark.deep
 def test_published_values_stand_as_printed(study: tuple[Study, Path]) -> None:
     found, _ = study
     printed = {

@@ -152,6 +152,7 @@ def test_the_grid_of_bins_reaches_the_number_of_classes() -> None:
     assert {bins for bins, _ in sets.bin_grid(100)} == {10, 20, 40, 100}
 
 
+@pytest.mark.deep
 def test_a_histogram_with_as_many_bins_as_classes_agrees_with_the_paper(real_folder: Path) -> None:
     """On CIFAR-100: it keeps the accuracy, improves most k but not the full error, and does not raise the entropy."""
     fit, held = sets.split(sets.read(real_folder, sets.C100), 0)

@@ -154,6 +154,7 @@ def test_the_same_run_gives_the_same_values(results: variation_measure.Results) 
         assert results.of(SETTINGS[1], size, name)[1] == value
 
 
+@pytest.mark.deep
 def test_pictures_are_there_and_small(small: Study, pictures: Path) -> None:
     names = [name for part in small.parts for name, _ in part.pictures]
     assert len(names) == len(set(names)) == 4

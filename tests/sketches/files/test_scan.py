@@ -15,8 +15,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.main import main
-from calibrant.sketches.files.sql import _slot
+from calibrant.sketches.files.sql import _listed, _slot
 from calibrant.sketches.grid import grid, slots
+from calibrant.sketches.row_sums import log_table
 
 ENGINES = ["arrow", "sql"]
 NAMES = np.array(["cat", "dog", "it's"])
@@ -576,7 +577,32 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
 
 
+def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of groups are numbers in one file and text in another; merged, they are those of all rows."""
+    for name, groups in (("a", "12"), ("b", "1x"), ("both", "121x")):
+        lines = [f"{row % 2},0.{row % 2 + 3},{group}" for row, group in enumerate(groups)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["y,p,g", *lines]) + "\n")
+        run_command(capsys, "scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
+    expected = cal.Sketches.read(tmp_path / "both.sketch")
+    assert expected.groups == ("1", "2", "x")
+    for order in ("ab", "ba"):
+        run_command(capsys, "scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
+        assert cal.Sketches.read(tmp_path / "m.sketch") == expected
+
+
 def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,True,t\n1,0.9,true,t\n1,0.8,FALSE,f\n")
     found = cal.scan(tmp_path / "t.csv", by="a x b")
     assert {name for name in found.parts if name is not None} == {"a: True, b: t", "a: true, b: t", "a: FALSE, b: f"}
+    # Two spellings of a whole number are one name, as for a single column; other names are kept.
+    (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,1,07\n1,0.9,1.0,07\n1,0.8,2.0,7\n")
+    found = cal.scan(tmp_path / "t.csv", by="a x b")
+    assert {name for name in found.parts if name is not None} == {"a: 1, b: 07", "a: 2, b: 7"}
+    assert {name for name in cal.scan(tmp_path / "t.csv", by="a").parts if name is not None} == {1, 2}
+
+
+def test_constants_of_the_sql_engine_are_doubles() -> None:
+    """As decimals, which DuckDB 1.1 converts with a rounding error, they change the last unit of sums of logarithms."""
+    for values in (*log_table(), (1 / 3, 0.6931471805599453)):
+        listed = duckdb.execute(f"SELECT typeof({_listed(values)}), {_listed(values)}").fetchall()[0]
+        assert listed == ("DOUBLE[]", [*map(float, values), 2.0, 2.0, 2.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 
 # Counts are expanded to rows; beyond this many the expansion would be too large.
 MAX_ROWS = 50_000_000
+# With fewer rows for each distinct score, expanding counts is as fast as adding them up.
+ROWS_PER_SCORE = 4
 
 
 def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
@@ -29,12 +31,9 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     weight = np.diff(prefix.weight)
     rate = np.diff(prefix.outcome) / weight
     if view.weight_kind == "counts" and view.weight is not None:
-        if view.total > MAX_ROWS:
-            raise WeightsNotSupportedError(
-                "counts", f"{id} expands counts to rows, and {view.total:.3g} are too many", "use fewer rows"
-            )
+        rows = np.ones(_expanded(view, id))
         sizes = weight.astype(np.int64)
-        return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), np.ones(int(view.total))
+        return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
     sizes = np.diff(prefix.end)
     rows = np.ones(view.n)
     if view.weight is None and len(sizes) == view.n:
@@ -47,8 +46,19 @@ def _sorted_rows(view: View, id: str) -> tuple[Floats, Floats, Floats]:
     return np.repeat(prefix.score, sizes), np.repeat(rate, sizes), rows
 
 
+def _expanded(view: View, id: str) -> int:
+    """Return the number of rows that counts stand for, unless these are too many."""
+    if view.total > MAX_ROWS:
+        raise WeightsNotSupportedError(
+            "counts", f"{id} expands counts to rows, and {view.total:.3g} are too many", "use fewer rows"
+        )
+    return int(view.total)
+
+
 def _sums(values: Floats) -> Floats:
-    return np.append(0.0, np.cumsum(values))
+    path = np.zeros(len(values) + 1)
+    np.cumsum(values, out=path[1:])
+    return path
 
 
 @metric(
@@ -112,39 +122,90 @@ def calbin(view: View, *, size: int | None = None, inner: Literal["mean_abs", "a
 )
 def ece_knn(view: View, *, neighbours: int | None = None) -> float:
     """Mean over rows of the absolute difference between mean score and mean outcome in a neighbourhood of the score."""
-    score, outcome, weight = _sorted_rows(view, "ece_knn")
-    n = len(score)
+    counts = view.weight_kind == "counts" and view.weight is not None
+    n = _expanded(view, "ece_knn") if counts else view.n
     k = (
         round(math.sqrt(round(view.effective_size, 9)))
         if neighbours is None
         else check_whole(neighbours, "neighbours", 0)
     )
     k = min(k, n - 1)
+    if counts and ROWS_PER_SCORE * len(view.prefix.score) <= n and k < n - 1:
+        found = _mean_of_counts(view, n, k)
+        if found is not None:
+            return found
     known = (
         {} if view.sorted_like is None else view.sorted_like.tables
     )  # other outcomes of the same scores have the same neighbours
     if ("neighbours", k) not in known:
-        known["neighbours", k] = _runs(view, score, k)
+        known["neighbours", k] = _runs(view, n, k)
     start = known["neighbours", k]
+    if view.weight is None or counts:  # rows of weight 1
+        prefix = view.prefix
+        excess = prefix.excess
+        if len(prefix.score) < n:
+            gap = prefix.score - np.diff(prefix.outcome) / np.diff(prefix.weight)
+            excess = _sums(_repeated(gap, view, n))
+        change = np.subtract(excess[k + 1 :].take(start), excess.take(start))
+        np.abs(change, out=change)
+        change /= k + 1.0
+        return accurate_sum(change) / n
+    score, outcome, weight = _sorted_rows(view, "ece_knn")
     stop = start + k + 1
-    if view.weight is None or view.weight_kind == "counts":  # rows of weight 1
-        excess = _sums(score - outcome)
-        return accurate_sum(np.abs(excess[stop] - excess[start]) / (k + 1.0)) / n
     mass, excess = _sums(weight), _sums(weight * (score - outcome))
     gap = np.abs(excess[stop] - excess[start]) / (mass[stop] - mass[start])
     return accurate_sum(gap * weight) / accurate_sum(weight)
 
 
-def _runs(view: View, score: Floats, k: int) -> NDArray[np.intp]:
+def _runs(view: View, n: int, k: int) -> NDArray[np.intp]:
     """Return where the run of the `k` nearest neighbours of each row and of itself begins, in increasing order of the score."""
-    n = len(score)
     if k >= n - 1:
         return np.zeros(n, np.intp)
     row = np.arange(n)
+    score = _repeated(view.prefix.score, view, n)
     # Neighbours are a run [s, s + k]; it moves up while its lowest score is farther away than the next one above it.
     both = score[: n - k - 1] + score[k + 1 :]
-    first = np.searchsorted(both, 2 * view.prefix.score - 1e-12)
-    if len(first) < n:
-        sizes = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end)
-        first = np.repeat(first, sizes.astype(np.int64))
-    return np.clip(first, np.maximum(0, row - k), np.minimum(row, n - 1 - k))
+    first: NDArray[np.intp] = _repeated(np.searchsorted(both, 2 * view.prefix.score - 1e-12), view, n)
+    first = np.minimum(first, row)
+    np.minimum(first, n - 1 - k, out=first)
+    row -= k
+    return np.maximum(first, row, out=first)
+
+
+def _mean_of_counts(view: View, n: int, k: int) -> float | None:
+    """Compute `ece_knn` from the rows of each distinct score, most of which have the same neighbours; None where most do not.
+
+    The value is the same up to rounding.
+    """
+    prefix = view.prefix
+    place = prefix.weight.astype(np.int64)
+    begin, end = place[:-1], place[1:]
+    # The sum of the scores at both sides of a run, which increases, changes only where one of them does.
+    left, right = begin[begin < n - k - 1], begin[begin > k] - (k + 1)
+    after, before = np.searchsorted(end, left + (k + 1), "right"), np.searchsorted(end, right, "right")
+    score = prefix.score
+    sums = np.append(score[: len(left)] + score[after], score[len(score) - len(right) :] + score[before])
+    both = np.sort(sums, kind="stable")
+    turn = np.append(np.sort(np.append(left, right), kind="stable"), n - k - 1)
+    first = turn[np.searchsorted(both, 2 * score - 1e-12)]
+    same = (first >= end - 1 - k) & (first <= begin)
+    size = np.diff(place)
+    other = ~same
+    if 8 * int(size[other].sum()) > n:
+        return None
+    row = np.arange(int(size[other].sum())) + np.repeat(
+        begin[other] - np.cumsum(size[other]) + size[other], size[other]
+    )
+    moved = np.maximum(np.minimum(np.minimum(np.repeat(first[other], size[other]), row), n - 1 - k), row - k)
+    start = np.concatenate([first[same], moved])
+    change = np.interp(start + (k + 1), place, prefix.excess) - np.interp(start, place, prefix.excess)
+    change = np.abs(change) * np.concatenate([size[same], np.ones(len(row), np.int64)])
+    return accurate_sum(change / (k + 1.0)) / n
+
+
+def _repeated(values: NDArray[Any], view: View, n: int) -> NDArray[Any]:
+    """Return a value of each distinct score once for each of its rows, `n` in total."""
+    if len(values) == n:
+        return values
+    sizes = np.diff(view.prefix.weight if view.weight_kind == "counts" else view.prefix.end)
+    return np.repeat(values, sizes.astype(np.int64, copy=False))

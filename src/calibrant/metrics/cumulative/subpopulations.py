@@ -63,13 +63,10 @@ def mcm(
     min_size: int = 10,
 ) -> float:
     """Largest range of cumulative differences over all rows and each subpopulation, relative to its standard deviation."""
-    worst = own = 0.0
     sorted_rows = _SortedRows(view)
-    for number, (cell, least) in enumerate(_partitions(view, subpopulations, depth, cuts, min_size)):
-        ratio, chance = sorted_rows.worst(cell, least)
-        worst = max(worst, ratio)
-        if number == 0:  # all rows
-            own = chance
+    worst, own = sorted_rows.worst(None, 0)
+    for cell, least in partitions_of(view, subpopulations, depth, cuts, min_size):
+        worst = max(worst, sorted_rows.worst(cell, least)[0])
     if scale == "sigma":
         return worst
     value = worst * own if own > 0 else worst
@@ -87,44 +84,60 @@ class _SortedRows:
     """Increments of the path in increasing order of the score, so that the rows of every subpopulation are sorted."""
 
     def __init__(self, view: View) -> None:
-        weights = view.weights
         self.order = view.order
         self.score = view.score[self.order]
-        self.weight = weights[self.order]
-        self.excess = self.weight * (self.score - view.outcome[self.order])
-        own = self.weight**2 if view.weight_kind == "importance" else self.weight
-        self.variance = own * view.variance[self.order]
-        self.units = self.weight if view.weight_kind == "counts" else np.ones(view.n)
+        self.excess = self.score - view.outcome[self.order]
+        self.variance = view.variance[self.order]
+        self.weight = self.units = None
+        if view.weight is not None:
+            self.weight = view.weights[self.order]
+            self.excess *= self.weight
+            self.variance *= self.weight**2 if view.weight_kind == "importance" else self.weight
+            self.units = self.weight if view.weight_kind == "counts" else None
 
-    def worst(self, cell: Cells, least: int) -> tuple[float, float]:
+    def worst(self, cell: Cells | None, least: int) -> tuple[float, float]:
         """Compute the largest ratio of path range to standard deviation over cells of at least `least` rows, and that of the first cell.
 
-        Rows of a negative cell belong to none.
+        Rows of a negative cell belong to none; None is one cell of all rows.
         """
-        cell = cell[self.order]
-        order = np.argsort(cell, kind="stable")
-        order = order[np.searchsorted(cell[order], 0) :]
-        if not len(order):
-            return 0.0, 0.0
-        cell, score = cell[order], self.score[order]
-        last = np.append(cell[1:] != cell[:-1], True)
+        rows: Any = slice(None)
+        score = self.score
+        new = score[1:] != score[:-1]
+        last = np.zeros(len(score), bool)
+        if cell is not None:
+            cell = cell[self.order]
+            if cell.itemsize > 2 and int(cell.max(initial=0)) < 1 << 15 and int(cell.min(initial=0)) >= -1:
+                cell = cell.astype(np.int16)  # short integers sort fast
+            rows = np.argsort(cell, kind="stable")
+            cell = cell[rows]
+            outside = int(np.searchsorted(cell, 0))
+            rows, cell = rows[outside:], cell[outside:]
+            if not len(rows):
+                return 0.0, 0.0
+            score, last = score[rows], np.append(cell[1:] != cell[:-1], True)
+            new = last[:-1] | (score[1:] != score[:-1])
+        last[-1] = True
         start = np.append(0, np.flatnonzero(last)[:-1] + 1)
-        path = np.cumsum(self.excess[order])
-        path -= np.repeat(np.append(0.0, path[start[1:] - 1]), np.diff(np.append(start, len(path))))
-        # Inside a tie the path would depend on the order of rows, so that only its ends are used; it starts at 0.
-        path[~(last | np.append(score[1:] != score[:-1], True))] = 0
+        size = np.diff(np.append(start, len(score)))
+        path = np.cumsum(self.excess[rows])
+        if len(start) > 1:
+            path -= np.repeat(np.append(0.0, path[start[1:] - 1]), size)
+        if not new.all():
+            # Inside a tie the path would depend on the order of rows, so that only its ends are used; it starts at 0.
+            path[:-1][~new] = 0
         spread = np.maximum(np.maximum.reduceat(path, start), 0) - np.minimum(np.minimum.reduceat(path, start), 0)
-        mass, size = np.add.reduceat(self.weight[order], start), np.add.reduceat(self.units[order], start)
-        chance = np.sqrt(np.add.reduceat(self.variance[order], start))
+        mass = size if self.weight is None else np.add.reduceat(self.weight[rows], start)
+        units = size if self.units is None else np.add.reduceat(self.units[rows], start)
+        chance = np.sqrt(np.add.reduceat(self.variance[rows], start))
         none = np.where(spread <= 1e-12 * mass, 0.0, math.inf)
         ratio = np.divide(spread, chance, out=none, where=chance > 0)
-        return float(ratio[size >= least].max(initial=0.0)), float(chance[0] / mass[0])
+        return float(ratio[units >= least].max(initial=0.0)), float(chance[0] / mass[0])
 
 
-def _partitions(
+def partitions_of(
     view: View, subpopulations: str, depth: int | None, cuts: int, min_size: int
 ) -> Iterator[tuple[Cells, int]]:
-    """Iterate over cells with the smallest allowed number of rows: all rows first, then the groups, then those formed from features."""
+    """Iterate over cells with the smallest allowed number of rows: the groups first, then those formed from features."""
     assert view.rows is not None
     groups, features = view.rows.groups, view.rows.features
     check_whole(cuts, "cuts", 2)
@@ -132,7 +145,6 @@ def _partitions(
     depth = None if depth is None else check_whole(depth, "depth")
     if subpopulations != "auto" and features is None:
         raise InputTypeError("features", f"required by mcm with the subpopulations {subpopulations!r}", Use("features"))
-    yield np.zeros(view.n, np.intp), 0
     if groups is not None:
         yield groups, 0
     if subpopulations == "auto" and groups is not None:

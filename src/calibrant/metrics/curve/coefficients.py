@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...curves.curves import Beta, beta, beta_features, fit_line
-from ...curves.logistic_regression import CLIP, Groups, LogisticFit, SeparatedError, groups_of, logit, rates_seen
+from ...curves.logistic_regression import (
+    CLIP,
+    Groups,
+    LogisticFit,
+    SeparatedError,
+    groups_of,
+    logit,
+    rates_seen,
+    rows_of,
+)
 from ...errors import UndefinedMetricError, Use, WeightsNotSupportedError
 from ...util.checks import check_whole
 from ...util.sums import accurate_sum
@@ -35,11 +44,12 @@ Edge = Literal["clip", "drop"]
 
 def line_of(view: View, penalty: str | None) -> LogisticFit:
     """Fit the logistic regression of the outcome on the log-odds of the score."""
-    groups = groups_of(view)
+    # Firth's penalty takes many passes, which are shorter over ties.
+    groups = rows_of(view) if penalty is None else groups_of(view)
     feature = logit(groups.score)
-    if feature[0] == feature[-1]:
+    if feature.min() == feature.max():
         raise UndefinedMetricError("y_prob", "all scores are equal, so the slope is not identified")
-    return fit_line(groups, firth=penalty == "firth")
+    return fit_line(groups, feature, firth=penalty == "firth")
 
 
 @metric(

@@ -47,6 +47,8 @@ MEDIAN_ROWS = 1000
 MEDIAN_PART = 4000
 # The middle of the distances on a line is searched by halving until this many pairs per row are left.
 NEAR_PAIRS, MOST_HALVINGS = 4, 40
+# Relative distance from a guess of the middle within which it is expected.
+NEAR_GUESS = 0.02
 # Cache of median distances: resampled labels leave the predictions unchanged, so that every resample needs the same median.
 _KNOWN: dict[bytes, float] = {}
 MOST_KNOWN = 4096
@@ -177,8 +179,11 @@ def evenly_spaced(share: Floats, count: int) -> Array:
     return np.minimum(np.searchsorted(path, wanted), len(path) - 1)
 
 
-def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any) -> Kernel:
-    """Return the kernel of the options; ``bandwidth='median'`` is the median distance of two rows."""
+def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any, about: float | None = None) -> Kernel:
+    """Return the kernel of the options; ``bandwidth='median'`` is the median distance of two rows.
+
+    Where the median is `about` a known value, as in a resample, it is found faster.
+    """
     if distance == "auto":
         distance = "tv" if shape == "exponential" else "l2"
     if shape == "gaussian" and distance == "tv":
@@ -194,11 +199,11 @@ def choose_kernel(cloud: Cloud, shape: Shape, distance: Distance, bandwidth: Any
     if isinstance(bandwidth, str):
         if bandwidth != "median":
             raise ArgumentError("bandwidth", f"must be 'median' or a positive number; got {bandwidth!r}")
-        return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale))
+        return Kernel(shape, metric, scale, _median_distance(cloud, metric, scale, about))
     return Kernel(shape, metric, scale, check_positive(bandwidth, "bandwidth"))
 
 
-def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
+def _median_distance(cloud: Cloud, metric: str, scale: float, about: float | None = None) -> float:
     """Compute the median over pairs of rows; the mean if that is 0, and infinity (a kernel of 1) if all rows are equal."""
     many = cloud.size > MEDIAN_ROWS
     points = cloud.points[evenly_spaced(cloud.share, MEDIAN_ROWS)] if many else cloud.points
@@ -208,16 +213,18 @@ def _median_distance(cloud: Cloud, metric: str, scale: float) -> float:
         key.update(array.tobytes())
     known = _KNOWN.get(key.digest())
     if known is None:
-        known = _median_of_many(points, metric, scale) if many else _median_of_few(cloud, metric, scale)
+        known = _median_of_many(points, metric, scale, about) if many else _median_of_few(cloud, metric, scale)
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key.digest()] = known
     return known
 
 
-def _median_of_many(points: Floats, metric: str, scale: float) -> float:
+def _median_of_many(points: Floats, metric: str, scale: float, about: float | None = None) -> float:
     if points.shape[1] == 1:
-        middle = float((scale * _middle_of_line(points[:, 0], len(points) * (len(points) - 1) // 4 - 1)).mean())
+        guess = None if about is None else about / scale
+        at = len(points) * (len(points) - 1) // 4 - 1
+        middle = float((scale * _middle_of_line(points[:, 0], at, guess)).mean())
         if middle:
             return middle
     distance = _distances(points, metric)
@@ -274,10 +281,11 @@ def _median_of_few(cloud: Cloud, metric: str, scale: float) -> float:
     return weighted_median(distance, weight) or float((distance * weight).sum() / weight.sum())
 
 
-def _middle_of_line(line: Floats, at: int) -> Floats:
+def _middle_of_line(line: Floats, at: int, guess: float | None = None) -> Floats:
     """Return numbers `at` and `at` + 1 of the sorted distances of increasing points on a line, from the pairs with about that distance.
 
-    The distances of a point from later ones increase, so that those below a bound are counted by one search for each point.
+    The distances of a point from later ones increase, so that those below a bound are counted by one search for each point. Bounds around a `guess` are tried
+    first.
     """
     size = len(line)
     rows = np.arange(size)
@@ -288,10 +296,13 @@ def _middle_of_line(line: Floats, at: int) -> Floats:
 
     ends = [rows + 1, np.full(size, size)]
     bounds = [0.0, float(line[-1] - line[0])]
+    tried = [] if guess is None else [guess * (1 + NEAR_GUESS), guess * (1 - NEAR_GUESS)]
     for _ in range(MOST_HALVINGS):
         if int((ends[1] - ends[0]).sum()) <= NEAR_PAIRS * size:
             break
-        bound = (bounds[0] + bounds[1]) / 2
+        bound = tried.pop() if tried else (bounds[0] + bounds[1]) / 2
+        if not bounds[0] < bound < bounds[1]:
+            continue
         found = reach(bound)
         upper = int((found - rows - 1).sum()) >= at + 2
         ends[upper], bounds[upper] = found, bound
@@ -299,16 +310,16 @@ def _middle_of_line(line: Floats, at: int) -> Floats:
     many = last - first
     start = np.repeat(rows, many)
     near = line[np.arange(len(start)) + np.repeat(first - np.cumsum(many) + many, many)] - line[start]
-    at -= int((first - rows - 1).sum())
-    if 0 <= at <= len(near) - 2:
-        found = np.partition(near, [at, at + 1])[at : at + 2]
+    place = at - int((first - rows - 1).sum())
+    if 0 <= place <= len(near) - 2:
+        found = np.partition(near, [place, place + 1])[place : place + 2]
         # Rounding of the bounds must not have excluded a pair that belongs in between.
         below, above = first > rows + 1, last < size
         least = (line[first[below] - 1] - line[below]).max(initial=0.0)
         most = (line[last[above]] - line[above]).min(initial=math.inf)
         if least <= found[0] and found[1] <= most:
             return np.asarray(found)
-    return _middle_two(_distances(line[:, None], "cityblock"))
+    return np.partition(_distances(line[:, None], "cityblock"), [at, at + 1])[at : at + 2]
 
 
 def _middle_two(values: Floats) -> Floats:

@@ -50,7 +50,10 @@ def smece(
     view: View, *, bandwidth: float | None = None, kernel: Literal["probability", "logit"] = "probability"
 ) -> float:
     """Integral of the absolute mean residual, smoothed by a Gaussian kernel whose bandwidth equals the resulting error."""
-    mass = view.weights * (view.score - view.outcome) / view.total
+    mass = view.score - view.outcome
+    if view.weight is not None:
+        mass *= view.weights
+    mass /= view.total
     position, scale = view.score, 1.0
     if kernel == "logit":
         log_odds = np.clip(_log_odds(view.score), -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)

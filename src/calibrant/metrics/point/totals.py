@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError, UndefinedMetricError, Use
-from ...util.sums import accurate_sum
+from ...util.sums import accurate_sum, partial_sums
 from ...views.view import Block, VectorView, View
 from ..hints import inside
 from ..registry import metric, preset
 from .points import Scale, scaled
 
 Floats = NDArray[np.float64]
+
+# Rows of a block whose intermediate results fit into the processor cache.
+PAIRS = 1 << 15
 
 
 @metric(
@@ -202,10 +205,14 @@ def logit_shift(score: Floats, weight: Floats, wanted: float, rest: Floats | Non
 )
 def spiegelhalter_z(view: VectorView) -> float:
     """Standardised difference between the Brier score and its expected value under calibration."""
-    surprise, variance = view.each_row(_surprise_and_variance).T
-    weights = view.weights
-    numerator = accurate_sum(weights * surprise)
-    spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
+    numerator = spread = 0.0
+    if view.raw_probs.ndim == 1 and view.labels is not None:
+        numerator, spread = _sums_of_pairs(view, view.labels)
+    if spread <= 1e-20 * view.total:  # several classes, or rows that may be uniform up to rounding
+        surprise, variance = view.each_row(_surprise_and_variance).T
+        weights = view.weights
+        numerator = accurate_sum(weights * surprise)
+        spread = accurate_sum((weights if view.weight_kind != "importance" else weights**2) * variance)
     if spread <= 0:
         if abs(numerator) <= 1e-12 * view.total:
             raise UndefinedMetricError(
@@ -213,6 +220,31 @@ def spiegelhalter_z(view: VectorView) -> float:
             )
         return math.inf if numerator > 0 else -math.inf
     return numerator / math.sqrt(spread)
+
+
+def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float]:
+    """Sum `_surprise_and_variance` of an event and its complement, (p - y)(2p - 1) and p(1 - p)(2p - 1)^2, block by block without cancellation."""
+    surprises: list[float] = []
+    variances: list[float] = []
+    for start in range(0, view.n, PAIRS):
+        rows = slice(start, start + PAIRS)
+        rest, score = view.pair(start, start + PAIRS)
+        surprise = score - labels[rows]
+        if view.logits is not None or view.complement is not None:  # the rest may have more digits than the score
+            near = np.flatnonzero(score > view.rounding.near)
+            surprise[near] = np.where(labels[rows][near] == 0, score[near], -rest[near])
+        lead = score - rest
+        surprise *= lead
+        variance = score * rest
+        variance *= lead
+        variance *= lead
+        if view.weight is not None:
+            weight = view.weight[rows]
+            surprise *= weight
+            variance *= weight if view.weight_kind != "importance" else np.square(weight)
+        surprises += partial_sums(surprise)
+        variances += partial_sums(variance)
+    return math.fsum(surprises), math.fsum(variances)
 
 
 def _surprise_and_variance(block: Block) -> Floats:

@@ -19,6 +19,7 @@ __all__ = [
     "LABEL_NAMES",
     "PREDICTION_NAMES",
     "PROB_NAMES",
+    "WHOLE",
     "Columns",
     "as_booleans",
     "check_class_order",
@@ -103,7 +104,8 @@ class Columns:
 
 
 # An integer, which programs write as 7 or, next to fractions and missing values, as 7.0.
-_WHOLE = re.compile(r"\s*([+-]?\d+)(?:\.0*)?\s*")
+# In the syntax of Python and of DuckDB.
+WHOLE = r"\s*([+-]?\d+)(?:\.0*)?\s*"
 
 
 def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def names_as_written(texts: Iterable[str]) -> dict[str, Any]:
     ({'10': 10, '9': 9}, {'07': '07', '9': '9'}, {'1.10': '1.10', 'x': 'x'}, {'1': 1, '1.0': 1})
     """
     names = {text: text for text in texts}
-    whole = {text: found[1] if (found := _WHOLE.fullmatch(text)) else text for text in names}
+    whole = {text: found[1] if (found := re.fullmatch(WHOLE, text)) else text for text in names}
     if len(set(whole.values())) < len(names):
         names = whole
     for number in (int, float):

@@ -29,6 +29,7 @@ from ...util.database import is_interrupt
 from ..collection import ALL, GroupSums, Sketches, default_lenses
 from .arrow import batches
 from .columns import (
+    WHOLE,
     Columns,
     as_booleans,
     check_class_order,
@@ -196,7 +197,7 @@ def _group_sql(opened: Source, factors: tuple[Factor, ...]) -> str | None:
         return lossless(factors[0].column, opened.types[factors[0].column]) if factors else None
     parts = []
     for factor in factors:
-        value = f"(\n{factor.column}\n)" if factor.kind == "expression" else quoted(factor.column)
+        value = f"(\n{factor.column}\n)" if factor.kind == "expression" else _name_sql(opened, factor.column)
         parts.append(f"{text(f'{factor.name}: ')} || CAST({value} AS VARCHAR)")
     comma = text(", ")
     group = f"({f' || {comma} || '.join(parts)})"
@@ -211,6 +212,17 @@ def _group_sql(opened: Source, factors: tuple[Factor, ...]) -> str | None:
             ) from error
         raise condition_error(error, opened.names, "by") from error
     return group
+
+
+def _name_sql(opened: Source, column: str) -> str:
+    """The name of a group of one column within a combination; as in `names_as_written`, two spellings of a whole number are one name."""
+    value = quoted(column)
+    if opened.kind not in PRINTED or opened.types[column] != "VARCHAR":
+        return value
+    whole = f"regexp_replace({value}, {text(f'^{WHOLE}$')}, '\\1')"
+    query = f"SELECT count(DISTINCT {whole}) < count(DISTINCT {value}) FROM {opened.rows}"  # noqa: S608 - quoted names
+    (merges,) = opened.connection.execute(query).fetchall()[0]
+    return whole if merges else value
 
 
 # The SQL condition for text that stands for a missing value; see `input.missing`.

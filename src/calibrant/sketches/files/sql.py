@@ -125,7 +125,13 @@ def _slot(score: str) -> str:
 
 def _listed(values: Any) -> str:
     # A sentinel above any score at the end, so that the count may look past the last edge.
-    return "[" + ", ".join(repr(float(value)) for value in [*values, 2.0, 2.0, 2.0]) + "]"
+    return "[" + ", ".join(_double(value) for value in [*values, 2.0, 2.0, 2.0]) + "]"
+
+
+def _double(value: float) -> str:
+    """A number as SQL; without an exponent it would be a decimal, which earlier versions of DuckDB convert with a rounding error."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
 
 
 def _counted(score: str, start: str, edges: str) -> str:
@@ -210,11 +216,11 @@ def _surprise(entries: str, group: str) -> str:
         FROM ({halves})
     """  # noqa: S608 - made of constants
     rests = f"SELECT v, own{group}, exponent, place, part * {inverse}[place] - 1 AS r FROM ({places})"  # noqa: S608
-    series = f"r * {TERMS[0]!r}"
+    series = f"r * {_double(TERMS[0])}"
     for factor in TERMS[1:]:
-        series = f"({series} + {factor!r}) * r"
+        series = f"({series} + {_double(factor)}) * r"
     series = f"({series} + 1) * r"
-    found = f"({logs}[place] - {series}) - exponent * {LN2!r}"
+    found = f"({logs}[place] - {series}) - exponent * {_double(LN2)}"
     return f"SELECT v, own{group}, CASE WHEN v > 0 THEN {found} ELSE 0 END AS surprise FROM ({rests})"  # noqa: S608
 
 
