@@ -207,7 +207,7 @@ class ConsistencyCalibration(Calibrator):
     def _fit(self, data: TrainingData) -> None:
         self.strength_ = float(self.strength) if self.strength is not None else self._best_strength(data)
 
-    def _seconds(self, n: int, k: int) -> float:
+    def _seconds(self, n: int, k: int, applied: int) -> float:
         return 3.5e-5 * n * k if self.strength is None else 0.0
 
     def _best_strength(self, data: TrainingData) -> float:
