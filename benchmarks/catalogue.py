@@ -1,7 +1,8 @@
 """CPU time and memory of every metric, test and calibrator at 1e4, 1e5 and 1e6 rows of 2, 10 and 100 classes.
 
 ``python benchmarks/catalogue.py`` writes catalogue.json, one line after each call, and the page docs/scaling.md; what the file already holds is
-not measured again (``--fresh`` begins anew, ``--page`` only writes the page). A call that would take more than LIMIT seconds, estimated from fewer rows, is not made.
+not measured again (``--fresh`` begins anew, ``--page`` only writes the page). A call that would take more than ``--limit`` seconds, estimated from fewer rows, is not
+made; a later run with a higher limit makes it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ HERE = Path(__file__).parent
 FOUND, PAGE = HERE / "catalogue.json", HERE.parent / "docs" / "scaling.md"
 SIZES, CLASSES = (10_000, 100_000, 1_000_000), (2, 10, 100)
 GROUPS, FEATURES = 20, 3
-LIMIT = 4.0
-"""CPU seconds of a call beyond which it is not made."""
+LIMIT = 10.0
+"""CPU seconds of a call beyond which it is not made, where the command line does not say otherwise."""
 LONG = 10.0
 """Seconds that calibrant announces."""
-# A first call on the fewest rows cannot be estimated; it is stopped after this many seconds of the clock.
-PATIENCE = 120.0
+# A first call on the fewest rows cannot be estimated; it is stopped after this many CPU seconds.
+PATIENCE = 20.0
 MEMORY_GB = 8
 TOO_MUCH = f"more than {MEMORY_GB} GB"
 REPEATED = 0.2
@@ -136,7 +137,7 @@ def measured(kind: str, name: str, labels: np.ndarray, probs: np.ndarray, least:
         start = work()
         peak = peak_of(lambda: results.append(call()))
         taken = [work() - start]
-        while len(taken) < 3 and (sum(taken) < REPEATED or (len(taken) < least and sum(taken) < LIMIT / 2)):
+        while len(taken) < 3 and (sum(taken) < REPEATED or (len(taken) < least and sum(taken) < 1)):
             start = work()
             call()
             taken.append(work() - start)
@@ -172,7 +173,21 @@ def child(folder: str, classes: int) -> None:
             measured(kind, name, labels[few], probs[few])
             warm.add((kind, name))
         least = 2 if rows <= SIZES[0] else 1
-        print(json.dumps(measured(kind, name, labels[:rows], probs[:rows], least)), flush=True)
+        found = measured(kind, name, labels[:rows], probs[:rows], least)
+        if (
+            least == 2 and found.get("seconds", 0.0) > LIMIT / 50
+        ):  # more rows will not be tried: fewer tell how it grows
+            found["tenth"] = measured(kind, name, labels[: rows // 10], probs[: rows // 10]).get("seconds")
+        print(json.dumps(found), flush=True)
+
+
+def spent_by(pid: int) -> float:
+    """CPU seconds of a process; those of the clock where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 class Worker:
@@ -193,9 +208,11 @@ class Worker:
         assert process.stdout is not None
         process.stdin.write(json.dumps([kind, name, rows]) + "\n")
         process.stdin.flush()
+        start = spent_by(process.pid)
         with selectors.DefaultSelector() as waiting:
             waiting.register(process.stdout, selectors.EVENT_READ)
-            ready = waiting.select(PATIENCE)
+            while not (ready := waiting.select(1.0)) and spent_by(process.pid) - start < PATIENCE:
+                pass
         answer = process.stdout.readline() if ready else ""
         if answer:
             return dict(json.loads(answer))
@@ -210,12 +227,20 @@ class Worker:
 
 
 def expected(known: list[dict[str, Any]], rows: int) -> float:
-    """Seconds of a call, extrapolated from those on fewer rows: at least in proportion to the rows."""
-    times = [(entry["rows"], entry["seconds"]) for entry in known if "seconds" in entry]
+    """Seconds of a call, extrapolated from those on fewer rows: by a power of the rows, or a fixed part and one in proportion."""
+    times = times_of(known)
     if not times:
-        return math.inf if any("above" in entry or "estimate" in entry for entry in known) else 0.0
+        return math.inf if any("above" in entry for entry in known) else 0.0
+    (few, fast), (many, slow) = times[-2] if len(times) > 1 else (0, 0.0), times[-1]
     growth = exponent(times) or 1.0
-    return float(times[-1][1] * (rows / times[-1][0]) ** max(1.0, growth))
+    return slow + (slow - fast) / (many - few) * (rows - many) if growth < 1 else slow * (rows / many) ** growth
+
+
+def times_of(known: list[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Rows and seconds of the calls that were made, by size."""
+    times = [(entry["rows"], entry["seconds"]) for entry in known if "seconds" in entry]
+    tenth = known[0].get("tenth") if known else None
+    return [(known[0]["rows"] // 10, tenth), *times] if tenth else times
 
 
 def exponent(times: list[tuple[int, float]]) -> float | None:
@@ -226,12 +251,20 @@ def exponent(times: list[tuple[int, float]]) -> float | None:
     return math.log(max(slow, 1e-6) / max(fast, 1e-6)) / math.log(many / few)
 
 
-def run(found: dict[str, Any], sizes: tuple[int, ...], classes: tuple[int, ...], save: Callable[[], None]) -> None:
-    """Measure what is missing."""
+def run(
+    found: dict[str, Any],
+    chosen: list[tuple[str, str, bool | None]],
+    sizes: tuple[int, ...],
+    classes: tuple[int, ...],
+    limit: float,
+    save: Callable[[], None],
+) -> None:
+    """Measure what is missing, and what a lower limit left out."""
+    found["entries"] = [e for e in found["entries"] if "estimate" not in e or e["classes"] not in classes]
     known = {(e["kind"], e["name"], e["classes"], e["rows"]): e for e in found["entries"]}
     with tempfile.TemporaryDirectory() as folder:
         for k in classes:
-            if all((kind, name, k, rows) in known for kind, name, _ in entries() for rows in sizes):
+            if all((kind, name, k, rows) in known for kind, name, _ in chosen for rows in sizes):
                 continue
             labels, probs = make_data(sizes[-1], 1 if k == 2 else k)
             np.save(Path(folder) / f"labels{k}.npy", labels)
@@ -239,7 +272,7 @@ def run(found: dict[str, Any], sizes: tuple[int, ...], classes: tuple[int, ...],
             del labels, probs
             worker = Worker(folder, k)
             try:
-                for kind, name, sketch in entries():
+                for kind, name, sketch in chosen:
                     own: list[dict[str, Any]] = []
                     for rows in sizes:
                         key = (kind, name, k, rows)
@@ -251,7 +284,7 @@ def run(found: dict[str, Any], sizes: tuple[int, ...], classes: tuple[int, ...],
                                 else {"above": PATIENCE}
                                 if guess == math.inf
                                 else {"estimate": guess}
-                                if guess > LIMIT
+                                if guess > limit
                                 else worker.ask(kind, name, rows)
                             )
                             known[key] = {
@@ -274,6 +307,12 @@ def page(found: dict[str, Any]) -> str:
     named: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
     for entry in found["entries"]:
         named.setdefault((entry["kind"], entry["classes"], entry["name"]), []).append(entry)
+    most = max(map(len, named.values()))
+    named = {key: sorted(each, key=lambda entry: entry["rows"]) for key, each in named.items() if len(each) == most}
+    for each in named.values():
+        for entry in each:
+            if "estimate" in entry:
+                entry["estimate"] = expected(each, entry["rows"])
     lines = [
         "# Scaling",
         "",
@@ -283,8 +322,11 @@ def page(found: dict[str, Any]) -> str:
         f"Measured on {found['date']} by `python benchmarks/catalogue.py`, with the compiled loops of numba, for float32 probabilities. *Time* is CPU time of all "
         "threads together, of the fastest of up to three calls, including the validation of the input. *Growth* is the exponent b in time = a N^b between "
         "the two largest sizes measured; a sort has 1.08 there, and a value below 1 shows a fixed cost. *Memory* is the "
-        f"peak above the input at the largest size measured. A call that would have taken more than {LIMIT:.0f} s, extrapolated from fewer rows, was not "
-        "made: its time is preceded by ≈. Two classes are one column of scores. Groups are 20, features 3 columns.",
+        "peak above the input at the largest size measured. A call that would have taken too long was not made: its time, extrapolated from fewer rows, is preceded by ≈, "
+        "and is too low where the part that grows with the square of the rows is still small there. "
+        "Two classes are one column of scores. Groups are 20, features 3 columns.",
+        "",
+        f"Measured: {_counted(named)}.{_busy(found)}",
         "",
         *_slow_lines(named),
         *_sketch_lines(),
@@ -298,8 +340,24 @@ def page(found: dict[str, Any]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _counted(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> str:
+    """How many metrics, tests and calibrators were measured, by the number of classes."""
+    kinds = [(k, kind) for kind, k, _ in named]
+    return "; ".join(
+        f"{k} classes, " + ", ".join(f"{kinds.count((k, kind))} {kind}s" for kind in KINDS if (k, kind) in kinds)
+        for k in sorted({k for k, _ in kinds})
+    )
+
+
+def _busy(found: dict[str, Any]) -> str:
+    load, cores = found.get("load", 0.0), os.cpu_count() or 1
+    if load <= cores + 1:
+        return ""
+    return f" Other processes ran on the machine (a load of up to {load:.0f} on {cores} cores), which lengthens CPU times somewhat."
+
+
 def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list[str]:
-    """What takes longer than LIMIT, or grows faster than a sort and takes a second or more."""
+    """What takes longer than LONG, or grows faster than a sort and takes a second or more."""
     lines = [
         "## What to expect at a million rows",
         "",
@@ -310,7 +368,7 @@ def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list
         "| --- | ---: | ---: | ---: |",
     ]
     for (kind, k, name), each in named.items():
-        seconds, grown = _seconds(each[-1]), exponent([(e["rows"], e["seconds"]) for e in each if "seconds" in e])
+        seconds, grown = _seconds(each[-1]), exponent(times_of(each))
         if seconds > LONG or (grown is not None and grown > SORTING and seconds > 1):
             shown = f"{kind} {name}" if kind != "metric" else name
             lines.append(f"| {shown} | {k} | {_shown(each[-1])} | {'' if grown is None else f'{grown:.2f}'} |")
@@ -319,6 +377,13 @@ def _slow_lines(named: dict[tuple[str, int, str], list[dict[str, Any]]]) -> list
 
 def _sketch_lines() -> list[str]:
     return [
+        "## Announced costs",
+        "",
+        "Before a value or a fit that is expected to take more than 10 s, calibrant gives a `LongComputationWarning` with the expected time, and during resampling as soon as the "
+        "first resamples show it; on the command line it is a line on standard error or the remaining time beside the progress bar. The expected time is rough: "
+        "it follows from the number of rows and classes and from the times on this page. `evaluate` gives no warning: it leaves out what does not fit into "
+        'its `budget` and lists it. To silence the warning: `warnings.simplefilter("ignore", calibrant.LongComputationWarning)`.',
+        "",
         "## From a sketch",
         "",
         "A [sketch](scale.md) of any number of rows has at most 19 576 cells. Metrics marked *yes* accept it in place of labels and probabilities: filling it takes about two "
@@ -334,7 +399,7 @@ def _table(kind: str, named: dict[str, list[dict[str, Any]]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     refused: dict[str, list[str]] = {}
     for name, each in named.items():
-        times = [(entry["rows"], entry["seconds"]) for entry in each if "seconds" in entry]
+        times = times_of(each)
         if not times and all("refused" in entry for entry in each):
             refused.setdefault(each[-1]["refused"], []).append(name)
             continue
@@ -387,18 +452,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOUND, help="where the results go")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of rows")
     parser.add_argument("--classes", type=int, nargs="+", default=CLASSES, help="numbers of classes")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="what is measured")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds beyond which a call is not made")
     parser.add_argument("--fresh", action="store_true", help="measure everything anew")
     parser.add_argument("--page", action="store_true", help="only write the page")
     chosen = parser.parse_args()
     old = json.loads(chosen.out.read_text()) if chosen.out.exists() and not chosen.fresh else {}
-    found = {"date": date.today().isoformat(), "entries": [], **old}
+    found = {"date": date.today().isoformat(), "load": 0.0, "entries": [], **old}
 
     def save() -> None:
+        found["load"] = max(found["load"], os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0)
         lines = ",\n".join(json.dumps(entry) for entry in found["entries"])
-        chosen.out.write_text(f'{{"date": "{found["date"]}", "entries": [\n{lines}\n]}}\n', encoding="utf-8")
+        head = json.dumps({name: value for name, value in found.items() if name != "entries"})
+        chosen.out.write_text(f'{head[:-1]}, "entries": [\n{lines}\n]}}\n', encoding="utf-8")
 
     if not chosen.page:
-        run(found, tuple(chosen.sizes), tuple(chosen.classes), save)
+        listed = [entry for entry in entries() if entry[0] in chosen.kinds]
+        run(found, listed, tuple(chosen.sizes), tuple(chosen.classes), chosen.limit, save)
+        place = {entry[:2]: number for number, entry in enumerate(entries())}
+        found["entries"].sort(key=lambda e: (e["classes"], place.get((e["kind"], e["name"]), -1), e["rows"]))
+        save()
     written = PAGE if chosen.out == FOUND else chosen.out.with_suffix(".md")
     written.write_text(page(found), encoding="utf-8")
     print(f"wrote {chosen.out.name} and {written.name}")

@@ -18,7 +18,7 @@ AROUND = (
     "the coefficients"
 )
 LEVEL = "the difference is within the variation between runs"
-ONE_COLUMN = "calibrant reads both columns, as for any number of classes"
+UNCHECKED = "its object was checked as it was made, while calibrant checks labels and scores in each call"
 PYCALEVA = "pycaleva, its object made beforehand"
 # Why another package is faster, by the task and its name.
 WHY_FASTER = {
@@ -27,7 +27,7 @@ WHY_FASTER = {
     ("lowess", "calzone"): COMPILED,
     ("cox", "probcal"): AROUND,
     ("cox", "calzone"): AROUND,
-    **dict.fromkeys((("spiegelhalter", name) for name in ("probcal", "calzone", "MAPIE", PYCALEVA)), ONE_COLUMN),
+    ("spiegelhalter", PYCALEVA): UNCHECKED,
 }
 HEADINGS = ["", "value", "reads", "at best", "median", "memory", "compared with calibrant"]
 
@@ -248,6 +248,8 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "alternating. Do not compare ratios between cases of different precision (float32, float64). "
         "Calibrators are fitted on the first half of the rows and applied to the second; the value shown is the root mean square of the "
         "predictions, while the comparison covers every prediction. Not included: ece-kde, which pip did not find.",
+        "",
+        "Time and memory of every metric, test and calibrator for 10 000 to 1 000 000 rows of 2 to 100 classes are on the page [Scaling](scaling.md).",
         "",
         *environment_lines(results),
         *feature_lines(features),

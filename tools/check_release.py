@@ -45,13 +45,16 @@ PROBES = {
     "plot": DATA
     + "import matplotlib; matplotlib.use('agg'); cal.reliability_diagram(y, p).plot().figure.savefig('figure.png')",
     "torch": DATA
-    + "import torch, calibrant.torch as ct; m = ct.ECE(); m.update(torch.tensor(p), torch.tensor(y)); print(m.compute())",
+    + "import torch, calibrant.torch as ct; m = ct.BinaryCalibrationError(); m.update(torch.tensor(p), torch.tensor(y)); "
+    "print(m.compute())",
     "sklearn": DATA
     + "from sklearn.linear_model import LogisticRegression as L; from calibrant.sklearn import CalibratedModel as C; "
     "print(C(L()).fit(p[:, None], y).predict_proba(p[:3, None]))",
     "lightning": "from calibrant.torch.lightning import CalibrationCallback; print(CalibrationCallback)",
     "trackers": DATA
-    + "import mlflow, tensorboard, wandb; from calibrant import trackers; print(trackers.content_of(cal.evaluate(y, p)))",
+    + "import tensorboard, wandb; from calibrant import trackers; print(trackers.scalars(cal.evaluate(y, p))); "
+    "trackers.save_mlflow_model(cal.PlattScaling().fit(p, y), 'model'); import mlflow; "
+    "print(mlflow.pyfunc.load_model('model').predict(p[:3]))",
     "excel": DATA + "import openpyxl; b = openpyxl.Workbook(); s = b.active; s.append(['label', 'prob']); "
     "[s.append(r) for r in zip(y.tolist(), p.tolist())]; b.save('preds.xlsx'); from calibrant.cli import main; "
     "main(['evaluate', 'preds.xlsx'])",
@@ -59,7 +62,11 @@ PROBES = {
     + "import pyarrow as pa, pyarrow.feather as f; f.write_feather(pa.table({'label': y, 'prob': p}), 'preds.feather'); "
     "from calibrant.cli import main; main(['evaluate', 'preds.feather'])",
     "postgres": "import psycopg; print(psycopg.pq.version()); import calibrant.monitoring.databases",
-    "spark": "import pyspark, pyarrow, pandas, calibrant.spark; print(pyspark.__version__)",
+    "spark": DATA
+    + "import os, sys; os.environ['PYSPARK_PYTHON'] = sys.executable; import pandas as pd; from calibrant import spark; "
+    "from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate(); "
+    "d = s.createDataFrame(pd.DataFrame({'label': y, 'prob': p})); k = spark.sketch(d, label='label', prob='prob'); "
+    "assert cal.ece(k) == cal.ece(cal.Sketch.of(y, p)); s.stop()",
     "all": DATA + "import torch, pyspark, lightning, wandb, sklearn, numba, psycopg; print(cal.evaluate(y, p))",
 }
 

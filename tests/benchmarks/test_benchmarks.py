@@ -142,7 +142,7 @@ def test_every_compiled_loop_is_switched_off(monkeypatch: pytest.MonkeyPatch) ->
 def bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules of the benchmarks."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    names = ("all_cases", "cases", "environments", "features", "page", "tables")
+    names = ("all_cases", "cases", "catalogue", "environments", "features", "page", "tables")
     return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
 
 
@@ -308,3 +308,40 @@ def test_search_finds_what_the_list_denies(
     )
     for path in ("madeup_peer:nothing", "madeup_peer:ece(weights)", "no_such_module_here:ece"):
         assert "which is not there" in bench.features._cell("peer", {**row, "has": {"peer": path}}, names)[1]
+
+
+def test_times_are_extrapolated_by_their_growth(bench: SimpleNamespace) -> None:
+    def known(*seconds: float, **more: float) -> list[dict[str, Any]]:
+        found = [{"rows": 10 ** (4 + place), "seconds": each} for place, each in enumerate(seconds)]
+        return [{**found[0], **more}, *found[1:]]
+
+    for entries, expected in (
+        (known(0.1), 10),  # in proportion
+        (known(0.1, 10.0), 1000),  # with the square
+        (known(1.0, 1.9), 10.9),  # a fixed part
+        (known(4.0, tenth=0.04), 40_000),
+    ):
+        assert bench.catalogue.expected(entries, 10**6) == pytest.approx(expected)
+    assert bench.catalogue.expected([], 10**4) == 0
+    assert bench.catalogue.expected([{"rows": 10**4, "above": 20.0}], 10**5) == np.inf
+    assert [bench.catalogue.duration(each) for each in (0.00042, 0.042, 4.2, 420, 42_000)] == [
+        *("0.42 ms", "42 ms", "4.2 s", "7 min", "12 h")
+    ]
+
+
+def test_page_of_all_metrics_marks_what_was_not_run(bench: SimpleNamespace) -> None:
+    entries = []
+    for name, seconds in {"ece": (0.01, 0.1, 1.0), "lce": (0.2, None, None), "odd": (None, None, None)}.items():
+        for place, each in enumerate(seconds):
+            found = {"seconds": each, "mb": 3.0} if each else {"estimate": 20.0 * 10**place}
+            found = {"refused": "not defined"} if name == "odd" else found
+            entries.append(
+                {"kind": "metric", "name": name, "classes": 2, "rows": 10 ** (4 + place), "sketch": True, **found}
+            )
+    text = bench.catalogue.page({"date": "2026-01-01", "load": 0.0, "entries": entries})
+    assert "Measured: 2 classes, 3 metrics.\n" in text
+    assert "| ece | 10 ms | 100 ms | 1.0 s | 1.00 | 3 MB | yes |" in text
+    assert "| lce | 200 ms | ≈ 2.0 s | ≈ 20 s |  | 3 MB | yes |" in text
+    assert "- odd: not defined" in text
+    assert "| lce | 2 | ≈ 20 s |  |" in text  # among the slow ones
+    assert "| ece | 2 |" not in text

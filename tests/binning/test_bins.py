@@ -13,7 +13,7 @@ from scipy import stats
 import calibrant as cal
 from calibrant import Edges, EqualMass, EqualWidth, KDTree, Predictions, SimplexGrid
 from calibrant.binning import BinTable
-from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_table, parse_binning
+from calibrant.binning.parse import BINS, EQUAL_WIDTH, bin_cells, bin_table, parse_binning
 from calibrant.binning.table import binomial_interval
 from calibrant.errors import ArgumentError, LensError
 from calibrant.views import View
@@ -545,3 +545,22 @@ def test_wilson_limits_are_exact_at_the_ends() -> None:
         assert high[1] == 1
         assert 0 < high[0] < 1
         assert 0 < low[1] < 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 30, 31, 200])
+def test_cells_of_equal_mass_are_those_of_the_definition(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for rows in (1, 2, 9, 10, 500):
+        uniform = rng.random(rows)
+        for score in (uniform, np.round(uniform, 1), np.where(uniform < 0.9, 0.0, 1.0), uniform.astype(np.float32)):
+            for weight in (None, rng.integers(1, 4, rows)):
+                mass = np.ones(rows) if weight is None else weight
+                before = np.array([int(mass[score < own].sum()) for own in score])
+                wanted = np.unique(before * count // int(mass.sum()), return_inverse=True)[1]
+                for sorted_before in (False, True):
+                    given = View(score, np.zeros(rows, np.uint8), weight, "unit" if weight is None else "counts")
+                    if sorted_before:
+                        assert given.prefix.end[-1] == rows
+                    cell, bins = bin_cells(given, "equal_mass", count)
+                    assert cell.tolist() == wanted.tolist()
+                    assert bins == wanted.max() + 1

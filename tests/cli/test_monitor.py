@@ -545,3 +545,22 @@ def test_gates_on_the_newest_tested_window(run: Run, files: Path, store: Path) -
     assert 'failures="1"' in (files / "gates.xml").read_text()
     assert "unknown measure 'brier'" in run("status", store, "--fail-if", "brier > 1")[2]
     assert "smece has no field 'low'" in run("status", store, "--fail-if", "smece.low > 1")[2]
+
+
+def test_labels_that_are_not_known_yet(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R writes NA, beside which a column of numbers is text; messages name the label and its line."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text("id,y,p\n1,0,0.2\n2,1,0.8\n3,1,0.7\n")
+    Path("p.csv").write_text("id,p,y\n4,0.2,NA\n5,0.8,1\n6,0.7,\n7,0.3,0\n8,0.4,n/a\n9,0.4,\n")
+    assert run("init", "m.db", "--reference", "r.csv", "--rows", "9", "--id", "id", *QUICK)[0] == 0
+    assert run("update", "m.db", "p.csv")[:2] == (0, "6 rows added, 2 labels added\n")
+    for content, told in (
+        ("4,NA\n6,true\n", "1 label added"),
+        ("8,\n9,2\n", "got 2 on line 3"),
+        ("8,NA\n9,?\n", "expected a number; got '?' on line 3"),
+        ("8,1\n9,maybe\n", "expected a number; got 'maybe' on line 3"),
+    ):
+        Path("l.csv").write_text(f"id,y\n{content}")
+        code, out, err = run("labels", "m.db", "l.csv")
+        assert told in out + err
+        assert code == (0 if "added" in told else 2)

@@ -83,7 +83,7 @@ def test_long_resampling_is_announced_once_and_only_where_nobody_watches(monkeyp
         (1.0, 1.0, "n_resamples: the remaining 89 resamples will take about 89 s; use fewer"),
         (0.1, 1.0, ""),  # another process delays this one
         (1.0, 0.1, ""),  # ten threads
-        (100.0, 100.0, "about 2 h"),
+        (100.0, 100.0, "the remaining 98 resamples will take about 3 h"),
     ):
         cpu = Clock()
 

@@ -26,6 +26,7 @@ LOOPS = (
     "fill_groups",
     "lipschitz_loop",
     "pool_blocks",
+    "read_cells",
     "scan_pairs",
     "top_rows",
     "top_rows_narrow",

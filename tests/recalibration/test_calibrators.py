@@ -472,8 +472,14 @@ def test_consistency_shares_are_those_of_draws(noise):
     drawn = np.bincount((z + draws).argmax(axis=1), minlength=5) / len(draws)
     exact = winning_shares(z, 1.0 if noise == "gaussian" else 2.0, noise)[0]
     assert drawn == pytest.approx(exact, abs=5 * 0.5 / math.sqrt(len(draws)))
-    many_classes = winning_shares(rng.normal(size=(20, 50)) * 3, 1.5, noise)
-    assert np.abs(many_classes.sum(axis=1) - 1).max() < 1e-12
+    logits = rng.normal(size=(20, 50)) * 3
+    assert np.abs(winning_shares(logits, 1.5, noise).sum(axis=1) - 1).max() < 1e-12
+    logits[rng.random(logits.shape) < 0.1] = 0
+    for strength in (0.01, 0.3, 1.5, 20.0, 900.0):  # one class of each row is computed in another way
+        shares = winning_shares(logits, strength, noise)
+        for own in (np.arange(20), logits.argmax(axis=1), logits.argmin(axis=1)):
+            alone = winning_shares(logits, strength, noise, own)
+            assert alone == pytest.approx(shares[np.arange(20), own], rel=1e-12, abs=1e-15)
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "uniform"])

@@ -399,11 +399,16 @@ class EqualMass(BinningRule):
         return _table_by_starts(view, self._split_starts(view))
 
     def cells(self, view: View) -> tuple[NDArray[np.intp], int]:
-        if self.keeps_ties:
-            starts = view.prefix.end[equal_mass_cuts(view.prefix, check_bins(self.bins))]
-        else:
-            starts = self._split_starts(view)
-        return cells_by_starts(view, starts)
+        if not self.keeps_ties:
+            return cells_by_starts(view, self._split_starts(view))
+        count = check_bins(self.bins)
+        if count > MOST_COMPARED or not view.n:
+            return cells_by_starts(view, view.prefix.end[equal_mass_cuts(view.prefix, count)])
+        highest = _highest_of_bins(view, count)
+        cell = np.zeros(view.n, np.uint8)
+        for level in highest.tolist():
+            cell += view.score > level
+        return cell.astype(np.intp), len(highest) + 1
 
     def _split_starts(self, view: View) -> Array:
         """Return the first row of each non-empty bin in increasing order of the score, splitting ties."""
@@ -650,6 +655,20 @@ def cells_by_starts(view: View, starts: Array) -> tuple[NDArray[np.intp], int]:
     cell = np.empty(view.n, np.intp)
     cell[view.order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, view.n)))
     return cell, len(starts)
+
+
+# Up to this many bins, comparing all rows with the highest score of each bin is faster than to sort the rows.
+MOST_COMPARED = 30
+
+
+def _highest_of_bins(view: View, count: int) -> Floats:
+    """Return the highest score of each non-empty bin of equal mass but the last; see `equal_mass_cuts`."""
+    if view.weight is not None or "prefix" in view.__dict__:
+        return view.prefix.score[equal_mass_cuts(view.prefix, count)[1:] - 1]
+    # A bin ends with the ties of the last row of its share, so that a few order statistics replace the sort.
+    last = np.unique(-(-np.arange(1, count) * view.n // count)) - 1
+    levels = np.unique(np.partition(view.score, last)[last])
+    return levels[levels < view.score.max()]
 
 
 def equal_mass_cuts(prefix: Prefix, count: int) -> Array:

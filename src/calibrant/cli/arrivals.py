@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from ..errors import ArgumentError, ColumnError, InputTypeError
-from ..input.convert import match_columns
+from ..errors import ArgumentError, ColumnError, InputTypeError, LabelError
+from ..input.convert import is_missing_text, match_columns
 from ..input.missing import Dropped
 from ..sketches.files.columns import LABEL_NAMES, Columns, find_columns, like_classes, lossless, quoted
 from .source import named_as_written
@@ -111,18 +112,40 @@ def in_order(keywords: dict[str, Any], classes: tuple[Any, ...]) -> dict[str, An
 
 
 def labels_like(labels: Any, classes: tuple[Any, ...]) -> Any:
-    """Labels in the spelling of the reference if both are words for true and false; missing labels stay missing."""
+    """Labels in the spelling of the reference if both are words for true and false; missing ones, also ``NA``, are masked."""
     import numpy as np
 
     if labels.dtype.kind not in "bOU":
         return labels
+    known = {str(name) for name in classes}
+    absent = [isinstance(each, str) and each not in known and is_missing_text(each) for each in labels.tolist()]
+    if any(absent):
+        # Beside such a text, numbers are read as text.
+        mask = np.ma.getmaskarray(labels) | np.array(absent)
+        data = [None if hidden else each for hidden, each in zip(mask, np.ma.getdata(labels).tolist(), strict=True)]
+        with suppress(ValueError):
+            data = [None if each is None else float(each) for each in data]
+        labels = np.ma.masked_array(np.array(data, object), mask)
     mask = np.ma.getmaskarray(labels)
     seen = list(dict.fromkeys(np.asarray(labels)[~mask].tolist()))
     named = dict(zip(seen, like_classes(seen, classes), strict=True))
     if all(named[label] is label for label in seen):
+        _check_numbers(labels, classes)
         return labels
     filled = np.array([named.get(label) for label in np.ma.getdata(labels).tolist()], dtype=object)
     return np.ma.masked_array(filled, mask) if mask.any() else filled
+
+
+def _check_numbers(labels: Any, classes: tuple[Any, ...]) -> None:
+    """Raise for the first text among the labels of classes that are numbers; beside it, numbers were read as text."""
+    if any(isinstance(name, str) for name in classes):
+        return
+    for row, label in enumerate(labels.tolist()):
+        if isinstance(label, str):
+            try:
+                float(label)
+            except ValueError:
+                raise LabelError("y_true", f"expected a number; got {label!r}", row=row) from None
 
 
 def _column(table: Table, name: str, option: str) -> Any:

@@ -36,6 +36,7 @@ OPTIONS = {
     "path": ("--out",),
     "options": ("--option",),
     "missing": ("--drop-missing",),
+    "labels": ("--tag",),
 }
 # Options that take no value, or other values than the argument.
 VALUELESS = ("--logits", "--normalize", "--clip", "--drop-missing")

@@ -532,20 +532,22 @@ class Interpolated:
 def _pooled(groups: Groups) -> tuple[Floats, NDArray[np.intp]]:
     """Return the rate of each block of pooled neighbours, and the first group of each block followed by the number of groups."""
     starts = np.arange(len(groups.score) + 1)
-    rate = _rate_of(groups, starts)
+    events, weight = groups.events, groups.weight
     for _ in range(MOST_PASSES):
+        rate = events / weight
         rising = rate[1:] > rate[:-1]
         if rising.all():
             break
         # Neighbours out of order belong to one block, whatever the order in which they are pooled.
-        starts = np.concatenate([starts[:1], starts[1:-1][rising], starts[-1:]])
-        rate = _rate_of(groups, starts)
+        first = np.append(0, np.flatnonzero(rising) + 1)
+        starts = np.append(starts[first], starts[-1])
+        events, weight = np.add.reduceat(events, first), np.add.reduceat(weight, first)
     else:
         from scipy.optimize import isotonic_regression
 
-        weight = np.add.reduceat(groups.weight, starts[:-1])
-        starts = starts[isotonic_regression(rate, weights=weight).blocks.astype(np.intp)]
-        rate = _rate_of(groups, starts)
+        blocks = isotonic_regression(events / weight, weights=weight).blocks
+        starts = starts[blocks.astype(np.intp)]
+    rate = _rate_of(groups, starts)
     # Blocks with equal rates are merged, also where rounding of the weights separates them.
     apart = np.append(True, np.diff(rate) > SAME_RATE)
     if apart.all():

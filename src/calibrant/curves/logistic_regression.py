@@ -83,23 +83,23 @@ def rates_seen(groups: Groups) -> Floats:
 
 def groups_of(view: View) -> Groups:
     """Return the tie groups of a view, with separate sums, since differences of prefix sums would not give an exact 0."""
-    _, outcome, weight = view.sorted_rows
-    starts = view.prefix.end[:-1]
+    score, outcome, weight = view.sorted_rows
+    starts, size = view.ends[:-1], np.diff(view.ends).astype(np.float64)
+    score = score if len(starts) == view.n else score[starts]
 
     def sums(values: Floats) -> Floats:
         return values if len(starts) == view.n else np.add.reduceat(values, starts)
 
     if weight is None and not view.is_soft:  # sums of 0 and 1 are exact
-        mass, events = np.diff(view.prefix.end).astype(np.float64), sums(outcome)
-        return Groups(view.prefix.score, mass, mass, events, mass - events, (mass, events, events))
+        events = sums(outcome)
+        return Groups(score, size, size, events, size - events, (size, events, events))
     importance = view.weight_kind == "importance" and weight is not None
     scale = view.effective_size / view.total if importance else 1.0
     w = np.ones(view.n) if weight is None else weight * scale
     own = w * w if importance else w
     mass = sums(w)
-    rows = np.diff(view.prefix.end).astype(np.float64) if importance else mass
     squares = (sums(own), sums(own * outcome), sums(own * outcome**2))
-    return Groups(view.prefix.score, rows, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
+    return Groups(score, size if importance else mass, mass, sums(w * outcome), sums(w * (1 - outcome)), squares)
 
 
 def rows_of(view: View) -> Groups:
@@ -276,13 +276,13 @@ def _in_cells(groups: Groups, rows: Floats, offset: Floats | None, along: Floats
         return None
     count = min(MOST_CELLS, len(along) // 4)
     place = ((along - low) * (count / (high - low))).astype(np.intp)
-    weight = np.bincount(place, groups.weight)
+    weight: Floats = np.bincount(place, groups.weight).astype(float, copy=False)
     some = weight > 0
 
     def mean(values: Floats) -> Floats:
         return np.asarray(np.bincount(place, groups.weight * values)[some] / weight[some])
 
-    events = np.bincount(place, groups.events)[some]
+    events: Floats = np.bincount(place, groups.events)[some].astype(float, copy=False)
     return _Cells(np.array([mean(row) for row in rows]), weight[some], events, None if offset is None else mean(offset))
 
 
@@ -295,7 +295,7 @@ def _orthogonal(rows: Floats, weight: Floats, cells: _Cells | None) -> tuple[Flo
         raise UndefinedMetricError(
             "y_prob", "the scores are nearly constant, so the slope is not identified", "compare the means instead"
         )
-    return np.linalg.inv(triangle) * math.sqrt(float(weight.sum())), cells
+    return np.asarray(np.linalg.inv(triangle) * math.sqrt(float(weight.sum()))), cells
 
 
 def _triangle(rows: Floats, weight: Floats) -> Floats | None:

@@ -220,10 +220,17 @@ def steps_of(view: View) -> float:
     (Siegmund 1979), as for 1 / (sum h^1.5)^2 equal steps.
     """
     score, _, weight = view.sorted_rows
-    own = 1.0 if weight is None else np.square(weight) if view.weight_kind == "importance" else weight
-    share = np.add.reduceat(own * score * (1 - score), view.prefix.end[:-1])
+    share = score * (1 - score)
+    if weight is not None:
+        share *= np.square(weight) if view.weight_kind == "importance" else weight
+    ends = view.prefix.end
+    if len(ends) <= len(share):
+        share = np.add.reduceat(share, ends[:-1])
     total = accurate_sum(share)
-    return math.inf if total == 0 else 1 / accurate_sum((share / total) ** 1.5) ** 2
+    if total == 0:
+        return math.inf
+    share /= total
+    return 1 / accurate_sum(share * np.sqrt(share)) ** 2
 
 
 def _few_steps(view: View) -> str:

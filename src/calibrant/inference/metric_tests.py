@@ -22,6 +22,7 @@ __all__ = [
     "LEAST_TERMS",
     "NULL_DRAWS",
     "OWN_TESTS",
+    "SLOW_TESTS",
     "OwnTest",
     "TestInput",
     "TestOutcome",
@@ -36,6 +37,19 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ANY_SIDE = ("greater", "less", "two-sided")
+
+# Rough seconds of tests that may take long, by metric and method, for a number of rows and 999 resamples; measured by
+# benchmarks/catalogue.py.
+SLOW_TESTS: dict[tuple[str, str], Callable[[int], float]] = {
+    **{
+        (id, method): lambda n: 5.6e-5 * n
+        for id in ("t_cal", "l2ce_interval")
+        for method in ("adaptive", "adaptive_joint")
+    },
+    ("ecmmd", "pseudo_labels"): lambda n: 6.6e-5 * n,
+    ("skce_uq", "bootstrap"): lambda n: 9e-7 * n**1.5,
+    ("klce", "permutation"): lambda n: 9 * (n / 1e4) ** 1.34,
+}
 
 # The least sum of p(1 - p) for which asymptotic distributions are used.
 LEAST_VARIANCE = 30.0
@@ -57,6 +71,8 @@ class TestInput:
     alternative: str
     n_resamples: int
     seed: int
+    reasons: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `OwnTest.off` returned, by method: it reads all rows, and is needed to choose a test and to describe it."""
 
     @property
     def view(self) -> Any:
@@ -114,9 +130,12 @@ class OwnTest:
 
     def off(self, asked: TestInput) -> str:
         """Why the null distribution is inaccurate for these rows; empty where it is accurate."""
-        if math.isinf(asked.statistic) and _is_impossible(asked.view):
-            return ""  # an outcome of probability 0 occurred: rejection under any distribution
-        return next(filter(None, (condition(asked) for condition in (self.form, *self.conditions))), "")
+        if self.method not in asked.reasons:
+            impossible = math.isinf(asked.statistic) and _is_impossible(asked.view)
+            # Where an outcome of probability 0 occurred, every distribution rejects.
+            conditions = () if impossible else (self.form, *self.conditions)
+            asked.reasons[self.method] = next(filter(None, (condition(asked) for condition in conditions)), "")
+        return asked.reasons[self.method]
 
 
 def _is_impossible(view: AnyView) -> bool:
@@ -140,13 +159,15 @@ def few_events(view: AnyView, least: float = LEAST_VARIANCE) -> str:
 
     With importance weights it is that of the number of equally weighted rows with the same kurtosis: (sum w^2 v)^2 / sum w^4 v.
     """
-    variance, weight = row_variance(view), view.weights
-    if view.weight_kind == "importance":
-        weight = weight / weight.max()
+    variance = row_variance(view)
+    if view.weight is None:
+        total = accurate_sum(variance)
+    elif view.weight_kind == "importance":
+        weight = view.weights / view.weights.max()
         fourth = accurate_sum(weight**4 * variance)
         total = accurate_sum(weight**2 * variance) ** 2 / fourth if fourth > 0 else 0.0
     else:
-        total = accurate_sum(weight * variance)
+        total = accurate_sum(view.weights * variance)
     # Without any variance the outcome is certain, and the test is exact.
     return "" if total >= least or not variance.any() else f"the sum of p(1 - p) is {total:.3g}, below {least:g}"
 

@@ -21,7 +21,7 @@ from ..binning.parse import has_levels
 from ..errors import LONG, ArgumentError, GroupError, Use, WeightsNotSupportedError, announce, no_warnings
 from ..input.grouping import check_one_grouping
 from ..input.predictions import Predictions
-from ..metrics.registry import Metric
+from ..metrics.registry import Metric, announce_value
 from ..util.cached import cached_property
 from ..views.lenses import AnyView, has_one_event
 from ..views.view import RestOfRows, VectorView, View
@@ -152,7 +152,8 @@ class Pace:
         """Seconds; 0 before there are enough resamples. The first one, which prepares what all use, does not count."""
         if done == 1:
             self.began = self.clock()
-        return (self.clock() - self.began) / (done - 1) * (count - done) if done > ENOUGH else 0.0
+        taken = self.clock() - self.began
+        return taken / (done - 1) * (count - done) if done > ENOUGH or taken > LONG else 0.0
 
 
 def _announcing() -> Callable[[int, int], None]:
@@ -510,7 +511,11 @@ def value_of(metric: Metric, views: list[AnyView], keywords: Mapping[str, Any], 
     """The value of a metric, which an interval and a test of it share; see `sharing`. A `known` value is not computed again."""
 
     def make() -> float:
-        return metric.of_views(views, **keywords) if known is None else known
+        if known is not None:
+            return known
+        if progress.get() is None:
+            announce_value(metric, views)
+        return metric.of_views(views, **keywords)
 
     key = "value", metric.id, tuple(map(Same, views)), tuple(sorted(keywords.items()))
     try:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use
+from ..errors import ArgumentError, CalibrantError, UndefinedMetricError, Use, announce
 from ..input.predictions import Predictions
 from ..metrics.hints import refuse_dropped
 from ..metrics.registry import Metric, catalogue
@@ -20,7 +20,7 @@ from ..views.resolve import resolve
 from ..views.selections import Selection
 from ..views.view import Summary, VectorView, View
 from . import asymptotic, fitted, pairs, variation  # noqa: F401  (they register their tests)
-from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, OwnTest, TestInput, TestOutcome
+from .metric_tests import DEFAULT_TESTS, NULL_DRAWS, OWN_TESTS, SLOW_TESTS, OwnTest, TestInput, TestOutcome
 from .multiplicity import adjust
 from .pvalues import SAME, compared_with_draws, compared_with_every_outcome, pvalues_of_draws
 from .resampling import (
@@ -29,6 +29,7 @@ from .resampling import (
     choose_sampler,
     given_in_vain,
     many,
+    progress,
     refuse_options_of_rows,
     resample,
     seed_of,
@@ -196,7 +197,11 @@ def assess(
         return _without(_enumerated(asked), given)
     if method == "consistency":
         return simulated()
-    return _without(_result(asked, _own(asked, method)(asked), method), given)
+    own = _own(asked, method)
+    if (chosen.id, method) in SLOW_TESTS and progress.get() is None:
+        n, seconds = asked.view.n, SLOW_TESTS[chosen.id, method](asked.view.n) * n_resamples / 999
+        announce("method", f"{method!r} for {n:,} rows", seconds, "use a random sample of the rows")
+    return _without(_result(asked, own(asked), method), given)
 
 
 def _without(result: SignificanceResult, given: dict[str, Any]) -> SignificanceResult:

@@ -27,6 +27,7 @@ from ..errors import (
     UnknownMetricError,
     Use,
     WeightsNotSupportedError,
+    announce,
 )
 from ..input.predictions import Predictions
 from ..sketches.collection import Sketches, row_metric
@@ -55,6 +56,7 @@ __all__ = [
     "Metric",
     "SignOf",
     "Takes",
+    "announce_value",
     "catalogue",
     "metric",
     "norm_root",
@@ -97,6 +99,18 @@ COSTS: dict[str, Callable[[float, float], float]] = {
     "a linear program": lambda n, k: min(n / 2000, 1) * 5e8,
 }
 
+# Time of a metric relative to the rough estimate, where it differs much, measured by benchmarks/catalogue.py.
+FACTORS: dict[str, float] = {
+    **dict.fromkeys(("fott_pl", "fott_platt", "fott_beta", "fott_spline", "cox_intercept", "cox_slope", "sbct"), 0.15),
+    **dict.fromkeys(("fott_isotonic", "eci", "fixed_slope_intercept"), 0.05),
+    "bkde": 2.0,
+    "fott_pl3": 4.0,
+    **dict.fromkeys(("tce", "ckce", "knn_chi2"), 8.0),
+    "vce_db": 13.0,
+    "piece": 80.0,
+}
+# No metric takes long for fewer rows.
+FEW_ROWS = 5000
 
 Array = NDArray[Any]
 AnyView = View | VectorView
@@ -349,7 +363,7 @@ class Metric(Facts):
             raise InputTypeError(
                 self.id, "takes only y_true and y_prob by position", f"pass options by keyword, such as {example}"
             )
-        return self._found(y_true, y_prob, keywords)[0]
+        return self._found(y_true, y_prob, keywords, True)[0]
 
     def of(self, predictions: Predictions | Sketches, **keywords: Any) -> tuple[float, str]:
         """Compute the value for checked predictions, and return it with the name of the lens.
@@ -370,7 +384,9 @@ class Metric(Facts):
         """
         return self._found(predictions, None, keywords)
 
-    def _found(self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[float, str]:
+    def _found(
+        self, y_true: Any, y_prob: Any, keywords: Mapping[str, Any], announced: bool = False
+    ) -> tuple[float, str]:
         options, lens, where, combine, class_weight, words = self._split(keywords)
         if isinstance(y_true, Sketches) and self.takes == "Block":
             resolve(y_true, y_prob, words, where)
@@ -378,6 +394,8 @@ class Metric(Facts):
             return combine_values([value], [], self.combine if combine is None else combine, class_weight), "canonical"
         views = self._views(y_true, y_prob, lens, where, words, options)
         name = views[0].lens if len(views) == 1 else shared_name(views)
+        if announced and views[0].n > FEW_ROWS:
+            announce_value(self, views)
         value = self._value(views, options, combine, class_weight)
         if views[0].rows is not None and not isinstance(y_true, (Predictions, View, VectorView)):
             views[0].rows.part()
@@ -788,6 +806,14 @@ class Metric(Facts):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_find, (self.id,))
+
+
+def announce_value(metric: Metric, views: list[AnyView]) -> None:
+    """Warn before a value that takes long."""
+    first = views[0]
+    n, k = first.n, first.k if isinstance(first, VectorView) else max(2, len(views))
+    seconds = metric.seconds(n, k) * FACTORS.get(metric.id, 1.0)
+    announce(metric.id, f"{n:,} rows", seconds, "evaluate a random sample of the rows")
 
 
 def norm_root(value: float, options: Mapping[str, Any]) -> float:

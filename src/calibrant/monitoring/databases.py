@@ -105,7 +105,8 @@ def database_of(place: str | os.PathLike[str], read_only: bool = False) -> Datab
     # Not shown: it may contain a password. A path of one letter and a colon is a drive of Windows.
     other = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/|.*@)|.*\bpassword\s*=", str(text))
     if other is not None and not os.path.exists(text):
-        problem = f"URLs of the form {other[1]}:// are not supported" if other[1] else "is neither a path nor a URL"
+        known = not other[1] or other[1].startswith("postgres")  # with a single slash
+        problem = "is neither a path nor a URL" if known else f"URLs of the form {other[1]}:// are not supported"
         raise ArgumentError("store", problem, "use the path of a file or postgresql://USER@HOST/DATABASE?schema=NAME")
     return Sqlite(place, read_only)
 

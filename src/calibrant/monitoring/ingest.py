@@ -168,12 +168,14 @@ def read_labels(y_true: Any, n: int, *, k: int, classes: tuple[Any, ...] | None)
         raise ShapeError("y_true", f"expected {n} labels, one for each row; got {len(array)}")
     if hole.all():
         return np.full(n, UNKNOWN, np.int64)
-    kept = array[~hole].tolist()
-    filled = array.astype(object)
-    filled[hole] = kept[0]
-    plain = np.array(filled.tolist())
-    codes = encode_labels(Column(plain, "float64"), k, classes, None, np.full(1, 0.5))
-    return np.where(hole, UNKNOWN, codes.astype(np.int64))
+    kept = np.flatnonzero(~hole)
+    try:
+        codes = encode_labels(Column(np.array(array[kept].tolist()), "float64"), k, classes, None, np.full(1, 0.5))
+    except InputError as error:
+        raise error if error.row is None else error.replaced(row=int(kept[error.row])) from None
+    found = np.full(n, UNKNOWN, np.int64)
+    found[kept] = codes
+    return found
 
 
 def _with_holes(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -21,6 +21,7 @@ from ..errors import (
     ShapeError,
     UnknownArgumentError,
     Use,
+    announce,
     warn_caller,
 )
 from ..input.frames import check_same_rows
@@ -294,9 +295,23 @@ class Calibrator:
         -----
         BoundaryScoresWarning
             If observed classes have a predicted probability so small that it is clipped before its logarithm is taken.
+        LongComputationWarning
+            If the fit is expected to take more than ten seconds.
         """
         self._check_params()
-        return self._fit_read(*self._read_training(scores, y, sample_weight, counts))
+        data, classes, columns = self._read_training(scores, y, sample_weight, counts)
+        seconds = self._seconds(data.n, data.k)
+        announce(
+            type(self).__name__,
+            f"fitting and applying it to {data.n:,} rows",
+            seconds,
+            "use a random sample of the rows",
+        )
+        return self._fit_read(data, classes, columns)
+
+    def _seconds(self, n: int, k: int) -> float:
+        """Rough estimate of the time to fit and apply it to as many rows, for methods that may take long; 0 for others."""
+        return 0.0
 
     def _read_training(
         self, scores: Any, y: Any, sample_weight: Any, counts: Any
@@ -317,7 +332,7 @@ class Calibrator:
 
     def _fit_read(self, data: TrainingData, classes: Array | None, columns: int) -> Self:
         predictions = data._p
-        if self.least_probability and predictions.logits is None:
+        if self.least_probability and predictions.logits is None and data.least < self.least_probability:
             own = data.probs[np.arange(data.n), data.labels]
             count = int(np.count_nonzero(own < self.least_probability))
             if count:  # rows with a high probability of the observed class have no influence on the fit
@@ -388,8 +403,10 @@ class Calibrator:
             Calibrated probabilities, one column per class; rows sum to 1.
         """
         rows = np.clip(self._predict(data), 0.0, 1.0)
-        total = rows.sum(axis=1, keepdims=True)
-        return np.asarray(rows / total)
+        total = rows[:, 0] + rows[:, 1] if data.k == 2 else rows.sum(axis=1)
+        if (total != 1).any():
+            rows /= total[:, None]
+        return rows
 
     def predict(self, scores: Any) -> Array:
         """Predict the class with the largest calibrated probability.

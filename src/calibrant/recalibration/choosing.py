@@ -21,8 +21,10 @@ from ..errors import (
     Drop,
     InputWarning,
     InPython,
+    LongComputationWarning,
     Remedy,
     UndefinedMetricError,
+    announce,
 )
 from ..inference.means import two_sided_quantile
 from ..input.convert import summing_to_one
@@ -319,6 +321,14 @@ def recalibrated(
     if safe is not None:
         _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
+    seconds = {name: (folds + 1) * calibrator._seconds(p.n, p.k) for name, calibrator in calibrators.items()}
+    slow = " and ".join(name for name, each in seconds.items() if each)
+    announce(
+        "method",
+        f"{folds + 1} fits of {slow} to {p.n:,} rows",
+        sum(seconds.values()),
+        "use a random sample of the rows",
+    )
     fold = fold_of_rows(TrainingData(p), folds, rng)
     held = _held_out(calibrators, p, fold, folds)
     candidates = _compared(held, p, loss, level)
@@ -445,6 +455,7 @@ def _fitted(calibrator: Calibrator, data: TrainingData, read: dict[Any, Any] | N
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalibrantWarning)
         warnings.simplefilter("ignore", InputWarning)  # it concerns the data, not this calibrator
+        warnings.simplefilter("ignore", LongComputationWarning)  # announced for all fits together
         given = data._p.logits if data._p.logits is not None else data._p.probs
         weight: dict[str, Any] = {"sample_weight": None, "counts": None}
         weight["counts" if data.counted else "sample_weight"] = data._p.weight

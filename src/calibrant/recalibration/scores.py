@@ -146,6 +146,12 @@ class Scores:
             return np.where(np.isinf(given), np.copysign(-math.log(SMALLEST), given), given)
         return np.asarray(self.logits[:, 1] - self.logits[:, 0])
 
+    @property
+    def least(self) -> float:
+        """The smallest probability of any class."""
+        given = self._p.probs
+        return float(min(given.min(), 1 - given.astype(np.float64).max()) if given.ndim == 1 else given.min())
+
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the rows that does not depend on their order."""

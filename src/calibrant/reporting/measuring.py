@@ -108,11 +108,11 @@ def measure(
 
     # Those that are resampled in the same way share resamples; curves without bins, the last in the catalogue, take long.
     groups = resampled_alike([(metric, result.lens) for metric, result in measured])[::-1]
-    tasks: list[Callable[[], Any]] = [partial(part, group) for group in groups]
+    tasks: list[Callable[[], Any]] = [*(partial(part, group) for group in groups), partial(_discrimination, p)]
     with sharing():
-        with beside([*tasks, partial(_discrimination, p)], p.n * p.k) as results:
+        with beside(tasks, p.n * p.k) as afterwards:
             other = None if meanwhile is None else meanwhile()
-        *done, discrimination = results()
+        *done, discrimination = afterwards()
     found_rows = {
         place: one for group, own in zip(groups, done, strict=True) for place, one in zip(group, own, strict=True)
     }

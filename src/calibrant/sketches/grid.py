@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..binning.exact_sums import BinSums, Totals, slot_sums, uniform_slots
 from ..util.blocks import map_blocks
-from ..util.kernels import compiled, fill_cells
+from ..util.kernels import compiled, fill_cells, read_cells
 
 __all__ = ["CELLS", "EQUAL", "Grid", "cell_sums", "grid", "slots"]
 
@@ -95,8 +95,8 @@ def slots(score: Floats) -> Array:
 def cell_sums(score: Array, outcome: Array) -> BinSums:
     """Rows, positives and sums of scores of every cell; the compiled loop and NumPy give identical results."""
     fits = score.dtype in (np.float32, np.float64) and outcome.dtype in (np.uint8, np.int64)
-    kernel = compiled(fill_cells, len(score)) if fits else None
-    if kernel is None:
+    kernel, read = (compiled(fill_cells, len(score)), compiled(read_cells, 0)) if fits else (None, None)
+    if kernel is None or read is None:
         return slot_sums(score, outcome, slots, CELLS)
     edges, guide, floors, starts = grid().edges, *shortcuts()
     totals = Totals(CELLS + 1)
@@ -104,7 +104,8 @@ def cell_sums(score: Array, outcome: Array) -> BinSums:
     def work(start: int, stop: int) -> None:
         cells = np.zeros((CELLS + 1, 2), np.uint64)
         sums = np.zeros((4, CELLS + 1), np.int64)
-        kernel(score[start:stop], outcome[start:stop], guide, edges, floors, starts, cells, sums)
+        kernel(score[start:stop], outcome[start:stop], guide, edges, starts, cells)
+        read(cells, floors, sums)
         rows, positives, high, low = sums
         totals.add(rows, high, low, positives)
 

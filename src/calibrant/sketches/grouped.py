@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning.exact_sums import REST_BITS, REST_MASK, CellSums
+from ..binning.exact_sums import REST_BITS, REST_MASK, BinSums, CellSums
 from ..util.blocks import map_blocks
-from ..util.kernels import compiled, fill_groups
+from ..util.kernels import LOW_BITS, LOW_MASK, compiled, fill_groups, read_cells
 from .grid import CELLS, grid, shortcuts, slots
 from .sketch import Sketch
 
@@ -23,8 +23,9 @@ BUFFER_ROWS, ROW_MASK = 1 << ROW_BITS, np.uint64((1 << ROW_BITS) - 1)
 # Most groups whose keys fit beside it: a cell has 15 bits, the outcome one.
 MOST_GROUPS = 1 << (64 - ROW_BITS - 16)
 BLOCK_ROWS = 1 << 16
-# Up to this number of groups the compiled loop holds all their cells (0.6 MB for a group).
+# Up to this number of groups the compiled loop holds all their cells (0.3 MB for a group). It counts rows in 20 bits.
 FEW_GROUPS = 1024
+PACKED_ROWS = 1 << 19
 _HALF = 31
 _HALF_MASK = (1 << _HALF) - 1
 
@@ -43,14 +44,17 @@ class GroupCells:
         self.dense: CellSums | None = None
         """The sums of all cells, empty ones as well; None while they are in `runs`."""
         self.sums: Array = np.zeros(0, np.int64)
+        self.packed: Array = np.zeros((0, CELLS + 1, 2), np.uint64)
+        """The cells of the compiled loop; they are read when their group has many rows."""
+        self.packed_rows: Array = np.zeros(0, np.int64)
 
     def add(self, score: Array, outcome: Array, group: Array) -> None:
         """Add rows, given the number of the group of each."""
         fits = score.dtype in (np.float32, np.float64) and outcome.dtype in (np.uint8, np.int64)
         kernel = compiled(fill_groups, len(score)) if fits and self.groups <= FEW_GROUPS else None
-        if kernel is not None:
-            guide, _, starts = shortcuts()
-            kernel(score, outcome, group, guide, grid().edges, starts, self._in_place())
+        read = None if kernel is None else compiled(read_cells, 0)
+        if kernel is not None and read is not None:
+            self._pack(kernel, read, score, outcome, group)
             return
         for start in range(0, len(score), BUFFER_ROWS // 4):
             part = slice(start, start + BUFFER_ROWS // 4)
@@ -64,6 +68,44 @@ class GroupCells:
         """The sketch of all rows, and the sketch of each group."""
         if self.waiting:
             self._sum()
+        total, parts = self._kept(lens)
+        if len(self.packed):
+            read = compiled(read_cells, 0) or read_cells
+            whole = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
+            for group, own in enumerate(parts):
+                sums = self._unpack(read, group)
+                whole += sums
+                more = Sketch(*_held(sums), lens)
+                parts[group] = own.merge(more) if own.n else more
+            whole[2] += whole[3] >> LOW_BITS
+            whole[3] &= LOW_MASK
+            total = total.merge(Sketch(*_held(whole), lens))
+            self.packed = self.packed[:0]
+        return total, parts
+
+    def _pack(self, kernel: Any, read: Any, score: Array, outcome: Array, group: Array) -> None:
+        """Add rows to the cells of the compiled loop, which have room for fewer than 2^20 rows of a group."""
+        if not len(self.packed):
+            self.packed = np.zeros((self.groups, CELLS + 1, 2), np.uint64)
+            self.packed_rows = np.zeros(self.groups, np.int64)
+        guide, _, starts = shortcuts()
+        for start in range(0, len(score), PACKED_ROWS):
+            part = slice(start, start + PACKED_ROWS)
+            kernel(score[part], outcome[part], group[part], guide, grid().edges, starts, self.packed)
+            self.packed_rows += np.bincount(group[part], minlength=self.groups)
+            for full in np.flatnonzero(self.packed_rows >= PACKED_ROWS).tolist():
+                cells, sums = _held(self._unpack(read, full))
+                self._keep((cells + full * CELLS, sums))
+                self.packed[full] = self.packed_rows[full] = 0
+
+    def _unpack(self, read: Any, group: int) -> Array:
+        """Rows, positives, and the high and low parts of the scores of one group in the cells of the compiled loop."""
+        sums = np.zeros((len(CellSums._fields), CELLS + 1), np.int64)
+        read(self.packed[group], shortcuts()[1], sums)
+        return sums
+
+    def _kept(self, lens: str) -> tuple[Sketch, list[Sketch]]:
+        """The same of the rows outside `packed`."""
         if self.dense is not None:
             return self._sketches_in_place(lens)
         key, sums = _merged(self.runs)
@@ -92,7 +134,10 @@ class GroupCells:
         """Sum the collected rows."""
         key, fixed = (np.concatenate(parts) for parts in zip(*self.waiting, strict=True))
         self.waiting, self.rows = [], 0
-        run = _summed(key, fixed)
+        self._keep(_summed(key, fixed))
+
+    def _keep(self, run: tuple[Array, CellSums]) -> None:
+        """Add sums by group and cell, in the order of their keys."""
         if self.dense is not None:
             _add(self.dense, run)
             return
@@ -112,6 +157,12 @@ class GroupCells:
                 _add(self.dense, run)
             self.runs = []
         return self.sums
+
+
+def _held(sums: Array) -> tuple[Array, CellSums]:
+    """The cells that have rows, numbered from 0, and their sums; the compiled loop numbers cells from 1."""
+    cells = np.flatnonzero(sums[0, 1:])
+    return cells, CellSums.of(BinSums(*(part[1:][cells] for part in sums)))
 
 
 def _keys(score: Array, outcome: Array, group: Array) -> tuple[Array, Array]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from ..sketches.collection import Sketches
 from ..sketches.warehouse import DIALECTS, KEYS, Plan, quoted, row_steps, sums_of
 from .executors import Columns
@@ -50,9 +52,17 @@ def grouped(df: Any, columns: Columns, plan: dict[str, Any]) -> Sketches:
     keys = [*KEYS, *(["group_name"] if columns.by is not None else [])]
     sums = [functions.expr(sql).alias(name) for name, sql in sums_of(asked, OWN).items()]
     table = found.groupBy(*keys).agg(*sums)
-    rows = table.toArrow().to_pydict() if hasattr(table, "toArrow") else _listed(table)
+    rows = _columns(table.toArrow()) if hasattr(table, "toArrow") else _listed(table)
     count = len(rows["cell"])
-    return Sketches.from_cells({**rows, "calibrant": [asked.spec] * count, "result_rows": [count] * count})
+    return Sketches.from_cells({**rows, "calibrant": [asked.spec] * count, "result_rows": np.full(count, count)})
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    """The columns of an Arrow table: integers as an array, others as a list."""
+    return {
+        name: column.to_numpy() if column.null_count == 0 and str(column.type) == "int64" else column.to_pylist()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
 
 
 def _listed(table: Any) -> dict[str, list[Any]]:

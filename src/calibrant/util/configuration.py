@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +95,8 @@ def read_configuration(path: Path, *, named: bool = False) -> Configuration | No
             return None
     else:
         content = read_limited(path, MAX_BYTES)
+    import tomllib  # most commands find no such file
+
     try:
         text = content.decode("utf-8-sig")
         if any(part.count(".") > MAX_DOTS and ".." not in part for part in text.replace("\n", "=").split("=")):

@@ -61,7 +61,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
     # Only the check of row sums may be reordered; it is compared with a tolerance and never reported.
     fast = {"reassoc", "nsz"} if function is top_rows else False
-    numba.extending.register_jitable(minus_logs)  # so that compiled loops can call it
+    numba.extending.register_jitable(minus_logs)  # so that a compiled loop can call it
     result: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=fast)(function)
     return result
 
@@ -180,18 +180,16 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
         sums[0, cell, 1] += fixed & LOW_MASK
 
 
-def fill_cells(
-    score: Any, outcome: Any, guide: Any, edges: Any, floors: Any, starts: Any, cells: Any, sums: Any
-) -> None:
-    """Add fewer than 2^20 rows to the cells of a sketch; ``sums`` receives rows, positives, and the high and low parts of the scores.
+def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:
+    """Add rows to the cells of a sketch.
 
     A product finds the cell among those of the same width, unless it comes so near an edge that rounding may have carried it
     over; then a comparison decides. Towards 0 and 1, where cells are narrower, the leading bits of the distance give a cell
     from which at most three edges are passed.
 
-    While rows are added, a cell is two words. One is the sum of scores as whole numbers, which wraps around. The other holds
-    rows in 20 bits, positives in 20, and in 24 the sum of the leading parts, which wraps around too: together with the lower
-    end of the cell, which no score of it lies below, it tells how often the first did.
+    A cell is two words. One is the sum of scores as whole numbers, which wraps around. The other holds rows in 20 bits,
+    positives in 20, and in 24 the sum of the leading parts, which wraps around too. `read_cells` tells the sums from them as
+    long as there are fewer than 2^20 rows.
     """
     scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
     one, last = np.uint64(1), np.uint64(edges.size - 1)
@@ -207,7 +205,7 @@ def fill_cells(
         is_above = value > beyond
         if is_close or is_above or value <= near:
             if is_above or value <= near:
-                distance[0] = 1.0 - value if is_above else value
+                distance[0] = 1.0 - value if is_above else abs(value)  # -0.0 would have the highest bit
                 key = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
                 cell = starts[np.uint64(is_above), key]
                 second, third = min(cell + one, last), min(cell + one + one, last)
@@ -220,7 +218,62 @@ def fill_cells(
         fixed = np.uint64(np.int64(value * SCALE))
         cells[cell, 0] += fixed
         cells[cell, 1] += one + (np.uint64(outcome[i]) << np.uint64(20)) + ((fixed >> np.uint64(44)) << np.uint64(40))
-    for place in range(edges.size):
+
+
+def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:
+    """`fill_cells` for the cells of each group, ``cells[group, cell]``.
+
+    These need not fit into cache: the cells of some rows are found before the first of them is written, so that memory is asked
+    for several at once. The search is written out again, because a compiled function with arrays as arguments counts references.
+    """
+    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
+    one, last = np.uint64(1), np.uint64(edges.size - 1)
+    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
+    distance = np.empty(1, np.float64)
+    bits = distance.view(np.uint64)
+    last_group = np.uint64(cells.shape[0] - 1)
+    places = np.empty(256, np.uint64)
+    for start in range(0, score.size, places.size):
+        size = min(places.size, score.size - start)
+        scores, outcomes, groups = (
+            score[start : start + size],
+            outcome[start : start + size],
+            group[start : start + size],
+        )
+        for i in range(size):
+            value = np.float64(scores[i])
+            position = value * scale
+            nearest = np.floor(position + 0.5)
+            cell = np.uint64(np.int64(np.ceil(position))) + passed
+            is_close = abs(position - nearest) < 1e-9
+            is_above = value > beyond
+            if is_close or is_above or value <= near:
+                if is_above or value <= near:
+                    distance[0] = 1.0 - value if is_above else abs(value)  # -0.0 would have the highest bit
+                    key = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
+                    cell = starts[np.uint64(is_above), key]
+                    second, third = min(cell + one, last), min(cell + one + one, last)
+                    cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
+                    cell += np.uint64(value > edges[third])
+                else:
+                    cell = min(np.uint64(np.int64(nearest)) + passed, last)
+                    cell += np.uint64(value > edges[cell])
+            places[i] = min(cell, last)
+        for i in range(size):
+            own, cell = min(np.uint64(groups[i]), last_group), places[i]
+            fixed = np.uint64(np.int64(np.float64(scores[i]) * SCALE))
+            leading = (fixed >> np.uint64(44)) << np.uint64(40)
+            cells[own, cell, 0] += fixed
+            cells[own, cell, 1] += one + (np.uint64(outcomes[i]) << np.uint64(20)) + leading
+
+
+def read_cells(cells: Any, floors: Any, sums: Any) -> None:
+    """Add the cells of one group to ``sums``: rows, positives, and the high and low parts of the scores.
+
+    No score lies below the lower end of its cell, one of `floors`; with the sum of leading parts that tells how often sums
+    wrapped around.
+    """
+    for place in range(floors.size):
         word, floor = cells[place, 1], floors[place]
         rows = word & np.uint64((1 << 20) - 1)
         leading = ((word >> np.uint64(40)) - rows * (floor >> np.uint64(44))) & np.uint64((1 << 24) - 1)
@@ -231,45 +284,6 @@ def fill_cells(
         sums[1, place] += np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
         sums[2, place] += high + (low >> LOW_BITS)
         sums[3, place] += low & LOW_MASK
-
-
-def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, starts: Any, sums: Any) -> None:
-    """Add rows to the cells of their groups; ``sums[group, cell]`` holds rows, positives, and the whole part and the rest of the scores.
-
-    Cells are found as by `fill_cells`.
-    """
-    last_group, rest_bits = np.uint64(sums.shape[0] - 1), np.int64(62)
-    rest_mask = (np.int64(1) << rest_bits) - np.int64(1)
-    scale, passed, near, beyond = guide[0], np.uint64(guide[1]), guide[2], guide[3]
-    one, last = np.uint64(1), np.uint64(edges.size - 1)
-    lowest, last_key = np.uint64(guide[4]), np.uint64(starts.shape[1] - 1)
-    distance = np.empty(1, np.float64)
-    bits = distance.view(np.uint64)
-    for i in range(score.size):
-        value = np.float64(score[i])
-        position = value * scale
-        nearest = np.floor(position + 0.5)
-        cell = np.uint64(np.int64(np.ceil(position))) + passed
-        is_close = abs(position - nearest) < 1e-9
-        is_above = value > beyond
-        if is_close or is_above or value <= near:
-            if is_above or value <= near:
-                distance[0] = 1.0 - value if is_above else value
-                place = min(max(bits[0] >> np.uint64(46), lowest) - lowest, last_key)
-                cell = starts[np.uint64(is_above), place]
-                second, third = min(cell + one, last), min(cell + one + one, last)
-                cell += np.uint64(value > edges[cell]) + np.uint64(value > edges[second])
-                cell += np.uint64(value > edges[third])
-            else:
-                cell = min(np.uint64(np.int64(nearest)) + passed, last)
-                cell += np.uint64(value > edges[cell])
-        cell = min(max(cell, one), last) - one
-        own = min(np.uint64(group[i]), last_group)
-        rest = sums[own, cell, 3] + np.int64(value * SCALE)
-        sums[own, cell, 0] += 1
-        sums[own, cell, 1] += np.int64(outcome[i])
-        sums[own, cell, 2] += rest >> rest_bits
-        sums[own, cell, 3] = rest & rest_mask
 
 
 def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:

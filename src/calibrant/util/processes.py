@@ -46,10 +46,10 @@ _waiting: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
 
 
 @contextmanager
-def beside(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> Iterator[Callable[[], list[T]]]:
+def beside(tasks: Sequence[Callable[[], Any]], entries: float = math.inf) -> Iterator[Callable[[], list[Any]]]:
     """Let the first `run_all` inside do these tasks after its own, so that no process waits for the others.
 
-    Yields a function that returns the results, to be called afterwards; it does the tasks where that has not happened.
+    Yields a function that returns the results, to be called afterwards; it does the tasks that no process has done.
 
     >>> with beside([lambda: 1, lambda: 2]) as results:
     ...     run_all([lambda: 3])
@@ -59,7 +59,7 @@ def beside(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> Itera
     """
     waiting = Waiting(tasks)
 
-    def results() -> list[T]:
+    def results() -> list[Any]:
         done = run_all(waiting.tasks, entries) if waiting.done is None else waiting.done
         for _, error in done:
             if error is not None:
@@ -105,7 +105,7 @@ def run_all(tasks: Sequence[Callable[[], T]], entries: float = math.inf) -> list
     """
     first, waiting = _allowed.get(), _waiting.get()
     others = [] if waiting is None or waiting.done is not None else waiting.tasks
-    every = [*tasks, *others]
+    every: list[Callable[[], Any]] = [*tasks, *others]
     processes = 1 if first is None or entries < FEWEST_ENTRIES else min(MOST_PROCESSES, len(every), cores())
     if (
         first is None or processes < 2 or sys.platform != "linux"

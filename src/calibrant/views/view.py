@@ -141,21 +141,54 @@ class Rows:
         self._predictions.views.clear()
 
 
-class Prefix(NamedTuple):
-    """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0."""
+class Prefix:
+    """Prefix sums up to the end of each tie group, in increasing order of the score; the first entry is 0. Each is computed on first use."""
 
-    end: Array
-    """Number of rows up to and including each tie group."""
-    score: Floats
-    """Score of each tie group; one entry fewer than the sums."""
-    weight: Array
-    outcome: Floats
-    total: Floats
-    """Sum of weight times score."""
-    excess: Floats
-    """Sum of weight times (score - outcome)."""
-    square: Array
-    """Sum of squared weights."""
+    def __init__(self, rows: tuple[Floats, Floats, Array | None], end: Array, like: Prefix | None = None) -> None:
+        """Set scores, outcomes and weights in increasing order of the score; `like` has the same scores, without weights."""
+        self._rows = rows
+        self._like = like
+        self.end = end
+        """Number of rows up to and including each tie group."""
+        self.score: Floats = rows[0] if len(end) > len(rows[0]) else rows[0][end[1:] - 1]
+        """Score of each tie group; one entry fewer than the sums."""
+
+    def _sums(self, values: Array) -> Array:
+        path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
+        np.cumsum(values, out=path[1:])
+        return path if len(self.end) == len(path) else path[self.end]
+
+    @cached_property
+    def weight(self) -> Array:
+        """Sum of the weights."""
+        weight = self._rows[2]
+        return self.end if weight is None else self._sums(weight)
+
+    @cached_property
+    def outcome(self) -> Floats:
+        """Sum of weight times outcome."""
+        _, outcome, weight = self._rows
+        return self._sums(outcome if weight is None else weight * outcome)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Sum of weight times score."""
+        score, _, weight = self._rows
+        if self._like is not None:
+            return self._like.total
+        return self._sums(score if weight is None else weight * score)
+
+    @cached_property
+    def excess(self) -> Floats:
+        """Sum of weight times (score - outcome)."""
+        score, outcome, weight = self._rows
+        return self._sums(score - outcome if weight is None else weight * (score - outcome))
+
+    @cached_property
+    def square(self) -> Array:
+        """Sum of squared weights."""
+        weight = self._rows[2]
+        return self.end if weight is None else self._sums(weight * weight)
 
 
 class Ties(NamedTuple):
@@ -448,29 +481,21 @@ class View(_Weighted):
         return self.score[self.order], self.outcome[self.order], weight
 
     @cached_property
+    def ends(self) -> Array:
+        """Number of rows up to the end of each tie group, in increasing order of the score, from 0."""
+        if self.sorted_like is not None:
+            return np.asarray(self.sorted_like.ends)
+        score, _, _ = self.sorted_rows
+        new = score[1:] != score[:-1]
+        if new.all():
+            return np.arange(len(score) + 1)
+        return np.append(0, np.flatnonzero(np.append(new, True)) + 1)
+
+    @cached_property
     def prefix(self) -> Prefix:
         """Prefix sums up to the end of each tie group."""
-        score, outcome, weight = self.sorted_rows
         like = self.sorted_like
-        if like is not None:
-            ends = like.prefix.end
-        else:
-            ends = np.append(0, np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1)
-
-        def sums(values: Array) -> Array:
-            path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
-            np.cumsum(values, out=path[1:])
-            return path if len(ends) == len(path) else path[ends]
-
-        if like is not None:
-            return like.prefix._replace(outcome=sums(outcome), excess=sums(score - outcome))
-        if weight is None:
-            ones, excess, total = sums(outcome), sums(score - outcome), sums(score)
-            mass = square = ends
-        else:
-            ones, excess, total = sums(weight * outcome), sums(weight * (score - outcome)), sums(weight * score)
-            mass, square = sums(weight), sums(weight * weight)
-        return Prefix(ends, score[ends[1:] - 1], mass, ones, total, excess, square)
+        return Prefix(self.sorted_rows, self.ends, None if like is None else like.prefix)
 
     @cached_property
     def ties(self) -> Ties:
@@ -497,6 +522,7 @@ class View(_Weighted):
             "order_with_outcome",
             "tied",
             "sorted_rows",
+            "ends",
             "prefix",
             "ties",
             "weights",
@@ -709,7 +735,18 @@ class VectorView(_Weighted):
         return rounding_of(self.raw_probs, self.logits)
 
     def pair(self, start: int, stop: int) -> tuple[Floats, Floats]:
-        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`."""
+        """Return the probabilities of the complement and of the event in some rows of one-dimensional `probs`.
+
+        Parameters
+        ----------
+        start, stop : int
+            The rows.
+
+        Returns
+        -------
+        tuple of numpy.ndarray
+            Complement and event.
+        """
         probs = self.raw_probs[start:stop].astype(np.float64, copy=False)
         if self.logits is not None:
             return sigmoid(-self.logits[start:stop].astype(np.float64)), probs

@@ -577,6 +577,19 @@ def test_sketches_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (code, "cannot be combined with .sketch files" in errors) == (2, True)
 
 
+def test_sketches_of_one_column_have_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of groups are numbers in one file and text in another; merged, they are those of all rows."""
+    for name, groups in (("a", "12"), ("b", "1x"), ("both", "121x")):
+        lines = [f"{row % 2},0.{row % 2 + 3},{group}" for row, group in enumerate(groups)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["y,p,g", *lines]) + "\n")
+        run_command(capsys, "scan", tmp_path / f"{name}.csv", "--by", "g", "--out", tmp_path / f"{name}.sketch")
+    expected = cal.Sketches.read(tmp_path / "both.sketch")
+    assert expected.groups == ("1", "2", "x")
+    for order in ("ab", "ba"):
+        run_command(capsys, "scan", *(tmp_path / f"{name}.sketch" for name in order), "--out", tmp_path / "m.sketch")
+        assert cal.Sketches.read(tmp_path / "m.sketch") == expected
+
+
 def test_combined_groups_keep_the_names_of_every_column(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("y,p,a,b\n0,0.1,True,t\n1,0.9,true,t\n1,0.8,FALSE,f\n")
     found = cal.scan(tmp_path / "t.csv", by="a x b")

@@ -222,19 +222,27 @@ def group_moments(view: View, binning: Binning, bins: Bins, variance: str) -> tu
     sums would leave its rounding error, which is not small beside the variance of very sure scores.
     """
     cell, count = bin_cells(view, binning, bins)
-    weight, score = view.weights, view.score
+    score, excess = view.score, view.score - view.outcome
+    rows = np.bincount(cell, minlength=count)
+    full = rows > 0
 
     def sums(values: Floats) -> Floats:
-        return np.bincount(cell, values, count).astype(np.float64)
+        return np.bincount(cell, values, count).astype(np.float64)[full]
 
-    full = np.bincount(cell, minlength=count) > 0
+    if view.weight is None:
+        own = mass = rows[full].astype(np.float64)
+        spread = (
+            sums(score * (1 - score)) if variance == "exact" else own * (sums(score) / mass) * (sums(1 - score) / mass)
+        )
+        return sums(excess), spread
+    weight = view.weights
     own = weight if view.weight_kind != "importance" else weight**2
     if variance == "exact":
-        spread = sums(own * score * (1 - score))[full]
+        spread = sums(own * score * (1 - score))
     else:
-        mass = sums(weight)[full]
-        spread = sums(own)[full] * (sums(weight * score)[full] / mass) * (sums(weight * (1 - score))[full] / mass)
-    return sums(weight * (score - view.outcome))[full], spread
+        mass = sums(weight)
+        spread = sums(own) * (sums(weight * score) / mass) * (sums(weight * (1 - score)) / mass)
+    return sums(weight * excess), spread
 
 
 def debiased_cells(view: VectorView, bins: Any, smoothness: float) -> tuple[NDArray[np.intp], int]:

@@ -180,12 +180,14 @@ def _mean_of_counts(view: View, n: int, k: int) -> float | None:
     prefix = view.prefix
     place = prefix.weight.astype(np.int64)
     begin, end = place[:-1], place[1:]
-    # The sum of the scores at both sides of a run changes only where one of them does.
-    turn = np.concatenate([begin, begin - (k + 1)])
-    turn = np.sort(turn[(turn >= 0) & (turn < n - k - 1)], kind="stable")
-    low, high = np.searchsorted(end, turn, "right"), np.searchsorted(end, turn + (k + 1), "right")
-    both = prefix.score[low] + prefix.score[high]
-    first = np.append(turn, n - k - 1)[np.searchsorted(both, 2 * prefix.score - 1e-12)]
+    # The sum of the scores at both sides of a run, which increases, changes only where one of them does.
+    left, right = begin[begin < n - k - 1], begin[begin > k] - (k + 1)
+    after, before = np.searchsorted(end, left + (k + 1), "right"), np.searchsorted(end, right, "right")
+    score = prefix.score
+    sums = np.append(score[: len(left)] + score[after], score[len(score) - len(right) :] + score[before])
+    both = np.sort(sums, kind="stable")
+    turn = np.append(np.sort(np.append(left, right), kind="stable"), n - k - 1)
+    first = turn[np.searchsorted(both, 2 * score - 1e-12)]
     same = (first >= end - 1 - k) & (first <= begin)
     size = np.diff(place)
     other = ~same

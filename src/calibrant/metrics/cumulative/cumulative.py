@@ -27,8 +27,10 @@ def path_of(view: View) -> Floats:
 
 def null_scale(view: View) -> float:
     """Compute the standard deviation of the end of the path under calibration, the unit of its limit distributions."""
-    own = view.weights if view.weight_kind != "importance" else view.weights**2
-    return math.sqrt(accurate_sum(own * view.variance)) / view.total
+    variance = view.variance
+    if view.weight is not None:
+        variance = (view.weights if view.weight_kind != "importance" else view.weights**2) * variance
+    return math.sqrt(accurate_sum(variance)) / view.total
 
 
 @metric(

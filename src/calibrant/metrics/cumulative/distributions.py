@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 __all__ = ["bridge_survival", "maximum_survival", "range_survival", "upper_quantile"]
 
-# Terms beyond these are negligible wherever the series is used.
-TERMS = 60
+# Terms beyond these are negligible wherever the series is used, and the upper tail of a normal variable is 0 beyond the second.
+TERMS, NO_TAIL = 60, 39.0
 # Up to here the survival function is 1 in double precision, and the square of a smaller number may underflow.
 SURE = 0.05
 
@@ -25,7 +26,8 @@ def maximum_survival(x: float) -> float:
         odd = range(1, 2 * TERMS, 2)
         cdf = 4 / math.pi * math.fsum((-1) ** (k // 2) / k * math.exp(-((k * math.pi) ** 2) / (8 * x * x)) for k in odd)
         return 1 - cdf
-    return min(1.0, 4 * math.fsum((-1) ** k * _upper_normal((2 * k + 1) * x) for k in range(TERMS)))
+    terms = min(TERMS, int(NO_TAIL / x) + 1)
+    return min(1.0, 4 * math.fsum((-1) ** k * _upper_normal((2 * k + 1) * x) for k in range(terms)))
 
 
 def range_survival(x: float) -> float:
@@ -35,7 +37,8 @@ def range_survival(x: float) -> float:
     if x < 1.5:
         halves = [((k + 0.5) * math.pi) ** 2 for k in range(TERMS)]
         return 1 - math.fsum((8 / x**2 + 2 / h) * math.exp(-2 * h / x**2) for h in halves)
-    return min(1.0, 8 * math.fsum((-1) ** (k - 1) * k * _upper_normal(k * x) for k in range(1, TERMS)))
+    terms = min(TERMS, int(NO_TAIL / x) + 2)
+    return min(1.0, 8 * math.fsum((-1) ** (k - 1) * k * _upper_normal(k * x) for k in range(1, terms)))
 
 
 def bridge_survival(x: float) -> float:
@@ -49,6 +52,7 @@ def bridge_survival(x: float) -> float:
     return min(1.0, 2 * math.fsum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, TERMS)))
 
 
+@lru_cache(maxsize=64)
 def upper_quantile(survival: Callable[[float], float], alpha: float) -> float:
     """Find the value that a positive variable with this survival function exceeds with probability `alpha`."""
     from ...util.roots import brent_root
