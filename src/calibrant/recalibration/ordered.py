@@ -198,17 +198,16 @@ class ConsistencyCalibration(Calibrator):
         if self.strength is not None:
             check_positive(self.strength, "strength")
 
-    def _seconds(self, n: int, k: int) -> float:
-        searched = self.strength is None
+    def _seconds(self, n: int, k: int, applied: int) -> float:
+        searched = n if self.strength is None else 0
         if self.noise == "uniform":  # each number of classes that may still win has its own integral
-            return (5e-7 if searched else 6e-8) * n * k * k
-        return n * (5e-6 if k == 2 else 3e-6 * k + (2e-4 + 1e-6 * k) * searched)
+            return (4.4e-7 * searched + 6e-8 * applied) * k * k
+        if k == 2:
+            return 5e-6 * applied
+        return 3e-6 * k * applied + (2e-4 + 1e-6 * k) * searched
 
     def _fit(self, data: TrainingData) -> None:
         self.strength_ = float(self.strength) if self.strength is not None else self._best_strength(data)
-
-    def _seconds(self, n: int, k: int, applied: int) -> float:
-        return 3.5e-5 * n * k if self.strength is None else 0.0
 
     def _best_strength(self, data: TrainingData) -> float:
         """A coarse search on a subset of the rows, then a fine search on all rows."""
