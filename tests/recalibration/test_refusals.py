@@ -215,6 +215,7 @@ def test_the_words_of_other_packages_are_translated() -> None:
         (lambda: cal.ece(), cal.errors.InputTypeError, "y_true: is missing; pass"),
         (lambda: fitted.transform(p), AttributeError, r"no attribute 'transform'; use predict_proba\(scores\)"),
         (lambda: fitted.coeff_, AttributeError, "'PlattScaling' object has no attribute 'coeff_'$"),
+        (lambda: fitted.save, AttributeError, r"use calibrant\.save\(calibrator, path\)$"),
         (lambda: cal.EqualWidth(n_bins=9), cal.errors.UnknownArgumentError, "n_bins: .* of EqualWidth; use bins"),
         (lambda: cal.BetaCalibration("abm").fit(p, y), cal.ArgumentError, "got 'abm'; use parameters='abm'"),
         (

@@ -20,7 +20,7 @@ from calibrant.cli import main
 from calibrant.inference import metric_tests
 from calibrant.metrics.registry import Metric
 from calibrant.recalibration.methods import calibrator_types
-from calibrant.validation import dossier, timing
+from calibrant.validation import dossier, references, timing
 from calibrant.validation.identities import compare_identity, identities, problem
 from calibrant.validation.installation import checksums, origin
 from calibrant.validation.references import GROUPS, Compared, Reference, compare, load, stored_json
@@ -226,6 +226,10 @@ def test_every_requirement_is_traced_to_a_definition_rows_and_a_result() -> None
         (lambda package: (package / "a.py").write_text("x = 2\n"), ["a.py was changed"]),
         (lambda package: (package / "a.py").unlink(), ["a.py is missing"]),
         (lambda package: (package / "b.py").write_text(""), ["b.py is not of the wheel"]),
+        (
+            lambda package: (package.parent / "calibrant-1.dist-info" / "RECORD").unlink(),
+            ["RECORD of the wheel is missing: no file can be compared"],
+        ),
     ],
 )
 def test_files_that_are_not_those_of_the_wheel_are_named(
@@ -306,6 +310,7 @@ def test_command(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monke
     ("arguments", "message"),
     [
         (("--only", "nothing/"), "--only: no row begins with or matches 'nothing/'"),
+        (("--only", ""), "--only: no row begins with or matches ''"),
         (("--out", "dossier.pdf"), "--out: must end in .html, .md, .json; got 'dossier.pdf'"),
         (("--out", "/no/such/folder/d.html"), "/no/such/folder"),
         (("--out", "-"), "--out: cannot be standard output (-)"),
@@ -315,6 +320,46 @@ def test_bad_input(run: Callable[..., tuple[int, str, str]], arguments: tuple[st
     code, _, error = run(*arguments)
     assert code == 2
     assert message in error
+
+
+def test_rows_are_repeated_by_their_id_and_each_topic_is_evaluated() -> None:
+    """As the dossier says: every row that its tables name, also one that only the long form evaluates, and no other."""
+    assert [row.id for row in dossier._named("r/cox_intercept/1", deep=False)] == ["r/cox_intercept/1"]
+    assert [row.id for row in dossier._named("reversed/ece/1", deep=False)] == ["reversed/ece/1"]
+    short, every = dossier._rows(deep=False), load("stored")
+    left_out = {row.id for row in every} - {row.id for row in short}
+    assert left_out
+    assert all([row.id for row in dossier._named(name, deep=False)] == [name] for name in list(left_out)[:3])
+    assert {(row.kind, row.topic) for row in every} <= {(row.kind, row.topic) for row in short}
+    assert not [row for row in dossier._named("identities/", deep=False) if row.topic == "pyspark"]
+
+
+@pytest.mark.parametrize("content", [None, '{"rows": ['])
+def test_a_damaged_file_of_values_is_named(
+    content: str | None, run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "references").mkdir()
+    if content:
+        (tmp_path / "references" / "stored.json").write_text(content)
+    references.stored_json.cache_clear()
+    monkeypatch.setattr(references, "files", lambda _: tmp_path)
+    code, _, error = run("--only", SMALL)
+    references.stored_json.cache_clear()
+    assert code == 2
+    assert "stored.json: cannot be read (" in error
+    assert "; install calibrant again" in error
+
+
+def test_a_full_temporary_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with (
+        pytest.raises(cal.errors.FileError, match=r"cannot be written \(No space left on device\); set TMPDIR"),
+        problem(10),
+    ):
+        pass
 
 
 @pytest.mark.deep

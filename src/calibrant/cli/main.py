@@ -536,13 +536,13 @@ def demo(out: str, save_data: str | None) -> None:
 @click.option(
     "--deep",
     is_flag=True,
-    help="Evaluate all rows, and start Spark if it is installed; otherwise a third of the tests and intervals.",
+    help="Evaluate all rows, and start Spark if it is installed; otherwise one of the two stored values of each test and interval.",
 )
 @click.option("--timings", is_flag=True, help="Add time and memory, which differ from run to run.")
 @click.option(
     "--only",
     metavar="ROWS",
-    help="Evaluate only the rows whose id begins with this text or matches this pattern, such as definitions/ece/.",
+    help="Evaluate only the row with this id, or the rows whose id begins with this text or matches this pattern, such as definitions/ece/.",
 )
 @options.json_option
 @options.debug_option

@@ -156,6 +156,7 @@ OTHER_METHODS = {
     "fit_transform": "fit(scores, y) on held-out data, then predict_proba(scores)",
     "predict_log_proba": "the logarithm of predict_proba(scores)",
     "decision_function": "predict_proba(scores)",
+    "save": "calibrant.save(calibrator, path)",
 }
 
 

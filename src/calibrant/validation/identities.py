@@ -19,6 +19,7 @@ import numpy as np
 
 import calibrant as cal
 
+from ..errors import FileError
 from ..util.blocks import using_cores
 from ..util.database import connect
 from .references import Compared, Reference, evaluate
@@ -92,7 +93,13 @@ def problem(rows: int = ROWS) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         csv, parquet = Path(folder) / "rows.csv", Path(folder) / "rows.parquet"
         lines = (f"{label},{score!r}\n" for label, score in zip(y[:few].tolist(), p[:few].tolist(), strict=True))
-        csv.write_text("y,p\n" + "".join(lines), encoding="utf-8")
+        try:
+            csv.write_text("y,p\n" + "".join(lines), encoding="utf-8")
+        except OSError as error:
+            place = Path(folder).parent
+            raise FileError(
+                str(place), f"cannot be written ({error.strerror})", "set TMPDIR to another folder"
+            ) from error
         connection = connect()
         connection.read_csv(str(csv)).write_parquet(str(parquet))
         connection.close()

@@ -84,6 +84,10 @@ def origin(folder: Path = PACKAGE, files: dict[str, str] | None = None) -> Origi
         for entry in found.files or ()
         if entry.parts[0] == folder.name and entry.hash is not None and entry.hash.mode == "sha256"
     }
+    if not known:
+        return Origin(
+            "wheel", "a wheel without its RECORD", ["RECORD of the wheel is missing: no file can be compared"]
+        )
     here = checksums(folder) if files is None else files
     changed = [f"{name} was changed" for name in sorted(known.keys() & here.keys()) if known[name] != here[name]]
     changed += [f"{name} is missing" for name in sorted(known.keys() - here.keys()) if not name.endswith(COMPILED)]

@@ -15,6 +15,8 @@ import numpy as np
 
 import calibrant as cal
 
+from ..errors import FileError
+
 __all__ = ["GROUPS", "Compared", "Reference", "compare", "evaluate", "load", "stored_json"]
 
 # What each file compares with, in the order of the dossier.
@@ -154,7 +156,12 @@ def evaluate(call: str, arrays: Mapping[str, Any]) -> tuple[float | list[float] 
 @lru_cache
 def stored_json(group: str) -> Any:
     """Return the content of a file with stored values."""
-    return json.loads((files(__package__) / "references" / f"{group}.json").read_text(encoding="utf-8"))
+    file = files(__package__) / "references" / f"{group}.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(str(file), f"cannot be read ({reason})", "install calibrant again") from error
 
 
 @lru_cache(maxsize=4)
