@@ -154,7 +154,7 @@ def measured(kind: str, name: str, labels: np.ndarray, probs: np.ndarray, least:
     return found
 
 
-def child(folder: str, classes: int) -> None:
+def child(folder: str, classes: int, limit: float) -> None:
     """Measure what standard input names, one JSON object a line, and answer each with a line."""
     from calibrant.util import kernels
 
@@ -175,7 +175,7 @@ def child(folder: str, classes: int) -> None:
         least = 2 if rows <= SIZES[0] else 1
         found = measured(kind, name, labels[:rows], probs[:rows], least)
         if (
-            least == 2 and found.get("seconds", 0.0) > LIMIT / 50
+            least == 2 and found.get("seconds", 0.0) > limit / 10
         ):  # more rows will not be tried: fewer tell how it grows
             found["tenth"] = measured(kind, name, labels[: rows // 10], probs[: rows // 10]).get("seconds")
         print(json.dumps(found), flush=True)
@@ -193,8 +193,8 @@ def spent_by(pid: int) -> float:
 class Worker:
     """A process that measures; started again after a call that had to be stopped."""
 
-    def __init__(self, folder: str, classes: int) -> None:
-        self.command = [sys.executable, __file__, "--child", folder, str(classes)]
+    def __init__(self, folder: str, classes: int, limit: float) -> None:
+        self.command = [sys.executable, __file__, "--child", folder, str(classes), str(limit)]
         self.process: subprocess.Popen[str] | None = None
 
     def ask(self, kind: str, name: str, rows: int) -> dict[str, Any]:
@@ -260,7 +260,10 @@ def run(
     save: Callable[[], None],
 ) -> None:
     """Measure what is missing, and what a lower limit left out."""
-    found["entries"] = [e for e in found["entries"] if "estimate" not in e or e["classes"] not in classes]
+    again = {(kind, name, k) for kind, name, _ in chosen for k in classes}
+    found["entries"] = [
+        e for e in found["entries"] if "estimate" not in e or (e["kind"], e["name"], e["classes"]) not in again
+    ]
     known = {(e["kind"], e["name"], e["classes"], e["rows"]): e for e in found["entries"]}
     with tempfile.TemporaryDirectory() as folder:
         for k in classes:
@@ -270,7 +273,7 @@ def run(
             np.save(Path(folder) / f"labels{k}.npy", labels)
             np.save(Path(folder) / f"probs{k}.npy", probs)
             del labels, probs
-            worker = Worker(folder, k)
+            worker = Worker(folder, k, limit)
             try:
                 for kind, name, sketch in chosen:
                     own: list[dict[str, Any]] = []
@@ -446,7 +449,7 @@ def duration(seconds: float) -> str:
 def main() -> None:
     """Measure and write."""
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2], int(sys.argv[3]))
+        child(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=FOUND, help="where the results go")

@@ -243,6 +243,11 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "If numba is installed (`pip install calibrant[fast]`), calibrant uses compiled loops once a process has processed some tens of "
         "millions of entries; the import of numba, about one second, is not included in the times. Results are identical with and without numba.",
         "",
+        "Where rows must be ordered, the sort is the limit: of the p-value of the range of cumulative differences of 100 000 float64 scores, the sort of scores and outcomes in "
+        "one array of integers takes about 45% of the processor time, cumulative sums and conditions of the test the rest, and the checks of labels and scores 2%. The Hosmer-Lemeshow "
+        "statistic needs nine order statistics in place of a sort, which take half of its time. Spiegelhalter's z needs no order: its time is that of eight "
+        "passes over the rows and of the checks.",
+        "",
         *_busy_lines(results),
         "Packages that need an environment of their own are compared with calibrant in that environment, in the same process and "
         "alternating. Do not compare ratios between cases of different precision (float32, float64). "

@@ -18,9 +18,12 @@ from typing import Any
 
 from scale import make
 
+# CPU seconds of each process when it was last seen, by its number and start.
+SEEN: dict[tuple[int, str], float] = {}
+
 
 def processes() -> float:
-    """CPU seconds of this process and all that descend from it, those that ended included."""
+    """CPU seconds of this process and all that descend from it; what one that has ended did after the last call is lost."""
     parent, used = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -29,11 +32,12 @@ def processes() -> float:
             except OSError:
                 continue  # it has just ended
             parent[int(entry.name)] = int(fields[1])
-            used[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            used[int(entry.name)] = fields[19], sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     own = {os.getpid()}
     while grown := {pid for pid, above in parent.items() if above in own} - own:
         own |= grown
-    return sum(used[pid] for pid in own)
+    SEEN.update({(pid, used[pid][0]): used[pid][1] for pid in own if pid in used})
+    return sum(SEEN.values())
 
 
 def in_tasks(spark: Any) -> float:

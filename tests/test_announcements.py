@@ -49,14 +49,14 @@ def test_a_value_is_announced_but_not_within_a_budget(monkeypatch: pytest.Monkey
 
 def test_a_fit_is_announced_and_all_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not said(lambda: cal.PlattScaling().fit(P, Y))
-    monkeypatch.setattr(cal.PlattScaling, "_seconds", lambda self, n, k: n * k / 4)
+    monkeypatch.setattr(cal.PlattScaling, "_seconds", lambda self, n, k, applied: n * k / 4)
     remedy = "random sample of the rows"
     assert said(lambda: cal.PlattScaling().fit(P, Y)) == [
         f"PlattScaling: fitting and applying it to 40 rows will take about 20 s; use a {remedy}"
     ]
     found: list[Any] = []
     told = said(lambda: found.append(cal.recalibrate(Y, P, method=["platt", "temperature"])))
-    assert told == [f"method: 6 fits of platt to 40 rows will take about 2 min; use a {remedy}"]
+    assert told == [f"method: 6 fits of platt to 40 rows will take about 100 s; use a {remedy}"]
     assert not any("will take" in candidate.note for candidate in found[0].candidates)
 
 

@@ -928,6 +928,9 @@ def check_peers() -> Check:
     return Check(count, differ, [f"{id}: {reason}" for id, reason in absent.items()])
 
 
+NOT_INSTALLED = ("no package called", "no library trees", "sources/")
+
+
 def check_r() -> Check:
     """Run the scripts of tests/r again, and compare what they print with what is stored in tests/r and from there in the package."""
     known = json.loads((FOLDER / "r.json").read_text(encoding="utf-8"))
@@ -939,10 +942,8 @@ def check_r() -> Check:
         path = ROOT / script
         done = subprocess.run([command, path.name], cwd=path.parent, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = done.stderr.strip().splitlines() or ["no message"]
-            (absent if "no package called" in done.stderr or "sources/" in done.stderr else differ).append(
-                f"{script}: {said[0]}"
-            )
+            found = [line.strip() for line in done.stderr.splitlines() if any(part in line for part in NOT_INSTALLED)]
+            (absent if found else differ).append(f"{script}: {found[0] if found else done.stderr.strip()}")
             continue
         stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         for now, entry in zip(json.loads(done.stdout), stored, strict=True):

@@ -78,6 +78,27 @@ def test_cells_move_from_a_list_into_place(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+def test_full_cells_of_the_compiled_loop_are_read_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often they are read, and if the loop is compiled while rows arrive."""
+    pytest.importorskip("numba")
+    y, p = rows_of(3000, 2, np.float64)
+    group = np.where(np.arange(3000) % 50 == 0, 1, 2 * (np.arange(3000) % 3 == 0))
+    found, machine_code = [], dict(kernels.loaded)
+    for room, forms in ((1 << 19, "plain"), (100, "compiled"), (700, "compiled"), (700, "plain, then compiled")):
+        monkeypatch.setattr(grouped, "PACKED_ROWS", room)
+        cells = grouped.GroupCells(4)  # the last has no rows
+        for start in range(0, 3000, 1000):
+            is_plain = forms == "plain" or (start == 0 and forms != "compiled")
+            monkeypatch.setattr(kernels, "MIN_ENTRIES", np.inf if is_plain else 0)
+            monkeypatch.setattr(kernels, "loaded", {} if is_plain else machine_code)
+            cells.add(*(values[start : start + 1000] for values in (p, y, group)))
+        assert len(cells.packed) == (0 if forms == "plain" else 4)
+        total, parts = cells.sketches("binary")
+        found.append([total, *parts])
+    assert found[0] == found[1] == found[2] == found[3]
+    assert [sketch.n for sketch in found[0]] == [3000, *np.bincount(group, minlength=4)]
+
+
 def test_sums_carry_beyond_one() -> None:
     n = 5000
     score, one = np.full(n, 1 - 2**-53), np.ones(n, np.int64)

@@ -230,7 +230,9 @@ def steps_of(view: View) -> float:
     if total == 0:
         return math.inf
     share /= total
-    return 1 / accurate_sum(share * np.sqrt(share)) ** 2
+    power = np.sqrt(share)
+    power *= share
+    return 1 / accurate_sum(power) ** 2
 
 
 def _few_steps(view: View) -> str:

@@ -300,7 +300,7 @@ class Calibrator:
         """
         self._check_params()
         data, classes, columns = self._read_training(scores, y, sample_weight, counts)
-        seconds = self._seconds(data.n, data.k)
+        seconds = self._seconds(data.n, data.k, data.n)
         announce(
             type(self).__name__,
             f"fitting and applying it to {data.n:,} rows",
@@ -309,8 +309,8 @@ class Calibrator:
         )
         return self._fit_read(data, classes, columns)
 
-    def _seconds(self, n: int, k: int) -> float:
-        """Rough estimate of the time to fit and apply it to as many rows, for methods that may take long; 0 for others."""
+    def _seconds(self, n: int, k: int, applied: int) -> float:
+        """Rough estimate of the time to fit it to n rows and apply it to others, for methods that may take long; 0 for others."""
         return 0.0
 
     def _read_training(

@@ -654,9 +654,9 @@ class KernelCalibration(ScoreCalibrator):
     adaptive: bool = False
     multiclass: Multiclass = "one_vs_rest"
 
-    def _seconds(self, n: int, k: int) -> float:
+    def _seconds(self, n: int, k: int, applied: int) -> float:
         curves = 1 if k == 2 or self.multiclass in ("top_versus_all", "pooled") else k
-        return 2e-8 * n * n * curves  # a kernel for each pair of a row and a row of the fit, in predict_proba
+        return 2e-8 * n * applied * curves  # a kernel for each pair of rows
 
     def _curve(self, view: View) -> Curve:
         return curves.kernel(view, self.bandwidth, self.adaptive)

@@ -321,7 +321,11 @@ def recalibrated(
     if safe is not None:
         _refuse_safe(calibrators)
         calibrators = {**calibrators, **_made_safe(calibrators, kind, safe)}
-    seconds = {name: (folds + 1) * calibrator._seconds(p.n, p.k) for name, calibrator in calibrators.items()}
+    part = p.n // folds
+    seconds = {
+        name: folds * calibrator._seconds(p.n - part, p.k, part) + calibrator._seconds(p.n, p.k, 0)
+        for name, calibrator in calibrators.items()
+    }
     slow = " and ".join(name for name, each in seconds.items() if each)
     announce(
         "method",

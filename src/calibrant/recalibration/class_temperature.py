@@ -87,7 +87,7 @@ class MiscalibrationAwareTemperature(Calibrator):
             return z
         return z - z.mean(axis=1, keepdims=True)
 
-    def _seconds(self, n: int, k: int) -> float:
+    def _seconds(self, n: int, k: int, applied: int) -> float:
         return 1.5e-4 * n * k  # the error is found for hundreds of temperatures
 
     def _fit(self, data: TrainingData) -> None:

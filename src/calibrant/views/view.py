@@ -150,8 +150,14 @@ class Prefix:
         self._like = like
         self.end = end
         """Number of rows up to and including each tie group."""
-        self.score: Floats = rows[0] if len(end) > len(rows[0]) else rows[0][end[1:] - 1]
+
+    @cached_property
+    def score(self) -> Floats:
         """Score of each tie group; one entry fewer than the sums."""
+        score = self._rows[0]
+        if self._like is not None:
+            return self._like.score
+        return score if len(self.end) > len(score) else score[self.end[1:] - 1]
 
     def _sums(self, values: Array) -> Array:
         path = np.zeros(len(values) + 1, np.int64 if values.dtype.kind in "iu" else np.float64)
@@ -476,7 +482,8 @@ class View(_Weighted):
             keys |= self.raw_outcome.astype(np.uint8, copy=False)
             sort_in_place(keys)
             outcome = (keys & kind(1)).astype(np.float64)
-            return (keys >> kind(1)).view(self.raw_score.dtype).astype(np.float64), outcome, None
+            keys >>= kind(1)
+            return keys.view(self.raw_score.dtype).astype(np.float64, copy=False), outcome, None
         weight = None if self.weight is None else self.weight[self.order]
         return self.score[self.order], self.outcome[self.order], weight
 
@@ -486,10 +493,9 @@ class View(_Weighted):
         if self.sorted_like is not None:
             return np.asarray(self.sorted_like.ends)
         score, _, _ = self.sorted_rows
-        new = score[1:] != score[:-1]
-        if new.all():
-            return np.arange(len(score) + 1)
-        return np.append(0, np.flatnonzero(np.append(new, True)) + 1)
+        is_end = np.ones(len(score) + 1, bool)
+        is_end[1:-1] = score[1:] != score[:-1]
+        return np.flatnonzero(is_end)
 
     @cached_property
     def prefix(self) -> Prefix:
