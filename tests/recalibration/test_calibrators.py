@@ -503,6 +503,18 @@ def test_consistency_strength_is_likeliest(noise):
 # Groups
 
 
+def test_logits_far_below_the_others_change_no_share() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, (40, 10))
+    z[:, 3], z[:, 4] = -1e4, -1e5
+    own = rng.integers(0, 3, 40)
+    far = np.where(z < -1e3, [-1e300], z)
+    for label in (None, own):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (winning_shares(far, 1e-2, "gaussian", label) == winning_shares(z, 1e-2, "gaussian", label)).all()
+
+
 def test_group_calibration_is_a_map_for_each_group():
     score, y = many(400)
     groups = np.where(np.arange(400) % 3 == 0, "a", "b")

@@ -29,6 +29,8 @@ LEAST_SLOPE = 1e-3
 # Quadrature nodes for the largest noisy logit, in standard deviations of the noise around the largest logit. For a smooth bell-shaped
 # integrand the sum over equidistant nodes is exact up to rounding.
 NODES = np.arange(-36, 37) / 4
+# A class this far below the largest logit never wins, and numbers further away overflow.
+NEVER = -1e6
 # With so many classes or more, sums over them are found from a Taylor series with so many terms.
 MANY_CLASSES, TERMS = 8, 10
 # Rows of the coarse search.
@@ -269,6 +271,7 @@ def _gaussian_shares(mean: Floats, own: NDArray[np.intp] | None) -> Floats:
     """The integral over the winning value v of phi(v - m_k) times the product of Phi(v - m_j) over the others."""
     from scipy.special import ndtr
 
+    mean = np.maximum(mean, NEVER)
     with np.errstate(under="ignore"):
         if own is not None and mean.shape[1] >= MANY_CLASSES:
             place = NODES - mean[np.arange(len(mean)), own][:, None]
