@@ -275,3 +275,33 @@ def test_the_leading_bits_lead_to_within_three_edges() -> None:
 def test_every_loop_is_compared() -> None:
     own = {name for name, value in vars(kernels).items() if getattr(value, "__module__", None) == kernels.__name__}
     assert own - {"compiled", "_compile"} == {*LOOPS, *HELPERS}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_cells_of_almost_2_to_the_20_rows_are_read_exactly() -> None:
+    """The words of a cell wrap around; what they stand for, in whole numbers of any size, is found again."""
+    floors = grid.shortcuts()[1]
+    rng = np.random.default_rng(0)
+    places = [1, 2, 200, 5000, 12345, floors.size - 200, floors.size - 2, floors.size - 1]
+    for rows in (1, 2**18, 2**19, 2**19 + 1, 710_556, 2**20 - 1):
+        for place in places:
+            floor = int(floors[place])
+            width = (int(floors[place + 1]) if place + 1 < floors.size else 2**62) - floor
+            for score in (floor, floor + width, floor + int(rng.integers(0, max(width, 1)))):
+                positives = int(rng.integers(0, rows + 1))
+                total = rows * score
+                word = rows + (positives << 20) + ((rows * (score >> 44)) << 40)
+                cells = np.array([[total % 2**64, word % 2**64]], np.uint64)
+                sums = np.zeros((4, 1), np.int64)
+                kernels.read_cells(cells, floors[place : place + 1], sums)
+                found = [int(value) for value in sums[:, 0]]
+                assert found[:2] == [rows, positives]
+                assert (found[2] << kernels.LOW_BITS) + found[3] == total
+
+
+def test_two_million_sure_forecasts_have_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(kernels, "MIN_ENTRIES", 0)
+    n = 2 * grid.BLOCK_ROWS
+    sums = grid.cell_sums(np.ones(n, np.float32), np.ones(n, np.uint8))
+    assert (int(sums.high.sum()) << kernels.LOW_BITS) + int(sums.low.sum()) == n << 62

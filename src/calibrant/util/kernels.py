@@ -268,22 +268,20 @@ def fill_groups(score: Any, outcome: Any, group: Any, guide: Any, edges: Any, st
 
 
 def read_cells(cells: Any, floors: Any, sums: Any) -> None:
-    """Add the cells of one group to ``sums``: rows, positives, and the high and low parts of the scores.
+    """Add the cells of one group, of fewer than 2^20 rows, to ``sums``: rows, positives, and the high and low parts of the scores.
 
-    No score lies below the lower end of its cell, one of `floors`; with the sum of leading parts that tells how often sums
-    wrapped around.
+    No score lies below the lower end of its cell, one of `floors`, so that the sum of the leading parts is known although only its
+    last 24 bits are. What remains of the scores is less than 2^44 for each row, and its sum less than 2^64.
     """
     for place in range(floors.size):
-        word, floor = cells[place, 1], floors[place]
+        word, floor = cells[place, 1], floors[place] >> np.uint64(44)
         rows = word & np.uint64((1 << 20) - 1)
-        leading = ((word >> np.uint64(40)) - rows * (floor >> np.uint64(44))) & np.uint64((1 << 24) - 1)
-        rest = np.int64(cells[place, 0] - rows * floor - (leading << np.uint64(44)))
-        low = np.int64(rows * (floor & np.uint64(LOW_MASK))) + (rest & LOW_MASK)
-        high = np.int64(rows * (floor >> np.uint64(LOW_BITS))) + np.int64(leading << np.uint64(2)) + (rest >> LOW_BITS)
+        leading = rows * floor + (((word >> np.uint64(40)) - rows * floor) & np.uint64((1 << 24) - 1))
+        rest = cells[place, 0] - (leading << np.uint64(44))
         sums[0, place] += np.int64(rows)
         sums[1, place] += np.int64((word >> np.uint64(20)) & np.uint64((1 << 20) - 1))
-        sums[2, place] += high + (low >> LOW_BITS)
-        sums[3, place] += low & LOW_MASK
+        sums[2, place] += np.int64(leading << np.uint64(44 - LOW_BITS)) + np.int64(rest >> np.uint64(LOW_BITS))
+        sums[3, place] += np.int64(rest & np.uint64(LOW_MASK))
 
 
 def minus_logs(value: Any, buffers: Any, inverse: Any, logs: Any) -> None:
