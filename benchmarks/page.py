@@ -222,6 +222,11 @@ def readme_table(results: dict[str, Any], features: dict[str, Any]) -> str:
     return times_and_features(results, features)
 
 
+def _titles(results: dict[str, Any], date: str) -> str:
+    titles = dict.fromkeys(case["title"] for case in results["cases"] if case.get("date") == date)
+    return "; ".join(titles)
+
+
 def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) -> None:
     """Write the page of the documentation."""
     computer, versions = results["machine"], results["versions"]
@@ -232,7 +237,15 @@ def write_page(results: dict[str, Any], features: dict[str, Any], path: Path) ->
         "and which features each package has.",
         "",
         f"Measured on {results['date']} on {computer['cores']} cores of a {computer['cpu']} ({computer['architecture']}, "
-        f"{computer['system']}), with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + ".",
+        f"{computer['system']}), with "
+        + ", ".join(f"{name} {number}" for name, number in versions.items())
+        + "."
+        + "".join(
+            f" Measured on {date}, with the version of calibrant of that day: {_titles(results, date)}."
+            for date in sorted(
+                {case["date"] for case in results["cases"] if case.get("date", results["date"]) != results["date"]}
+            )
+        ),
         "",
         "`make bench` repeats the measurements and writes this page. Values are compared before times. "
         "A *read* is `np.max` over the same array in the same run: ratios to it transfer to other machines better than seconds. "

@@ -148,7 +148,8 @@ def _machine() -> dict[str, Any]:
 
 def _put_into(known: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Known results with some cases measured anew."""
-    by_id = {case["id"]: case for case in [*known["cases"], *new["cases"]]}
+    earlier = [{"date": known["date"], **case} for case in known["cases"]]
+    by_id = {case["id"]: case for case in [*earlier, *new["cases"]]}
     places = {**known.get("environments", {}), **new["environments"]}
     numbers = {**known["versions"], **new["versions"]}
     return {
