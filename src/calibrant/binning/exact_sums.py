@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..util import kernels
 from ..util.blocks import map_blocks
-from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins
+from ..util.kernels import COUNT_UNIT, LOW_BITS, LOW_MASK, compiled, fill_bins, fill_class_bins, fill_single_bins
 
 __all__ = [
     "COMPILED_ROWS",
@@ -35,6 +35,8 @@ Slots = Callable[[Floats], Array]
 MAX_FAST_BINS = 1_000_000
 # Up to this the product of a float32 score and the number of bins is exact enough to skip the comparison with the edges.
 MAX_EXACT_BINS = 4096
+# Up to this the compiled loop for float32 scores carries its sums over often and still is the faster one.
+MAX_SINGLE_BINS = 255
 # Small enough to fit into cache and for float64 to represent the sums of a block exactly, large enough for two threads not to
 # compete for the interpreter lock.
 BLOCK_ROWS = 1 << 16
@@ -149,20 +151,29 @@ def uniform_slots(edges: Floats, closed: Closed, single: bool) -> Slots:
 def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) -> BinSums:
     """Compute sums over bins of equal width, with compiled code where it is faster."""
     count = len(edges) - 1
+    single = score.dtype == np.float32
+    loop = fill_single_bins if single and count <= MAX_SINGLE_BINS else fill_bins
     kernel = None
-    few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get("fill_bins") is None
+    few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get(loop.__name__) is None
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
-        kernel = compiled(fill_bins, len(score))
+        kernel = compiled(loop, len(score))
     if kernel is None:
-        return slot_sums(score, outcome, uniform_slots(edges, closed, score.dtype == np.float32), count)
-    totals = Totals(2 * (count + 1))
+        return slot_sums(score, outcome, uniform_slots(edges, closed, single), count)
+    cells = 2 * (count + 1)
+    totals = Totals(cells)
+    padded = 1 << (cells - 1).bit_length()  # the loops mask a cell
 
     def work(start: int, stop: int) -> None:
-        sums = np.zeros((4, 2 * (count + 1), 2), np.int64)
+        sums = np.zeros((4, padded, 2), np.int64)
         kernel(score[start:stop], outcome[start:stop], count, edges, sums)
-        totals.add_packed(sums.sum(axis=0))
+        totals.add_packed(sums.sum(axis=0)[:cells])
 
-    map_blocks(work, len(score), COMPILED_ROWS)
+    def work_single(start: int, stop: int) -> None:
+        sums = np.zeros((padded, 3), np.int64)
+        kernel(score[start:stop], outcome[start:stop], count, sums)
+        totals.add_units(*sums[:cells].T)
+
+    map_blocks(work_single if loop is fill_single_bins else work, len(score), COMPILED_ROWS)
     return totals.bins_of_pairs()
 
 
@@ -255,6 +266,10 @@ class Totals:
             value[small] = whole
         # A block has at most 2^16 scores in a cell, so float64 represents the sum exactly.
         upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
+        self.add_units(rows, upper, rest, *positives)
+
+    def add_units(self, rows: Array, upper: Array, rest: Any, *positives: Array) -> None:
+        """Add the sums of a block: the count, and the scores in units of 2^-37 and of 2^-62."""
         self.add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
 
     def add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:

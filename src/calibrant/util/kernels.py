@@ -143,41 +143,73 @@ def scan_pairs(bits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 # The loops below write to positions that scores and labels determine. Both were checked, but the arrays belong to the caller and
-# may have been changed since: a slot or class out of range is clamped, so that nothing outside the sums is written.
+# may have been changed since: a slot or class out of range is clamped or masked, so that nothing outside the sums is written.
 
 
 def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> None:
     """Add rows to right-closed equal-width bins; ``sums[r, 2 * slot + outcome]`` holds (count and high part, low part).
 
-    The first axis has four interleaved copies, so that neighbouring rows of one bin do not depend on each other.
-    Slot 0 is the score 0 alone, slot k the bin that ends at edge k. The product of a float32 score and a bin number is exact in
-    double, so it finds the slot; for doubles it is made a little too small, and one comparison decides between two slots.
+    The first axis has four interleaved copies, so that neighbouring rows of one bin do not depend on each other; the second is a
+    power of two. Slot 0 is the score 0 alone, slot k the bin that ends at edge k. Two products, a little too small and too large,
+    find the slot; where they differ, a comparison with the edge decides.
     """
-    double = score.itemsize == 8
-    scale = bins * (1.0 - 1e-12) if double else np.float64(bins)
-    most, last_cell = np.uint64(bins), np.uint64(2 * bins + 1)
+    below, above = bins * (1.0 - 1e-12), bins * (1.0 + 1e-12)
+    most, last_cell = np.uint64(bins), np.uint64(sums.shape[1] - 1)
     whole = score.size // 4 * 4
     for start in range(0, whole, 4):
         for lane in range(4):
             value = np.float64(score[start + lane])
-            slot = np.uint64(np.int64(np.ceil(value * scale)))
-            if double:
+            slot = np.uint64(np.int64(np.ceil(value * below)))
+            if slot != np.uint64(np.int64(np.ceil(value * above))):
                 slot = min(slot, most)
                 slot += np.uint64(value > edges[slot])
-            cell = min(np.uint64(2) * slot + np.uint64(outcome[start + lane]), last_cell)
+            cell = (np.uint64(2) * slot + np.uint64(outcome[start + lane])) & last_cell
             fixed = np.int64(value * SCALE)
             sums[lane, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
             sums[lane, cell, 1] += fixed & LOW_MASK
     for last in range(whole, score.size):
         value = np.float64(score[last])
-        slot = np.uint64(np.int64(np.ceil(value * scale)))
-        if double:
-            slot = min(slot, most)
-            slot += np.uint64(value > edges[slot])
-        cell = min(np.uint64(2) * slot + np.uint64(outcome[last]), last_cell)
+        slot = min(np.uint64(np.int64(np.ceil(value * below))), most)
+        slot += np.uint64(value > edges[slot])
+        cell = (np.uint64(2) * slot + np.uint64(outcome[last])) & last_cell
         fixed = np.int64(value * SCALE)
         sums[0, cell, 0] += (fixed >> LOW_BITS) + COUNT_UNIT
         sums[0, cell, 1] += fixed & LOW_MASK
+
+
+def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
+    """`fill_bins` of float32 scores; ``sums[2 * slot + outcome]`` holds the count, and the scores in units of 2^-37 and of 2^-62.
+
+    The product of a float32 score and a number of bins is exact in double, so it finds the slot. Only scores below 2^-14 have digits
+    below 2^-37: one addition does for any other row. The count is stored above the sum of at most 2^12 rows.
+    """
+    words = np.zeros((8, sums.shape[0]), np.int64)
+    scale, last_cell = np.float64(bins), np.uint64(sums.shape[0] - 1)
+    for first in range(0, score.size, 1 << 15):
+        scores, outcomes = score[first : first + (1 << 15)], outcome[first : first + (1 << 15)]
+        whole = scores.size // 8 * 8
+        for start in range(0, whole, 8):
+            for lane in range(8):
+                value = np.float64(scores[start + lane])
+                slot = np.uint64(np.int64(np.ceil(value * scale)))
+                cell = (np.uint64(2) * slot + np.uint64(outcomes[start + lane])) & last_cell
+                upper = np.int64(value * 2.0**37)
+                words[lane, cell] += upper + (1 << 50)
+                if upper < 1 << 23:
+                    sums[cell, 2] += np.int64(value * SCALE) & ((1 << 25) - 1)
+        for last in range(whole, scores.size):
+            value = np.float64(scores[last])
+            slot = np.uint64(np.int64(np.ceil(value * scale)))
+            cell = (np.uint64(2) * slot + np.uint64(outcomes[last])) & last_cell
+            upper = np.int64(value * 2.0**37)
+            words[0, cell] += upper + (1 << 50)
+            if upper < 1 << 23:
+                sums[cell, 2] += np.int64(value * SCALE) & ((1 << 25) - 1)
+        for lane in range(8):
+            for place in range(sums.shape[0]):
+                sums[place, 0] += words[lane, place] >> 50
+                sums[place, 1] += words[lane, place] & ((1 << 50) - 1)
+                words[lane, place] = 0
 
 
 def fill_cells(score: Any, outcome: Any, guide: Any, edges: Any, starts: Any, cells: Any) -> None:
