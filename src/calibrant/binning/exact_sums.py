@@ -171,7 +171,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     def work_single(start: int, stop: int) -> None:
         sums = np.zeros((padded, 3), np.int64)
         kernel(score[start:stop], outcome[start:stop], count, sums)
-        totals.add_units(*sums[:cells].T)
+        totals.add(*sums[:cells].T)
 
     map_blocks(work_single if loop is fill_single_bins else work, len(score), COMPILED_ROWS)
     return totals.bins_of_pairs()
@@ -248,7 +248,7 @@ class Totals:
         self.add(packed // COUNT_UNIT, packed % COUNT_UNIT, low, *positives)
 
     def add_block(self, value: Floats, cell: Array, single: bool, positive: Array | None = None) -> None:
-        """Add one block of scores to their cells, and the positive ones; the scores are overwritten in place."""
+        """Add one block of scores to their cells, and the positive ones; the scores may be overwritten."""
         size = self.size
         rows = np.bincount(cell, minlength=size)
         positives = () if positive is None else (np.bincount(positive, minlength=size),)
@@ -257,19 +257,18 @@ class Totals:
         # so only smaller ones have a remainder.
         small: Any = np.flatnonzero(value < 2.0**-14) if single else slice(None)
         if not single or len(small):
-            below = value[small] * 2.0**37
-            whole = np.floor(below)
-            below -= whole
-            below *= 2.0**25
+            below = value[small]
+            whole = below + 2.0**15  # rounds to a multiple of 2^-37
+            whole -= 2.0**15
+            below = below - whole
+            below *= 2.0**62
             rest = np.bincount(cell[small], np.floor(below, out=below), size).astype(np.int64)
-            whole *= 2.0**-37
-            value[small] = whole
+            if single:
+                value[small] = whole
+            else:
+                value = whole
         # A block has at most 2^16 scores in a cell, so float64 represents the sum exactly.
         upper = (np.bincount(cell, value, size) * 2.0**37).astype(np.int64)
-        self.add_units(rows, upper, rest, *positives)
-
-    def add_units(self, rows: Array, upper: Array, rest: Any, *positives: Array) -> None:
-        """Add the sums of a block: the count, and the scores in units of 2^-37 and of 2^-62."""
         self.add(rows, upper >> 17, ((upper & ((1 << 17) - 1)) << 25) + rest, *positives)
 
     def add(self, rows: Array, high: Array, low: Array, *positives: Array) -> None:

@@ -24,7 +24,7 @@ NARROW = 24
 # Work of one call of a compiled loop: enough to amortise the call, little enough for several threads.
 COMPILED_ENTRIES = 1 << 19
 # The same for NumPy, where a block is processed several times and should fit into cache.
-NUMPY_ENTRIES = 1 << 18
+NUMPY_ENTRIES = 1 << 19
 TRANSPOSED_ENTRIES = 1 << 14
 
 
@@ -142,42 +142,51 @@ def _check_matrix_numpy(
 ) -> tuple[Array, Array | None]:
     rows, columns = probs.shape
     top = np.empty(rows, probs.dtype)
-    correct = None if labels is None else np.empty(rows, np.uint8)
+    correct = None if labels is None else np.empty(rows, np.bool_)
     lane = np.arange(min(rows, rows_per_block(columns, NUMPY_ENTRIES)))
     narrow = columns <= NARROW
+    first = lane * columns if narrow and probs.flags.c_contiguous else None
+    _, one = _bits(top)
+    top_bits = top.view(one.dtype)
     # Sums in the input dtype are fast; those within rounding error of the tolerance are recomputed in float64.
     rounding = _rounding(min(columns, 64), probs.dtype)  # NumPy uses pairwise summation for long rows
 
     def work(start: int, stop: int) -> int:
-        place = lane[: stop - start]
+        place, best = lane[: stop - start], top[start:stop]
         if narrow:
             # With few classes first, NumPy reduces over long contiguous runs instead of many short ones.
             block, axis = _class_first(probs[start:stop]), 0
-            best = block.max(axis=0)
+            # As integers, numbers in [0, 1] have the same order, and all others and minus zero are larger than 1.
+            inside = bool(block.view(one.dtype).max(axis=0, out=top_bits[start:stop]).max() <= one)
+            if not inside:
+                block.max(axis=0, out=best)
         else:
             block, axis = np.ascontiguousarray(probs[start:stop]), 1
             where = block.argmax(axis=1)
-            best = block[place, where]
-        inside = bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
-        off = _off_one(block, axis, None) if inside else None
-        if off is None or not off.max() + rounding <= tolerance:
+            best[:] = block[place, where]
+            inside = False
+        inside = inside or bool(block.min() >= 0 and best.max() <= 1)  # NaN fails
+        if not (inside and _sum_to_one(block.sum(axis=axis), tolerance - rounding)):
             with np.errstate(over="ignore", invalid="ignore"):  # infinities are reported below, not warned about
-                off = _off_one(block, axis, np.float64)
+                off = np.abs(block.sum(axis=axis, dtype=np.float64) - 1)
             if not (inside and off.max() <= tolerance):
                 good = ((block >= 0) & (block <= 1)).all(axis=axis) & (off <= tolerance)
                 return start + int(np.argmin(good))
-        top[start:stop] = best
         if labels is not None and correct is not None:
-            label = labels[start:stop]
+            label, hit = labels[start:stop], correct[start:stop]
             if narrow:
-                own = np.multiply(label, stop - start, dtype=np.intp)
-                own += place
-                hit = block.ravel().take(own) == best
-                if np.count_nonzero(block == best) > stop - start:  # a tie somewhere
-                    hit &= block.argmax(axis=0) == label
+                if first is None:
+                    own = block.ravel().take(np.multiply(label, stop - start, dtype=np.intp) + place)
+                else:
+                    own = probs[start:stop].reshape(-1).take(first[: stop - start] + label)
+                np.equal(own, best, out=hit)
+                if (
+                    np.count_nonzero(block == best) > stop - start
+                ):  # a tie somewhere, of entries that are not above half
+                    tied = np.flatnonzero(hit & (best <= 0.5 * (1 + tolerance)))
+                    hit[tied] = block[:, tied].argmax(axis=0) == label[tied]
             else:
-                hit = where == label
-            correct[start:stop] = hit
+                np.equal(where, label, out=hit)
         return -1
 
     found = [row for row in map_blocks(work, rows, len(lane), columns=columns) if row >= 0]
@@ -185,7 +194,7 @@ def _check_matrix_numpy(
         if printed and printed_tolerance(probs) > tolerance:
             return _check_matrix_numpy(probs, labels, printed_tolerance(probs))
         _raise_for_row(probs, found[0], tolerance)
-    return top, correct
+    return top, None if correct is None else correct.view(np.uint8)
 
 
 def _class_first(rows: Array) -> Array:
@@ -197,8 +206,8 @@ def _class_first(rows: Array) -> Array:
     return block
 
 
-def _off_one(block: Array, axis: int, dtype: Any) -> Array:
-    return np.abs(block.sum(axis=axis, dtype=dtype) - 1)
+def _sum_to_one(totals: Array, tolerance: float) -> bool:
+    return float(totals.max()) - 1 <= tolerance and 1 - float(totals.min()) <= tolerance  # NaN fails
 
 
 def _bits(probs: Array) -> tuple[Array, Any]:

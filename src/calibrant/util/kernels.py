@@ -178,10 +178,10 @@ def fill_bins(score: Any, outcome: Any, bins: int, edges: Any, sums: Any) -> Non
 
 
 def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
-    """`fill_bins` of float32 scores; ``sums[2 * slot + outcome]`` holds the count, and the scores in units of 2^-37 and of 2^-62.
+    """`fill_bins` of float32 scores; ``sums[2 * slot + outcome]`` holds the count, high part and low part.
 
     The product of a float32 score and a number of bins is exact in double, so it finds the slot. Only scores below 2^-14 have digits
-    below 2^-37: one addition does for any other row. The count is stored above the sum of at most 2^12 rows.
+    below 2^-37: one addition does for any other row. The count is stored above a sum of 2^12 rows in units of 2^-37.
     """
     words = np.zeros((8, sums.shape[0]), np.int64)
     scale, last_cell = np.float64(bins), np.uint64(sums.shape[0] - 1)
@@ -207,8 +207,10 @@ def fill_single_bins(score: Any, outcome: Any, bins: int, sums: Any) -> None:
                 sums[cell, 2] += np.int64(value * SCALE) & ((1 << 25) - 1)
         for lane in range(8):
             for place in range(sums.shape[0]):
+                upper = words[lane, place] & ((1 << 50) - 1)
                 sums[place, 0] += words[lane, place] >> 50
-                sums[place, 1] += words[lane, place] & ((1 << 50) - 1)
+                sums[place, 1] += upper >> 17
+                sums[place, 2] += (upper & ((1 << 17) - 1)) << 25
                 words[lane, place] = 0
 
 
