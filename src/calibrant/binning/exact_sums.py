@@ -152,7 +152,7 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     """Compute sums over bins of equal width, with compiled code where it is faster."""
     count = len(edges) - 1
     single = score.dtype == np.float32
-    loop = fill_single_bins if single and count <= MAX_SINGLE_BINS else fill_bins
+    loop: Callable[..., Any] = fill_single_bins if single and count <= MAX_SINGLE_BINS else fill_bins
     kernel = None
     few = len(score) <= kernels.FEW_ROWS and kernels.loaded.get(loop.__name__) is None
     if not few and _fits(score, count, closed) and outcome.dtype in (np.uint8, np.int64):
@@ -164,16 +164,16 @@ def uniform_sums(score: Array, outcome: Array, edges: Floats, closed: Closed) ->
     padded = 1 << (cells - 1).bit_length()  # the loops mask a cell
 
     def work(start: int, stop: int) -> None:
-        sums = np.zeros((4, padded, 2), np.int64)
-        kernel(score[start:stop], outcome[start:stop], count, edges, sums)
-        totals.add_packed(sums.sum(axis=0)[:cells])
+        if loop is fill_single_bins:
+            sums = np.zeros((padded, 3), np.int64)
+            kernel(score[start:stop], outcome[start:stop], count, sums)
+            totals.add(*sums[:cells].T)
+        else:
+            sums = np.zeros((4, padded, 2), np.int64)
+            kernel(score[start:stop], outcome[start:stop], count, edges, sums)
+            totals.add_packed(sums.sum(axis=0)[:cells])
 
-    def work_single(start: int, stop: int) -> None:
-        sums = np.zeros((padded, 3), np.int64)
-        kernel(score[start:stop], outcome[start:stop], count, sums)
-        totals.add(*sums[:cells].T)
-
-    map_blocks(work_single if loop is fill_single_bins else work, len(score), COMPILED_ROWS)
+    map_blocks(work, len(score), COMPILED_ROWS)
     return totals.bins_of_pairs()
 
 
