@@ -561,3 +561,18 @@ def test_ordered_categories_name_the_columns_of_an_array() -> None:
         LabelError, match=r"use classes=\['low', 'mid', 'high'\] if they have the order of the categories"
     ):
         cal.Predictions(labels, rows)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("classes", [3, 10, 30])
+def test_the_largest_entry_of_each_row_is_found_among_ties(classes: int, dtype: Any, order: Any) -> None:
+    rng = np.random.default_rng(classes)
+    probs = rng.multinomial(8, np.full(classes, 1 / classes), 501) / 8  # exact in float32, and most rows have a tie
+    probs[probs == 0] = rng.choice([0.0, -0.0], np.count_nonzero(probs == 0))
+    labels = rng.integers(0, classes, len(probs))
+    p = Predictions(labels, np.array(probs, dtype, order=order))
+    assert p.top_score is not None
+    assert p.top_correct is not None
+    assert p.top_score.tolist() == probs.max(axis=1).tolist()
+    assert p.top_correct.tolist() == (probs.argmax(axis=1) == labels).tolist()
