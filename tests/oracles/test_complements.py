@@ -87,6 +87,16 @@ def test_every_lens_keeps_them(form: str, lens: str) -> None:
     assert vector.rest()[:, 1] == pytest.approx(view.rest, rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize("width", [1e-3, 1e-9, 1e-12])
+def test_spiegelhalter_near_one_half_has_all_digits(width: float) -> None:
+    scores = 0.5 + width * np.sin(np.arange(1.0, 60))
+    y = np.arange(59) % 3 == 0
+    rows = [(mp.mpf(p), int(label)) for p, label in zip(scores.tolist(), y.tolist(), strict=True)]
+    spread = mp.fsum(p * (1 - p) * (2 * p - 1) ** 2 for p, _ in rows)
+    expected = mp.fsum((p - label) * (2 * p - 1) for p, label in rows) / mp.sqrt(spread)
+    assert cal.spiegelhalter_z(y, scores) == pytest.approx(float(expected), rel=1e-13)
+
+
 @pytest.mark.parametrize("form", forms())
 def test_spiegelhalter_sees_a_sure_mistake_from_either_side(form: str) -> None:
     scores, words = forms()[form]

@@ -208,7 +208,7 @@ def spiegelhalter_z(view: VectorView) -> float:
     numerator = spread = 0.0
     if view.raw_probs.ndim == 1 and view.labels is not None:
         numerator, spread = _sums_of_pairs(view, view.labels)
-    if spread <= 1e-20 * view.total:  # several classes, or rows that may be uniform up to rounding
+    if spread <= 1e-28 * view.total:  # several classes, or rows that may be uniform up to rounding
         surprise, variance = view.each_row(_surprise_and_variance).T
         weights = view.weights
         numerator = accurate_sum(weights * surprise)
@@ -230,10 +230,12 @@ def _sums_of_pairs(view: VectorView, labels: NDArray[Any]) -> tuple[float, float
         rows = slice(start, start + PAIRS)
         rest, score = view.pair(start, start + PAIRS)
         surprise = score - labels[rows]
+        lead = 2 * score  # less 1 is exact near 1/2, where score - rest keeps the rounding of the rest
+        lead -= 1
         if view.logits is not None or view.complement is not None:  # the rest may have more digits than the score
             near = np.flatnonzero(score > view.rounding.near)
             surprise[near] = np.where(labels[rows][near] == 0, score[near], -rest[near])
-        lead = score - rest
+            np.subtract(score, rest, out=lead)
         surprise *= lead
         variance = score * rest
         variance *= lead
