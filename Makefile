@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+# Bytecode is written: else each worker, and each process that a test starts, compiles the package anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 .PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub release-check clean
 
