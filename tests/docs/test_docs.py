@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot
 
 import calibrant as cal
 
@@ -21,18 +23,32 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def shown(page: Path) -> object:
-    """A page with code; the gallery, whose code ran when it was written, in the long form only."""
-    return pytest.param(page, id=page.name, marks=[pytest.mark.deep] * (page.name == "gallery.md"))
+CODE = [page for page in PAGES if blocks(page, "python")]
+FRESH = ("README.md", "add-a-metric.md", "add-a-calibrator.md")
+"""Run as pasted in the short form too: what is read first, and what adds to a registry."""
 
 
-@pytest.mark.parametrize("page", [shown(p) for p in PAGES if blocks(p, "python")])
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=p.name, marks=[pytest.mark.deep] * (p.name not in FRESH)) for p in CODE]
+)
 def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     """All blocks of a page in one fresh process, in order, as a reader would paste them."""
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     done = subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in CODE if p.name not in (*FRESH, "gallery.md")], ids=lambda p: p.name)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same in this process, whose modules are loaded, and with short reports."""
+    short = functools.partial(cal.report, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+    monkeypatch.setattr(cal, "report", short)
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {"__name__": "page"})
+    finally:
+        pyplot.close("all")
 
 
 def test_commands_shown_exist() -> None:
