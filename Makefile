@@ -12,9 +12,10 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BI
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
-# A file stays on one worker, so that what its fixtures make is made once. What `test-minimal` runs is not repeated.
+# A file stays on one worker, so that what its fixtures make is made once. Files are taken in the order of their names, which ends with the
+# short ones of the package's docstrings. What `test-minimal` runs is not repeated.
 test: $(VENV)/.dev browser lint
-	$(PYTEST) --dist loadfile --ignore tests/test_minimal.py
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore tests/test_minimal.py
 
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep
