@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pyplot.close("all")
 
 
-def test_commands_shown_exist() -> None:
+def test_commands_shown_exist(run: Callable[..., tuple[int, str, str]]) -> None:
     shown = {
         match
         for page in PAGES
@@ -60,8 +61,7 @@ def test_commands_shown_exist() -> None:
     }
     assert shown >= {"evaluate", "metrics", "demo"}
     for name in shown:
-        done = subprocess.run([sys.executable, "-m", "calibrant", name, "--help"], capture_output=True, text=True)
-        assert done.returncode == 0, name
+        assert run(name, "--help")[0] == 0, name
 
 
 def test_make_targets_shown_exist() -> None:
@@ -109,7 +109,8 @@ def test_every_metric_has_a_page() -> None:
         assert metric.reference in page
         assert f"cal.{metric.id}(" in page
         assert metric.certainty in page
-    assert all(f"[{id}]({id}.md)" in make_metric_pages.index() for id in cal.catalogue)
+    index = make_metric_pages.index()
+    assert all(f"[{id}]({id}.md)" in index for id in cal.catalogue)
 
 
 def test_the_repository_speaks_of_calibrant_alone() -> None:
