@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Iterator[list[pytest.Collector]]:
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Examples in docstrings are those of the package; the tests' own modules are not searched for them."""
     found = yield
     return [collector for collector in found if not isinstance(collector, DoctestModule)]
