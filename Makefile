@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Two workers with one thread each: linear algebra in several threads only makes them wait for each other.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+# Bytecode is written: else each worker, and each process that a test starts, compiles the package anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 .PHONY: demo test test-minimal test-gpu deep lint browser bench docs gallery reproduce simulate stub release-check clean
 
 demo: $(VENV)/.core
 	$(BIN)/calibrant demo
 
-# A file stays on one worker, so that what its fixtures make is made once. What `test-minimal` runs is not repeated.
+# A file stays on one worker, so that what its fixtures make is made once. Files are taken in the order of their names, which ends with the
+# short ones of the package's docstrings. What `test-minimal` runs is not repeated.
 test: $(VENV)/.dev browser lint
-	$(PYTEST) --dist loadfile --ignore tests/test_minimal.py
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore tests/test_minimal.py
 
 deep: $(VENV)/.dev browser lint
 	$(PYTEST) --dist worksteal --deep

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from calibrant.errors import CalibrantError
@@ -27,6 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the long forms too")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Examples in docstrings are those of the package; the tests' own modules are not searched for them."""
+    found = yield
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--deep"):
         return
@@ -39,6 +47,10 @@ def pytest_collection_finish() -> None:
     # What collection made stays to the end: the garbage collector need not walk over 20 000 tests again and again.
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else modules stay at the interpreter's end, and duckdb reports them as leaks
 
 
 def _spread(items: list[pytest.Item]) -> set[pytest.Item]:

@@ -203,10 +203,9 @@ def records(log: bytes) -> Iterator[bytes]:
             whole = b""
 
 
-def test_wandb_files(results: tuple[Any, ...], tmp_path: Path, deep: bool) -> None:
-    """An offline run, read from its file."""
-    if not deep:
-        pytest.skip("starting the process of an offline run takes seconds; run by make deep")
+@pytest.mark.deep
+def test_wandb_files(results: tuple[Any, ...], tmp_path: Path) -> None:
+    """An offline run, read from its file; starting its process takes seconds."""
     wandb = pytest.importorskip("wandb")
     with wandb.init(mode="offline", dir=str(tmp_path), project="test", settings=wandb.Settings(silent=True)) as run:
         log_wandb(*results)

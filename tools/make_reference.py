@@ -68,6 +68,7 @@ def homes() -> dict[str, dict[str, str]]:
     return found
 
 
+@cache
 def _names_of(module: str) -> list[tuple[str, str, Any]]:
     if not module.endswith(".*"):
         home = import_module(f"calibrant.{module}")

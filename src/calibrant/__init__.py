@@ -53,8 +53,8 @@ def _names_of(package: str, kind: str = "NAMES") -> set[str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return public_names()
-    if name.startswith("__"):
-        raise AttributeError(name)
+    if name.startswith("_"):  # tools ask every module for such names; no search for similar ones
+        raise AttributeError(f"calibrant has no {name!r}")
     if name in _MODULES or name in _EXTRAS:
         return import_module(f".{name}", __name__)
     if name == "simulate":

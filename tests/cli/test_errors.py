@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -213,7 +214,12 @@ def test_metrics_as_json(run: Run) -> None:
     assert json.loads(run("metrics", "nll", "--json")[1])["range"] == [0, "inf"]
 
 
-def test_demo_writes_a_page_and_says_where(tmp_path: Path, run: Run) -> None:
+def test_demo_writes_a_page_and_says_where(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, deep: bool
+) -> None:
+    if not deep:
+        short = functools.partial(cal.report, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+        monkeypatch.setattr("calibrant.cli.demonstration.report", short)
     code, out, _ = run("demo", "--out", tmp_path / "demo.html", "--save-data", tmp_path / "new" / "data")
     assert code == 0
     assert str(tmp_path / "demo.html") in out

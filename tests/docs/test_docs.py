@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot
 
 import calibrant as cal
 
@@ -21,12 +24,14 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def shown(page: Path) -> object:
-    """A page with code; the gallery, whose code ran when it was written, in the long form only."""
-    return pytest.param(page, id=page.name, marks=[pytest.mark.deep] * (page.name == "gallery.md"))
+CODE = [page for page in PAGES if blocks(page, "python")]
+FRESH = ("README.md", "add-a-metric.md", "add-a-calibrator.md")
+"""Run as pasted in the short form too: what is read first, and what adds to a registry."""
 
 
-@pytest.mark.parametrize("page", [shown(p) for p in PAGES if blocks(p, "python")])
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, id=p.name, marks=[pytest.mark.deep] * (p.name not in FRESH)) for p in CODE]
+)
 def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     """All blocks of a page in one fresh process, in order, as a reader would paste them."""
     script = tmp_path / "page.py"
@@ -35,7 +40,19 @@ def test_code_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_commands_shown_exist() -> None:
+@pytest.mark.parametrize("page", [p for p in CODE if p.name not in (*FRESH, "gallery.md")], ids=lambda p: p.name)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same in this process, whose modules are loaded, and with short reports."""
+    short = functools.partial(cal.report, metrics=["ece"], recalibration=False, interval=None, n_resamples=19)
+    monkeypatch.setattr(cal, "report", short)
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {"__name__": "page"})
+    finally:
+        pyplot.close("all")
+
+
+def test_commands_shown_exist(run: Callable[..., tuple[int, str, str]]) -> None:
     shown = {
         match
         for page in PAGES
@@ -44,8 +61,7 @@ def test_commands_shown_exist() -> None:
     }
     assert shown >= {"evaluate", "metrics", "demo"}
     for name in shown:
-        done = subprocess.run([sys.executable, "-m", "calibrant", name, "--help"], capture_output=True, text=True)
-        assert done.returncode == 0, name
+        assert run(name, "--help")[0] == 0, name
 
 
 def test_make_targets_shown_exist() -> None:
@@ -93,7 +109,8 @@ def test_every_metric_has_a_page() -> None:
         assert metric.reference in page
         assert f"cal.{metric.id}(" in page
         assert metric.certainty in page
-    assert all(f"[{id}]({id}.md)" in make_metric_pages.index() for id in cal.catalogue)
+    index = make_metric_pages.index()
+    assert all(f"[{id}]({id}.md)" in index for id in cal.catalogue)
 
 
 def test_the_repository_speaks_of_calibrant_alone() -> None:

@@ -18,26 +18,32 @@ ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docs" / "reference"
 
 
-PAGES = maker.pages()
-HEADINGS = {name: re.findall(r"^### (.*)$", text, re.MULTILINE) for name, text in PAGES.items()}
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return maker.pages()
 
 
-def test_pages_are_what_the_docstrings_say() -> None:
-    for name, text in PAGES.items():
+@pytest.fixture(scope="module")
+def headings(pages: dict[str, str]) -> dict[str, list[str]]:
+    return {name: re.findall(r"^### (.*)$", text, re.MULTILINE) for name, text in pages.items()}
+
+
+def test_pages_are_what_the_docstrings_say(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run tools/make_reference.py"
 
 
-def test_every_public_name_is_there_once() -> None:
+def test_every_public_name_is_there_once(headings: dict[str, list[str]]) -> None:
     wanted = set(cal.public_names()) - set(cal.catalogue) - {*cal._MODULES, "simulate"}
     found = Counter(entry.name for entry in maker.entries() if entry.spoken == "cal.")
     assert set(found) == wanted
     assert set(found.values()) == {1}
-    shown = {name for page, names in HEADINGS.items() if page != "torch.md" for name in names}
+    shown = {name for page, names in headings.items() if page != "torch.md" for name in names}
     assert wanted <= shown
 
 
-def test_every_metric_is_linked() -> None:
-    assert all(f"[{id}](../metrics/{id}.md)" in PAGES["measure.md"] for id in cal.catalogue)
+def test_every_metric_is_linked(pages: dict[str, str]) -> None:
+    assert all(f"[{id}](../metrics/{id}.md)" in pages["measure.md"] for id in cal.catalogue)
 
 
 def test_every_module_belongs_to_one_room() -> None:
@@ -54,28 +60,29 @@ def test_a_module_without_a_room_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("module", ["inference.simulation", "curves", "sklearn", "spark"])
-def test_names_of_modules_are_there(module: str) -> None:
+def test_names_of_modules_are_there(module: str, headings: dict[str, list[str]]) -> None:
     home = import_module(f"calibrant.{module}")
-    shown = {name for names in HEADINGS.values() for name in names}
+    shown = {name for names in headings.values() for name in names}
     assert set(home.__all__) <= shown
 
 
-def test_torch_is_there() -> None:
+def test_torch_is_there(headings: dict[str, list[str]]) -> None:
     pytest.importorskip("torch")
     homes = [import_module(f"calibrant.torch{part}") for part in ("", ".functional", ".lightning", ".losses")]
-    assert sorted(HEADINGS["torch.md"]) == sorted(name for home in homes for name in home.__all__)
+    assert sorted(headings["torch.md"]) == sorted(name for home in homes for name in home.__all__)
 
 
-def test_without_torch_the_other_pages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_the_other_pages_stay(monkeypatch: pytest.MonkeyPatch, pages: dict[str, str]) -> None:
     monkeypatch.setattr(maker, "find_spec", lambda name: None if name == "torch" else find_spec(name))
-    assert set(maker.pages()) == {name for name in PAGES if name != "torch.md"}
-    assert maker.pages()["decide.md"] == PAGES["decide.md"]
+    without = maker.pages()
+    assert set(without) == {name for name in pages if name != "torch.md"}
+    assert without["decide.md"] == pages["decide.md"]
 
 
-def test_labels_are_there_once_and_links_lead_to_them() -> None:
-    labels = Counter(label for text in PAGES.values() for label in re.findall(r"^\((.+)\)=$", text, re.MULTILINE))
+def test_labels_are_there_once_and_links_lead_to_them(pages: dict[str, str]) -> None:
+    labels = Counter(label for text in pages.values() for label in re.findall(r"^\((.+)\)=$", text, re.MULTILINE))
     assert set(labels.values()) == {1}
-    for page, text in PAGES.items():
+    for page, text in pages.items():
         for target in re.findall(r"\]\(#([^)]+)\)", text):
             assert target in labels, (page, target)
         for target in re.findall(r"\]\(\.\./([^)#]+)\)", text):
@@ -84,8 +91,8 @@ def test_labels_are_there_once_and_links_lead_to_them() -> None:
             assert is_metric or (ROOT / "docs" / target).exists(), (page, target)
 
 
-def test_every_entry_says_something() -> None:
-    for page, text in PAGES.items():
+def test_every_entry_says_something(pages: dict[str, str]) -> None:
+    for page, text in pages.items():
         for part in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
             name, _, rest = part.partition("\n")
             told = re.sub(r"```python\n.*?```", "", rest, flags=re.DOTALL)
@@ -94,8 +101,8 @@ def test_every_entry_says_something() -> None:
             assert text.count("```") % 2 == 0
 
 
-def test_no_address_of_a_machine_gets_in() -> None:
-    for page, text in PAGES.items():
+def test_no_address_of_a_machine_gets_in(pages: dict[str, str]) -> None:
+    for page, text in pages.items():
         assert not re.search(r" at 0x[0-9a-f]+", text), page
         assert str(ROOT) not in text, page
         assert f"{Path.home()}/" not in text, page

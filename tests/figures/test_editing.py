@@ -263,10 +263,14 @@ SEVERAL = ("panels", "polytomous", "topk", "groups", "intervals", "stability")
 OTHERS = [name for name in FIGURES if name not in (*SINGLE, *SEVERAL)]
 
 
-@pytest.mark.parametrize("place", range(0, len(SINGLE + OTHERS), 6))
-def test_panels_of_three_inches_in_a_constrained_layout(place: int, deep: bool) -> None:
-    if place >= len(SINGLE) and not deep:
-        pytest.skip("the other figures need --deep")
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, marks=[pytest.mark.deep] * (place >= len(SINGLE)))
+        for place in range(0, len(SINGLE + OTHERS), 6)
+    ],
+)
+def test_panels_of_three_inches_in_a_constrained_layout(place: int) -> None:
     page = Figure(figsize=(9, 6), layout="constrained")
     axes = page.subplots(2, 3).ravel()
     used = list(zip(axes, (SINGLE + OTHERS)[place : place + 6], strict=False))

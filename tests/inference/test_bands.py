@@ -46,9 +46,10 @@ def slow_band(y: Any, p: Any, alpha: float, method: str) -> tuple[list[float], l
 
 @pytest.mark.parametrize("method", ["clopper_pearson", "yang_barber"])
 @pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
-def test_bands_are_the_literal_ones(method: Any, power: float) -> None:
+def test_bands_are_the_literal_ones(method: Any, power: float, deep: bool) -> None:
     rng = np.random.default_rng(0)
-    for n, digits in ((30, 8), (300, 1), (2000, 2)):
+    sizes = ((30, 8), (300, 1), (2000, 2))
+    for n, digits in sizes if deep or power == 3 else sizes[:2]:
         p = np.round(rng.random(n), digits)[:2000]
         y = rng.random(n) < p**power
         low, high = slow_band(y, p, 0.1, method)

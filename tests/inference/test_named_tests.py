@@ -857,16 +857,16 @@ def test_sandwich_is_right_under_importance() -> None:
         ("t_cal", "adaptive", {"n_resamples": 399}),
     ],
 )
-def test_size(metric: str, method: str, options: Any) -> None:
-    repeats = 200
+def test_size(metric: str, method: str, options: Any, deep: bool) -> None:
+    repeats = 200 if deep else 40
     pvalues = np.array([assessed(sample(150, 1000 + s), metric, method, **options).pvalue for s in range(repeats)])
     assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
     assert (pvalues <= 0.5).mean() <= 0.5 + 4 * math.sqrt(0.25 / repeats)
 
 
 @pytest.mark.deep
-def test_size_of_the_belt(deep: bool) -> None:
-    repeats = 200 if deep else 8
+def test_size_of_the_belt() -> None:
+    repeats = 200
     pvalues = np.array([giviti_test(*sample(150, 2000 + s)).pvalue for s in range(repeats)])
     assert (pvalues <= 0.05).mean() <= 0.06 + 3 * math.sqrt(0.05 * 0.95 / repeats)
 

@@ -56,6 +56,7 @@ def spark() -> Iterator[Any]:
 
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
     builder = SparkSession.builder.master("local[2,3]").appName("calibrant")
     for name, value in {
         "spark.ui.enabled": "false",
@@ -66,6 +67,7 @@ def spark() -> Iterator[Any]:
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.python.daemon.module": "preloaded",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
         "spark.log.level": "OFF",
     }.items():

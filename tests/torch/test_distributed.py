@@ -136,7 +136,8 @@ def process(rank: int, folder: str) -> None:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two processes have written, which both ended in time."""
     folder = tmp_path_factory.mktemp("ranks")
-    context = torch.multiprocessing.get_context("spawn")
+    context = torch.multiprocessing.get_context("forkserver")  # both share what the server has imported
+    context.set_forkserver_preload(["torchmetrics", "torch.distributed", "calibrant.torch.collection"])
     children = [context.Process(target=process, args=(rank, str(folder))) for rank in range(2)]
     for child in children:
         child.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import json
 import platform
@@ -79,10 +80,11 @@ def origin(folder: Path = PACKAGE, files: dict[str, str] | None = None) -> Origi
         return Origin(
             "editable", "an editable installation: the files of a clone, which nothing can be compared with", []
         )
+    # Not `found.files`, which leaves out missing files from Python 3.12 on.
     known = {
-        entry.as_posix().partition("/")[2]: base64.urlsafe_b64decode(f"{entry.hash.value}==").hex()
-        for entry in found.files or ()
-        if entry.parts[0] == folder.name and entry.hash is not None and entry.hash.mode == "sha256"
+        name.partition("/")[2]: base64.urlsafe_b64decode(f"{digest.removeprefix('sha256=')}==").hex()
+        for name, digest, *_ in csv.reader((found.read_text("RECORD") or "").splitlines())
+        if name.startswith(f"{folder.name}/") and digest.startswith("sha256=")
     }
     if not known:
         return Origin(
