@@ -63,10 +63,15 @@ class Crowd(NamedTuple):
     """Weight of a row paired with itself."""
     starts: NDArray[np.intp]
     """First row of each distinct prediction."""
+    is_weighted: bool
+
+    def weighted(self, counts: Floats) -> Floats:
+        """The weight of each row in a replicate."""
+        return counts * self.weight if self.is_weighted else counts
 
     def cloud(self, counts: Floats) -> Cloud:
         """The cloud of a replicate, as far as the kernel width depends on it."""
-        weight = counts * self.weight
+        weight = self.weighted(counts)
         total = float(weight.sum())
         if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
             return Cloud(self.points, weight / total, self.points, weight, weight, float(counts.sum()))
@@ -110,13 +115,14 @@ def skce_draws(
         return _rate(near)
 
     if quick:
+        squares = np.square(crowd.residual[:, 1])
 
         def value(number: int) -> float:
             counts = picked(number)
             near = choose_kernel(
                 crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"], kernel.width
             )
-            return _value_on_a_line(crowd, counts, near.width / near.scale)
+            return _value_on_a_line(crowd, squares, counts, near.width / near.scale)
 
         return np.array(many(value, count, workers), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
@@ -133,7 +139,7 @@ def skce_draws(
 
 
 def _share(crowd: Crowd, counts: Floats) -> Floats:
-    weight = counts * crowd.weight
+    weight = crowd.weighted(counts)
     return np.asarray(weight / float(weight.sum()))
 
 
@@ -145,18 +151,19 @@ def _crowd(view: VectorView) -> Crowd:
     starts = np.flatnonzero(np.append(True, (points[1:] != points[:-1]).any(axis=1)))
     weight = view.weights[order]
     own = weight**2 if view.weight_kind == "importance" else weight
-    return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts)
+    return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts, view.weight is not None)
 
 
-def _value_on_a_line(crowd: Crowd, counts: Floats, width: float) -> float:
-    """The mean over pairs of different rows of two classes, with an exponential kernel."""
-    weight = counts * crowd.weight
+def _value_on_a_line(crowd: Crowd, squares: Floats, counts: Floats, width: float) -> float:
+    """The mean over pairs of different rows of two classes, with an exponential kernel; `squares` are those of the residuals."""
+    weight = crowd.weighted(counts)
     residual = crowd.residual[:, 1]  # the other column has the opposite sign
     with np.errstate(over="ignore", under="ignore"):
         every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
-    own = counts * crowd.own_weight
-    square, pairs = float(weight.sum()) ** 2, float(weight.sum()) ** 2 - float(own.sum())
-    return (every - 2 * float(own @ residual**2)) / pairs if pairs > 1e-12 * square else math.nan
+    own = counts * crowd.own_weight if crowd.is_weighted else counts
+    square = float(weight.sum()) ** 2
+    pairs = square - float(own.sum())
+    return (every - 2 * float(own @ squares)) / pairs if pairs > 1e-12 * square else math.nan
 
 
 def _rate(kernel: Kernel) -> float:
