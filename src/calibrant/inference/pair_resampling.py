@@ -29,6 +29,7 @@ from ..metrics.kernel.pairs import (
 from ..metrics.registry import Metric
 from ..views.view import VectorView
 from .resampling import PredictionSampler, Sampler, many, multiplicities
+from .simultaneous import TOGETHER
 
 __all__ = ["resampling_seconds", "skce_draws"]
 
@@ -40,7 +41,7 @@ TILE = 512
 COUNT_ENTRIES = 1 << 23
 # Terms of the series below this are omitted; a pair contributes at most 2.
 SMALLEST_TERM = 1e-13
-# Speed-up of replicates that share their tiles.
+# Speed-up of replicates that share their tiles, or the bins and losses of their rows.
 SHARED = 10
 # With more terms, or a smaller share of distinct predictions, one-by-one evaluation is faster.
 MOST_TERMS = 20
@@ -49,7 +50,8 @@ DISTINCT_SHARE = 0.5
 
 def resampling_seconds(metric: Metric, rows: int, classes: int, n_resamples: int) -> float:
     """Approximate time of the values of all replicates."""
-    return metric.seconds(rows, classes) * n_resamples / (SHARED if metric.id == "skce_uq" else 1)
+    together = metric.id in (skce_uq.id, *TOGETHER)
+    return metric.seconds(rows, classes) * n_resamples / (SHARED if together else 1)
 
 
 class Crowd(NamedTuple):

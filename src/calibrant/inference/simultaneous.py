@@ -30,7 +30,7 @@ from ..util.sums import accurate_sum
 from ..views.view import VectorView, View
 from .resampling import Draws, PredictionSampler, Sampler, many, multiplicities, simulated_labels, view_keywords
 
-__all__ = ["bootstrap_draws", "classwise_draws", "mean_draws", "null_draws", "vce_draws"]
+__all__ = ["TOGETHER", "bootstrap_draws", "classwise_draws", "mean_draws", "null_draws", "vce_draws"]
 
 Floats = NDArray[np.float64]
 
@@ -456,6 +456,9 @@ LINEAR: dict[str, Callable[[VectorView, dict[str, Any]], Linear | None]] = {
     "dece": _soft_bins,
     "spiegelhalter_z": _standardised,
 }
+
+TOGETHER = (vce.id, *BINNED, *LINEAR)
+"""Metrics of whole vectors of which a resample takes far less time than a value."""
 
 
 def linear_draws(

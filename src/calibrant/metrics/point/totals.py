@@ -135,6 +135,7 @@ fixed_slope_intercept = preset(
     range=(-math.inf, math.inf),
     row_form=None,
     cost="N log N per step",
+    relative_time=0.2,
     aliases=(
         "CITL",
         "calibration in the large",
