@@ -76,7 +76,7 @@ class Crowd(NamedTuple):
         weight = self.weighted(counts)
         total = float(weight.sum())
         if counts.sum() > MEDIAN_ROWS:  # only predictions that are evenly spaced in the order of their weight are read
-            return Cloud(self.points, weight / total, self.points, weight, weight, float(counts.sum()))
+            return Cloud(self.points, weight, self.points, weight, weight, float(counts.sum()))
         share, own = weight / total, counts * self.own_weight / total**2
         if len(self.starts) < len(weight):
             share, own = np.add.reduceat(weight, self.starts) / total, np.add.reduceat(own, self.starts)
@@ -99,13 +99,13 @@ def skce_draws(
         return None
     view = one_column(views[0])
     keywords = {**metric.options, **options}
-    cloud = cloud_of(view)
+    crowd = _crowd(view)
+    quick = keywords["kernel"] == "exponential" and crowd.points.shape[1] == 1
+    cloud = crowd.cloud(np.ones(view.n)) if quick else cloud_of(view)
     kernel = choose_kernel(cloud, keywords["kernel"], keywords["distance"], keywords["bandwidth"])
-    quick = kernel.shape == "exponential" and cloud.points.shape[1] == 1
     few = len(cloud.points) < DISTINCT_SHARE * view.n
     if not quick and (few or number_of_parts(cloud, kernel, keywords["exact"]) > 1):
         return None
-    crowd = _crowd(view)
 
     def picked(number: int) -> Floats:
         return multiplicities(sampler, seed, number)[crowd.order].astype(np.float64)
