@@ -117,14 +117,15 @@ def skce_draws(
         return _rate(near)
 
     if quick:
-        squares = np.square(crowd.residual[:, 1])
+        residual = np.ascontiguousarray(crowd.residual[:, 1])  # the other column has the opposite sign
+        squares = np.square(residual)
 
         def value(number: int) -> float:
             counts = picked(number)
             near = choose_kernel(
                 crowd.cloud(counts), keywords["kernel"], keywords["distance"], keywords["bandwidth"], kernel.width
             )
-            return _value_on_a_line(crowd, squares, counts, near.width / near.scale)
+            return _value_on_a_line(crowd, residual, squares, counts, near.width / near.scale)
 
         return np.array(many(value, count, workers), dtype=np.float64)
     fixed = not isinstance(keywords["bandwidth"], str)
@@ -156,10 +157,9 @@ def _crowd(view: VectorView) -> Crowd:
     return Crowd(order, points, (block.targets - block.probs)[order], weight, own, starts, view.weight is not None)
 
 
-def _value_on_a_line(crowd: Crowd, squares: Floats, counts: Floats, width: float) -> float:
+def _value_on_a_line(crowd: Crowd, residual: Floats, squares: Floats, counts: Floats, width: float) -> float:
     """The mean over pairs of different rows of two classes, with an exponential kernel; `squares` are those of the residuals."""
     weight = crowd.weighted(counts)
-    residual = crowd.residual[:, 1]  # the other column has the opposite sign
     with np.errstate(over="ignore", under="ignore"):
         every = 2 * laplace_pair_sum(crowd.points[:, 0], weight * residual, width)
     own = counts * crowd.own_weight if crowd.is_weighted else counts
