@@ -110,7 +110,7 @@ def fott_pl(view: View, *, knots: int | Sequence[float] | None = None, clipped: 
     "piecewise linear in log-odds",
     ("PL3", "FOTT-PL3", "ECE-PL3", "PL in logit-logit space", "piecewise linear in logit-logit space"),
     "kaengsepp2025",
-    relative_time=40,
+    relative_time=15,
     robust=False,
     pros="resolves scores near 0 and 1; without interior knots it is the logistic curve of `fott_platt`",
     cons="deviations finer than its pieces are missed",
